@@ -1,22 +1,25 @@
-//! Aggregate functions of SQL: each with its name, how it is bound to the types of its arguments, and the accumulators
-//! that compute it for many groups at once.
+//! Aggregate functions of SQL: each with its name, its binding to argument types, and accumulators which compute it
+//! for many groups at once.
 //!
-//! A function is *bound* once, when a query is planned ([`aggregate`], [`AggregateFunction::bind`]). What it is bound to
-//! makes [`Accumulator`]s, one for each place where groups are kept: it holds a slot for each group number (see
-//! [`KeyIndex`](crate::keys::KeyIndex)), and takes in whole columns beside the group number of each row.
+//! A function is *bound* once, when a query is planned ([`aggregate`], [`AggregateFunction::bind`]). The bound
+//! function makes [`Accumulator`]s, one for each place where groups are kept. An accumulator holds one slot per group
+//! number (see [`KeyIndex`](crate::keys::KeyIndex)). It takes whole columns together with the group number of each
+//! row.
 //!
-//! Results are those of Flink in streaming mode; where they differ it is said at the file of the function. What all of them
+//! Results are those of Flink in streaming mode; the file of each function names its differences. All functions
 //! promise:
 //!
-//! * A1. Rows that are NULL in an argument make no difference, but for COUNT(*), ARRAY_AGG, SINGLE_VALUE and arrays of JSON
-//!   that are told so, and neither do rows that FILTER leaves out, whatever stands in them.
-//! * A2. Taking in rows one by one, in batches, or in several accumulators that are merged, gives the same; of functions for
-//!   which the order of rows matters ([`AggregateFunction::is_ordered`]), if what is merged came later. Of sums of floats
-//!   and of variances the last bits may differ, and MIN and MAX of floats if there are NaNs or zeros of both signs.
-//! * A3. What is retracted leaves no trace, but for what floats lose. What is retracted before it came is remembered until
-//!   it comes; by functions for which the order matters, until it comes with a merge, as in Flink.
-//! * A4. Nothing panics, whatever the values. Asking for what was not promised does: a group beyond those that
-//!   [`resize`](Accumulator::resize) made, or retraction where there is none.
+//! * A1. Rows with a NULL argument make no difference. The exceptions are COUNT(*), ARRAY_AGG, SINGLE_VALUE and JSON
+//!   arrays with NULL ON NULL. Rows which FILTER leaves out make no difference, whatever values stand in them.
+//! * A2. Adding rows one by one, in batches, or in several accumulators which are merged gives equal results. For
+//!   functions which depend on the order of rows ([`AggregateFunction::is_ordered`]), the merged rows must have come
+//!   later. The last bits of float sums and of variances may differ; MIN and MAX of floats may differ if there are
+//!   NaNs or zeros of both signs.
+//! * A3. A retracted row leaves no trace, except for the rounding of floats. A row which is retracted before it came
+//!   is remembered until it comes. Functions which depend on the order remember it until it comes with a merge, as in
+//!   Flink.
+//! * A4. No value causes a panic. Misuse does: a group beyond those made by [`resize`](Accumulator::resize), or a
+//!   retraction where none is supported.
 
 use std::any::Any;
 use std::ops::Range;
@@ -48,47 +51,48 @@ mod tally;
 mod tests;
 mod values;
 mod variance;
+mod wide;
 
 pub use catalogue::{aggregate, aggregates};
 
 /// One aggregate function: all of its overloads.
 pub struct AggregateFunction {
-    /// As it is written in SQL, in upper case. What begins with `$` is for planners only.
+    /// Name as written in SQL, in upper case. Names which begin with `$` are for planners only.
     pub name: &'static str,
-    /// How it is called, for messages: `LISTAGG(text [, separator])`.
+    /// Form of a call, for messages: `LISTAGG(text [, separator])`.
     pub usage: &'static str,
-    /// Whether its result depends on the order in which rows come.
+    /// True if the result depends on the order in which rows come.
     pub is_ordered: bool,
-    /// Whether it can take back rows, as changelogs do.
+    /// True if the function can retract rows, as changelogs need.
     pub can_retract: bool,
-    /// Binds it to arguments.
+    /// Binds the function to its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<BoundAggregate, BindError>,
 }
 
 /// Makes accumulators of one call.
 pub type Create = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
 
-/// An aggregate function that knows the types of its arguments.
+/// An aggregate function bound to the types of its arguments.
 #[derive(Clone)]
 pub struct BoundAggregate {
-    /// The types that the arguments are to be cast to before an accumulator sees them, one for each.
+    /// Types to which the arguments are cast before an accumulator sees them, one per argument.
     pub arguments: Vec<SqlType>,
     /// The type of the result.
     pub result: SqlType,
-    /// Whether the result may be NULL. It says so of all that are NULL for a group without rows, which there is without
-    /// GROUP BY and with FILTER, and of sums of decimals, which may be too large.
+    /// True if the result may be NULL. This holds for all functions which are NULL for a group without rows; such
+    /// groups exist without GROUP BY and with FILTER. It also holds for sums of decimals, which may be too large.
     pub is_nullable: bool,
-    /// Makes accumulators that only ever take in.
+    /// Makes accumulators which only add rows.
     pub create: Create,
-    /// Makes accumulators that can also take back, at a higher price for some functions; none if the function cannot.
+    /// Makes accumulators which also retract, at a higher price for some functions; `None` if the function cannot.
     pub create_retractable: Option<Create>,
-    /// How many arguments, from the first on, DISTINCT looks at; 0 if repeated values make no difference in any case.
+    /// Number of leading arguments which DISTINCT compares; 0 if repeated values never make a difference.
     pub distinct_over: usize,
 }
 
 impl BoundAggregate {
-    /// The same over distinct values only: of rows of a group that are alike in the arguments, the first one counts.
-    /// The seed keeps values from being chosen to collide.
+    /// Returns this aggregate over distinct values only: of rows of a group which agree in the arguments, the first
+    /// counts. The seed prevents senders from choosing values which collide.
     ///
     /// As in Flink, all NaNs are one value, and -0.0 and 0.0 are two.
     #[must_use]
@@ -111,49 +115,50 @@ impl BoundAggregate {
 
 /// The accumulators of all groups of one call.
 ///
-/// Columns of arguments have the types that the call was bound to, and a value for each of `groups`.
+/// Argument columns have the types that the call was bound to, and one value per entry of `groups`.
 pub trait Accumulator: Send {
-    /// Makes room for groups `0..groups`; new ones are empty. It never takes groups away.
+    /// Makes room for groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);
 
-    /// Takes in a row for each of `groups`, the number of its group; with FILTER, only rows whose `keep` is true.
+    /// Adds one row per entry of `groups`, to the group of that number; with FILTER, only rows whose `keep` is true.
     fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
-    /// Takes back such rows.
+    /// Retracts one row per entry of `groups`; with FILTER, only rows whose `keep` is true.
     ///
     /// # Panics
-    /// Unless it [can](Self::can_retract).
+    /// Panics unless this accumulator [can retract](Self::can_retract).
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
-    /// Whether it can take back.
+    /// Returns whether this accumulator can retract rows.
     fn can_retract(&self) -> bool;
 
-    /// Takes in all that another one of the same call has taken in: its group `i` becomes part of group `into[i]` here. What
-    /// it has counts as having come later.
+    /// Adds everything that another accumulator of the same call has added: its group `i` becomes part of group
+    /// `into[i]` here. Its rows count as having come later.
     ///
     /// # Errors
-    /// [`EvaluationError`] if values are too large to be handed over.
+    /// [`EvaluationError`] if values are too large to be transferred.
     ///
     /// # Panics
-    /// If the other one is of another call.
+    /// Panics if `other` is of another call.
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError>;
 
-    /// The results of groups `range`, which stay as they are.
+    /// Returns the results of groups `range`, whose state does not change.
     ///
     /// # Errors
     /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of text.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
 
-    /// Bytes of the results of groups `range`, where they grow with the number of values that were taken in; 0 of others.
+    /// Returns the bytes of the results of groups `range`, for functions whose results grow with the number of added
+    /// values; 0 for others.
     fn result_bytes(&self, range: Range<usize>) -> usize {
         let _ = range;
         0
     }
 
-    /// The results of such groups, in that order; a group may be named more than once.
+    /// Returns the results of the given groups, in the given order; a group may be named more than once.
     ///
     /// # Errors
-    /// As for [`results`](Self::results).
+    /// Fails as [`results`](Self::results) does.
     fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
         let runs = groups.chunk_by(|group, next| group.checked_add(1) == Some(*next));
         let results = runs.map(|run| {
@@ -171,39 +176,40 @@ pub trait Accumulator: Send {
         }
     }
 
-    /// Forgets what such groups have taken in: they are empty afterwards, and may serve others. What this costs may grow
-    /// with all that is held, so that it is better to forget many at once.
+    /// Empties the given groups, which may then be used again. The cost may grow with all held state, so callers
+    /// should reset many groups at once.
     fn reset(&mut self, groups: &[u32]);
 
-    /// Forgets all groups.
+    /// Removes all groups.
     fn clear(&mut self);
 
-    /// Bytes held beyond itself.
+    /// Returns the heap bytes held.
     fn bytes(&self) -> usize;
 
-    /// Bytes that taking in so many rows may take at once beside what is held, because a table is copied into a larger one.
+    /// Returns the additional bytes that adding `rows` rows may take for a moment, while a table is copied into a
+    /// larger one.
     fn growth_bytes(&self, rows: usize) -> usize {
         let _ = rows;
         0
     }
 
-    /// Writes down all groups.
+    /// Saves all groups.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Replaces all groups by those that [`save`](Self::save) wrote.
+    /// Replaces all groups by those saved by [`save`](Self::save).
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are not such state.
+    /// [`StateError`] if the bytes are not saved state of this call.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 
-    /// For [`merge`](Self::merge), which looks into the other one.
+    /// Returns `self` for the downcast in [`merge`](Self::merge).
     fn as_any(&self) -> &dyn Any;
 }
 
-/// The other one of a merge, which is of the same kind.
+/// Downcasts the other accumulator of a merge, which is of the same kind.
 fn same_kind<A: 'static>(other: &dyn Accumulator) -> &A {
     other.as_any().downcast_ref().expect("accumulators that are merged are of one call")
 }

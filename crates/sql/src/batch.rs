@@ -1,4 +1,4 @@
-//! What flows between the operators of a SQL query: rows as columns, a few thousand at a time.
+//! Batches: the data between the operators of a SQL query. A batch holds a few thousand rows as columns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,43 +11,43 @@ use crate::error::cut;
 use crate::formats::RowKind;
 use crate::functions::EvaluationError;
 
-/// The most rows of a batch.
+/// Greatest number of rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 4_096;
 
-/// The most bytes of a batch on an edge, unless a single row has more: with blocks of four batches a MiB each.
+/// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of four batches has one MiB.
 pub const BATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Batches of more bytes than this are paid from the memory budget; there are few of others at a time.
+/// Batches of more bytes than this are paid from the memory budget; few smaller batches exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// The most batches without rows that follow a long one: together they fill an edge.
+/// Greatest number of empty batches which follow a long one; together they fill an edge.
 const FILLERS_MAX: usize = 31;
 
-/// What an operator over batches has taken and put out at first.
+/// Initial counters of an operator over batches.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
 
-/// Rows, as columns.
+/// Rows as columns.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The columns.
     pub rows: RecordBatch,
-    /// What becomes of each row; all are new if there is none.
+    /// Change kind of each row; `None` if all rows are inserts.
     pub kinds: Option<Arc<[RowKind]>>,
-    /// The watermark that stands behind these rows, if their source says one here. [`EventTime::MAX`] says that they are
-    /// the last ones of their source: joins that read a table whole wait for that, so sources of bounded tables end with it.
+    /// Watermark behind these rows, if their source gives one here. [`EventTime::MAX`] means that these are the last
+    /// rows of their source. Joins which read a whole table wait for that, so sources of bounded tables end with it.
     pub watermark: Option<EventTime>,
-    /// Why there is nothing to come: then there are no rows, and the query is to fail.
+    /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
-    /// The memory that the values take, if they are long: it is held until the batch and all its pieces are dropped.
+    /// Memory paid for the values, if they are long. It is held until the batch and all its pieces are dropped.
     pub payment: Option<Payment>,
 }
 
-/// Why an operator cannot go on. It travels to the sinks as data does, and ends the query there.
+/// A failure of an operator. It travels to the sinks as data does, and ends the query there.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The operator.
+    /// Name of the operator.
     pub operator: String,
-    /// What it met.
+    /// The error.
     pub error: EvaluationError,
 }
 
@@ -66,42 +66,43 @@ impl thalweg_model::Coded for Failure {
 }
 
 impl Batch {
-    /// New rows.
+    /// Makes a batch of inserted rows.
     pub fn new(rows: RecordBatch) -> Self {
         Batch { rows, kinds: None, watermark: None, failure: None, payment: None }
     }
 
-    /// The end of the query, for a reason.
+    /// Makes the batch which ends the query with an error.
     pub fn failed(operator: &str, error: EvaluationError) -> Self {
         let rows = RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()));
-        // The value of a row may have megabytes.
+        // A value quoted in the message may have megabytes.
         let EvaluationError { code, message } = error;
         let error = EvaluationError { code, message: cut(&message).into_owned() };
         let failure = Failure { operator: operator.to_owned(), error };
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
     }
 
-    /// Whether nothing comes behind these rows: their source says so by the watermark of the end.
+    /// Returns whether no rows follow; the source tells this by the watermark of the end.
     pub fn is_last(&self) -> bool {
         self.watermark == Some(EventTime::MAX)
     }
 
-    /// Whether it is nothing but new rows, so that it may be put together with others.
+    /// Returns whether the batch has only inserted rows and may be merged with others.
     pub fn is_plain(&self) -> bool {
         self.kinds.is_none() && self.failure.is_none() && !self.is_last()
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.num_rows()
     }
 
-    /// What it counts for to the engine: its rows, and one if there are none, since it is something to do.
+    /// Returns the number of records for which the engine counts the batch: its rows, but at least 1, since an empty
+    /// batch is work, too.
     pub fn weight(&self) -> u64 {
         self.len().max(1) as u64
     }
 
-    /// Bytes of its values, wherever they lie.
+    /// Returns the bytes of the values, wherever they lie.
     pub fn bytes(&self) -> usize {
         let bytes = |column: &Arc<dyn Array>| {
             let data = column.to_data();
@@ -110,7 +111,8 @@ impl Batch {
         self.rows.columns().iter().map(bytes).sum()
     }
 
-    /// Its first rows, as many as an edge should hold at once, and the others, if there are any. Nothing is copied.
+    /// Splits off the first rows, as many as an edge should hold at once. Returns them and the rest, if any. Copies
+    /// nothing.
     pub fn cut(self) -> (Batch, Option<Batch>) {
         let (rows, bytes) = (self.len(), self.bytes());
         if rows < 2 || bytes <= BATCH_BYTES_MAX {
@@ -121,7 +123,8 @@ impl Batch {
         (first, Some(rest))
     }
 
-    /// Its first `count` rows, and the others. Nothing is copied; the watermark stays behind the last row.
+    /// Splits the batch into its first `count` rows and the rest. Copies nothing; the watermark stays behind the last
+    /// row.
     pub fn split(self, count: usize) -> (Batch, Batch) {
         let part = |from: usize, to: usize, watermark| Batch {
             rows: self.rows.slice(from, to - from),
@@ -133,11 +136,11 @@ impl Batch {
         (part(0, count, None), part(count, self.len(), self.watermark))
     }
 
-    /// Pays for its values, if they are long, until the last piece of it is dropped. What is paid for already is not paid for
-    /// once more.
+    /// Pays for the values, if they are long, until the last piece of the batch is dropped. A batch which is already
+    /// paid for is not paid for again.
     ///
     /// # Errors
-    /// `code` if the memory budget has no room for them.
+    /// The error has the code `code` if the memory budget has no room for the values.
     pub fn paid(mut self, allowance: &Allowance, code: &'static str) -> Result<Batch, EvaluationError> {
         if self.payment.is_none() {
             self.payment = pay(allowance, self.bytes(), code)?;
@@ -145,32 +148,33 @@ impl Batch {
         Ok(self)
     }
 
-    /// How many batches without rows are to follow it on an edge, so that a long row takes as many places as it has multiples
-    /// of [`BATCH_BYTES_MAX`]: edges count batches, and hold at most so many bytes.
+    /// Returns the number of empty batches which must follow this one on an edge. Edges count batches, so a long row
+    /// takes one place per [`BATCH_BYTES_MAX`] bytes.
     pub fn fillers(&self) -> usize {
         (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
     }
 
-    /// A batch without rows, with its columns.
+    /// Makes an empty batch with the same columns.
     pub fn filler(&self) -> Batch {
         Batch::new(RecordBatch::new_empty(self.rows.schema()))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What becomes of a row.
+    /// Returns the change kind of a row.
     pub fn kind(&self, row: usize) -> RowKind {
         self.kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert)
     }
 }
 
-/// Checks that state has room to take so many bytes for a moment, as a hash table does while it is copied into a larger one.
+/// Checks that the memory budget has `bytes` to spare for a moment, for example while a hash table is copied into a
+/// larger one.
 ///
 /// # Errors
-/// `STATE_LIMIT` if it has not.
+/// `STATE_LIMIT` if there is no room.
 pub fn check_room(allowance: &Allowance, bytes: usize) -> Result<(), EvaluationError> {
     if bytes <= UNPAID_BYTES_MAX || allowance.pay(bytes).is_some() {
         return Ok(());
@@ -183,10 +187,10 @@ pub fn check_room(allowance: &Allowance, bytes: usize) -> Result<(), EvaluationE
     Err(EvaluationError { code: "STATE_LIMIT", message })
 }
 
-/// Pays for so many bytes of results, if they are many.
+/// Pays for `bytes` of results, if they are many.
 ///
 /// # Errors
-/// `code` if the memory budget has no room for them.
+/// The error has the code `code` if the memory budget has no room for them.
 pub fn pay(
     allowance: &Allowance,
     bytes: usize,
@@ -211,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// Wide rows are cut into pieces that are small, all of them come, in their order, and the watermark stays behind the last.
+    /// Wide rows are cut into small pieces: all of them arrive in order, and the watermark stays behind the last one.
     #[test]
     fn batches_of_many_bytes_are_cut() {
         let long = "x".repeat(10_000);
@@ -239,7 +243,8 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// A row of ten times the bytes of a batch takes ten places on an edge, and no row takes more than an edge has.
+    /// A row with ten times the bytes of a batch takes ten places on an edge; no row takes more places than an edge
+    /// has.
     #[test]
     fn a_long_row_takes_its_places() {
         let of = |bytes: usize| {

@@ -1,7 +1,8 @@
 //! Cases: queries with input and expected rows in files, run in virtual time.
 //!
-//! A file `*.test.sql` declares tables without WITH, gives their rows, and lists queries with the rows that they are to
-//! have. All of a file is SQL, or a section behind a line that begins with `--- `, which SQL takes for a comment.
+//! A file `*.test.sql` declares tables without WITH, gives their rows, and lists queries with their expected
+//! rows. The whole file is SQL, or a section below a line that begins with `--- `, which SQL reads as a
+//! comment.
 //!
 //! ```sql
 //! CREATE TABLE Bid (bidtime TIMESTAMP(3), price DECIMAL(10, 2), WATERMARK FOR bidtime AS bidtime);
@@ -17,16 +18,17 @@
 //! 2020-04-15 08:00:00.000,4.00
 //! ```
 //!
-//! | section | holds |
+//! | section | content |
 //! |---|---|
 //! | `--- input NAME` | rows of a table, one a line, as CSV; the word NULL is NULL, in quotes it is text. Rows of a table of `'format' = 'debezium-json'` have `+I`, `-U`, `+U` or `-D` in front |
 //! | `--- set 'key' = 'value'` | a setting, for the rest of the file |
-//! | `--- query NAME` | a query, and behind it one of those below |
+//! | `--- query NAME` | a query, followed by one of the sections below |
 //! | `--- rows`, `--- rows ordered` | its rows, in any order or in this one |
-//! | `--- changelog` | its changes, each with `+I`, `-U`, `+U` or `-D` in front: the rows that are left at the end count |
-//! | `--- error CODE` | the code of its error, and words that the message has |
+//! | `--- changelog` | its changes, each with `+I`, `-U`, `+U` or `-D` in front: the rows left at the end are compared |
+//! | `--- error CODE` | the code of its error, and words that its message contains |
 //!
-//! Rows are read by one reader in the order of the file; values of results are written as a cast to STRING has them.
+//! One source reads the rows in the order of the file. Values of results are written as a cast to STRING
+//! writes them.
 
 pub mod head;
 
@@ -53,20 +55,20 @@ use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
 
-/// When every run is: time stands still, so that no result depends on it.
+/// The processing time of every run. The clock stands still, so that no result depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);
 
-/// So many steps without work, and a query stands still.
+/// A query counts as stuck after this many consecutive steps without work.
 const IDLE_STEPS_MAX: usize = 10_000;
 
-/// One query of a file, and what is expected of it.
+/// One query of a file and its expected result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the query.
     pub name: String,
-    /// The line on which it begins.
+    /// The line on which the query begins.
     pub line: usize,
-    /// Settings before it.
+    /// Settings in force for the query.
     settings: Vec<String>,
     query: String,
     expected: Expected,
@@ -88,53 +90,53 @@ pub struct Cases {
     pub cases: Vec<Case>,
 }
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All is as expected.
+    /// The query gave the expected result.
     Passed,
-    /// Something is not: what, for people.
+    /// The result differs; the text says how.
     Failed(String),
 }
 
 /// The answer to a query over the tables of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Planning refused it.
+    /// Planning refused the query.
     Refused {
         /// The code of the error.
         code: String,
         /// Its message.
         message: String,
     },
-    /// It failed while it ran.
+    /// The query failed while it ran.
     Failed {
         /// The code of the error.
         code: String,
         /// Its message.
         message: String,
     },
-    /// It ran to its end.
+    /// The query ran to its end.
     Rows {
-        /// The kind and the values of each row, in the order in which they came.
+        /// The kind and the values of each row, in the order of arrival.
         rows: Vec<(RowKind, String)>,
-        /// Changes that its plan says may come.
+        /// Changes which the plan allows.
         planned: Changes,
-        /// Rows that operators called late.
+        /// Count of rows which operators called late.
         late: u64,
     },
 }
 
-/// How a case is run: results depend on none of it.
+/// The way in which a case runs. Results depend on none of these fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// Copies of operators that several workers may share; one after the other with one.
+    /// The number of workers that run copies of a shareable operator; with 1, operators run one after the other.
     pub workers: usize,
-    /// Rows that a source reads at a time, at most.
+    /// The greatest number of rows that a source reads at a time.
     pub batch_rows: usize,
-    /// Seeds the order in which tasks are run.
+    /// The seed of the order in which tasks run.
     pub seed: u64,
-    /// The name of the policy that picks the next task; none: the engine's own.
+    /// The name of the policy that picks the next task; `None` for the engine's default.
     pub policy: Option<&'static str>,
 }
 
@@ -145,10 +147,10 @@ impl Default for Manner {
 }
 
 impl Cases {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// What is wrong with its form, with the line: a file that would test nothing, or less than it says, is wrong.
+    /// A fault of the file with its line. A file that would test nothing, or less than it says, is refused.
     pub fn parse(text: &str) -> Result<Cases, String> {
         let mut cases = Cases { setup: String::new(), inputs: BTreeMap::new(), cases: Vec::new() };
         let mut settings: Vec<String> = Vec::new();
@@ -224,7 +226,7 @@ impl Cases {
         self.run_counted(case, manner).0
     }
 
-    /// Runs a case, and counts the rows that its operators called late.
+    /// Runs a case and counts the rows which its operators called late.
     pub fn run_counted(&self, case: &Case, manner: Manner) -> (Verdict, u64) {
         let results = match self.results(case, manner) {
             Ok(results) => results,
@@ -257,11 +259,11 @@ impl Cases {
         (verdict, late)
     }
 
-    /// Runs a case, whatever it expects: the rows that are left when all changes were applied, or the code and the message of
-    /// its error.
+    /// Runs a case and returns its result, whatever the file expects: the rows left after all changes are
+    /// applied, or the code and the message of the error.
     ///
     /// # Errors
-    /// A fault of the file, or changes that take away a row that is not there.
+    /// A fault of the file, or a retraction of a row that is not present.
     pub fn outcome(
         &self,
         case: &Case,
@@ -273,8 +275,9 @@ impl Cases {
         }
     }
 
-    /// All that the answer to a case depends on, as text: the setup without comments, the input, the settings and the query.
-    /// Recorded answers keep a digest of it, so that an answer is never compared with another question's.
+    /// Returns everything on which the answer to a case depends, as text: the setup without comments, the
+    /// input, the settings and the query. Recorded answers keep a digest of this text, so an answer is never
+    /// compared with the answer to another question.
     pub fn question(&self, case: &Case) -> String {
         let setup = self.setup.lines().map(str::trim_end);
         let setup = setup.filter(|line| !line.is_empty() && !line.starts_with("--"));
@@ -286,10 +289,10 @@ impl Cases {
         question + case.query.trim()
     }
 
-    /// The rows of a case's query, or the code and the message of its error.
+    /// Returns the rows of a case's query, or the code and the message of its error.
     ///
     /// # Errors
-    /// What is wrong before it and around it, which no case can expect: then its query tells nothing.
+    /// A fault of the setup, the settings or the input. No case can expect such a fault.
     fn results(&self, case: &Case, manner: Manner) -> Result<Outcome, String> {
         Ok(match self.answer(&case.settings, &case.query, manner)? {
             Answer::Refused { code, message } | Answer::Failed { code, message } => Err((code, message)),
@@ -297,10 +300,10 @@ impl Cases {
         })
     }
 
-    /// The answer to a query over the tables and the rows of this file, under settings.
+    /// Runs a query over the tables and the rows of this file, under `settings`.
     ///
     /// # Errors
-    /// A fault before the query or around it.
+    /// A fault of the setup, the settings or the input.
     pub fn answer(&self, settings: &[String], query: &str, manner: Manner) -> Result<Answer, String> {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = Session::new(Arc::clone(&clock) as _);
@@ -356,7 +359,7 @@ impl Cases {
 type GivenRows = BTreeMap<String, Arc<Vec<RecordBatch>>>;
 type GivenKinds = BTreeMap<String, Arc<Vec<RowKind>>>;
 
-/// Splits the kind off a row.
+/// Splits the kind of change off a row.
 fn kind_of(row: &str) -> Result<(RowKind, String), String> {
     let kinds = [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete];
     let (first, rest) = row.split_once(',').unwrap_or((row, ""));
@@ -366,7 +369,7 @@ fn kind_of(row: &str) -> Result<(RowKind, String), String> {
     }
 }
 
-/// Reads statements that declare and set, and run nothing.
+/// Reads statements that only declare tables and set settings; refuses queries.
 fn declare(session: &mut Session, text: &str, what: &str) -> Result<(), String> {
     let actions = session.read(text).map_err(|error| {
         let (code, message) = told(&error);
@@ -387,12 +390,12 @@ fn told(error: &SqlError) -> (String, String) {
     (error.code.name().to_owned(), error.to_string())
 }
 
-/// A query that nothing is expected of.
+/// Returns the fault of a query without an expected result.
 fn unanswered(line: usize, name: &str) -> String {
     format!("line {line}: the query `{name}` has no `--- rows`, `--- changelog` or `--- error` behind it")
 }
 
-/// The codes of errors that a query may have: those that the manual lists.
+/// The error codes that a query may have, as the manual lists them.
 const CODES: [&str; 51] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
@@ -447,8 +450,8 @@ const CODES: [&str; 51] = [
     "WORKER_DIED",
 ];
 
-/// The rows of a section, whose head is on this line: a line each, unless a quote is open at its end; up to a blank line, behind
-/// which nothing may follow, for it would be read by nobody.
+/// Returns the rows of the section whose head is on line `head`. A row is one line, unless a quote is open at
+/// its end. A blank line ends the rows; text after it is refused, because nothing would read it.
 fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     let (mut is_open, mut is_over) = (false, false);
@@ -475,7 +478,7 @@ fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// A row with what is NULL marked so that text in quotes is not.
+/// Replaces each unquoted NULL of a row by [`NULL_MARK`], so that it differs from the text 'NULL'.
 fn with_nulls(row: &str) -> String {
     let mut marked = String::new();
     let mut field = String::new();
@@ -498,13 +501,13 @@ fn with_nulls(row: &str) -> String {
     marked
 }
 
-/// What stands for NULL in rows that are read: nothing that anybody writes.
+/// Stands for NULL in rows that are read; no input contains it.
 const NULL_MARK: &str = "\u{1}NULL";
 
-/// Rows as they came, and what they are.
+/// Rows and their kinds, in the order of arrival.
 struct Found {
     rows: Vec<(RowKind, String)>,
-    /// Rows that operators called late.
+    /// Count of rows which operators called late.
     late: u64,
 }
 
@@ -538,7 +541,7 @@ fn compare(found: Result<Vec<String>, String>, expected: &[String], is_ordered: 
     Verdict::Failed(format!("expected\n{}  found\n{}", list(&expected), list(&found)))
 }
 
-/// What is left of rows after changes.
+/// Returns the rows left after all changes are applied.
 fn left_over(changes: &[String]) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     for change in changes {
@@ -557,7 +560,7 @@ fn left_over(changes: &[String]) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// The rows of a section as batches of a table's physical columns.
+/// Reads the rows of a section as batches of a table's physical columns.
 fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<RecordBatch>, String> {
     let columns: Vec<FormatColumn> = table
         .columns
@@ -606,7 +609,7 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
 /// Runs a job of one query to its end, step by step.
 ///
 /// # Errors
-/// What has nothing to do with the query.
+/// A fault which is not the query's.
 fn run_job(
     job: &Job,
     session: &Session,
@@ -700,7 +703,8 @@ mod tests {
     #[test]
     fn the_manual_has_all_codes() {
         let manual = include_str!("../../../docs/sql/errors.md");
-        // A heading, or the first cell of a row of a table. What is behind the last table is of Rust alone, see there.
+        // Codes stand in headings and in the first cells of table rows. The codes after the last table exist
+        // only in Rust, see there.
         let listed: Vec<&str> = manual
             .lines()
             .filter_map(|line| match line.strip_prefix("### ") {
@@ -752,7 +756,7 @@ mod tests {
         check("--- query a\nSELECT 1;\n--- rows\n\"1\n", "line 3: a quote of the rows below is never closed");
     }
 
-    /// An error is that of the query: one around it is expected by nobody.
+    /// Only an error of the query itself can be expected; an error in its setup is a failure.
     #[test]
     fn errors_around_a_query_are_failures() {
         const QUERY: &str = "--- query a\nSELECT b;\n\n--- error UNKNOWN_COLUMN\n`b`\n";

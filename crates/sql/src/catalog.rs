@@ -1,4 +1,4 @@
-//! What there is in a session: tables, views and settings.
+//! The catalog of a session: tables and views by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,72 +10,75 @@ use crate::expression::Typed;
 use crate::text::ddl::{Name, OptionValue};
 use crate::types::SqlType;
 
-/// The catalog and the database that everything is in, as Flink calls those of a new session.
+/// The catalog and the database of all entries, named as in a new Flink session.
 pub const CATALOG: [&str; 2] = ["default_catalog", "default_database"];
 
-/// A table: where its rows come from or go to, and what they are.
+/// A table: its columns, its event time and the options of its connector.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Its columns, in the order in which they are declared.
+    /// Its columns, in the order of declaration.
     pub columns: Vec<TableColumn>,
-    /// What event time is, if it has any.
+    /// The event time and its watermark; `None` if the table has no event time.
     pub rowtime: Option<Rowtime>,
-    /// The places of the columns of its primary key.
+    /// The places of the primary key columns.
     pub primary_key: Vec<usize>,
-    /// The places of the columns that it is partitioned by.
+    /// The places of the columns by which the table is partitioned.
     pub partitioned_by: Vec<usize>,
-    /// What stands in WITH.
+    /// The options in WITH.
     pub options: BTreeMap<String, OptionValue>,
-    /// Where WITH stands.
+    /// The place of WITH in the text.
     pub options_place: Place,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub struct TableColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its type.
+    /// The type of the column.
     pub of: SqlType,
-    /// Whether it may be NULL.
+    /// Whether the column may be NULL.
     pub is_nullable: bool,
-    /// Where its values come from.
+    /// The origin of the values.
     pub kind: TableColumnKind,
-    /// Where it is declared.
+    /// The place of its declaration in the text.
     pub place: Place,
 }
 
-/// Where the values of a column come from.
+/// The origin of the values of a column.
 #[derive(Clone, Debug)]
 pub enum TableColumnKind {
-    /// The records.
+    /// Read from the records.
     Physical,
-    /// An expression over the table's columns, by their places; none of those is computed itself.
+    /// Computed by an expression over the table's columns, by their places; none of these columns is itself
+    /// computed.
     Computed(Typed),
-    /// `PROCTIME()`: when a row is processed.
+    /// `PROCTIME()`: the time at which a row is processed.
     Proctime,
-    /// What the connector says of a record.
+    /// Metadata which the connector gives for a record.
     Metadata {
-        /// Its name there.
+        /// The name of the metadata.
         key: String,
-        /// Whether it is left out when the table is written to.
+        /// Whether the column is left out when the table is written.
         is_virtual: bool,
     },
 }
 
-/// How event time follows from a table's rows.
+/// The event time of a table's rows.
 #[derive(Clone, Debug)]
 pub struct Rowtime {
-    /// The place of its column.
+    /// The place of the event time column.
     pub column: usize,
-    /// Later rows have event times above this: an expression over the table's columns, a timestamp like the column.
+    /// The watermark expression over the table's columns, of the same type as the time column. Later rows
+    /// have event times above it.
     pub watermark: Typed,
 }
 
 impl Table {
-    /// The places of the columns that are written to: all but those that are computed, or only told by the connector.
+    /// Returns the places of the columns that are written: physical columns and metadata which is not
+    /// virtual.
     pub fn written_columns(&self) -> Vec<usize> {
         let is_written = |column: &TableColumn| match &column.kind {
             TableColumnKind::Physical => true,
@@ -85,7 +88,7 @@ impl Table {
         (0..self.columns.len()).filter(|place| is_written(&self.columns[*place])).collect()
     }
 
-    /// The place of a column.
+    /// Returns the place of the column with this name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -94,9 +97,9 @@ impl Table {
 /// A view: a query with a name.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Names of its columns, if they are given.
+    /// The names of its columns; empty if they are not given.
     pub columns: Vec<String>,
-    /// What it stands for.
+    /// The query which the view stands for.
     pub query: Box<Query>,
 }
 
@@ -119,7 +122,7 @@ impl Catalog {
     /// Adds an entry.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if there is one of that name, unless that is fine.
+    /// [`Code::Invalid`] if the name is taken, unless `if_not_exists`.
     pub fn add(&mut self, name: &Name, entry: Entry, if_not_exists: bool) -> Result<(), SqlError> {
         check_parts(name)?;
         if self.entries.contains_key(&name.name) {
@@ -135,10 +138,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     ///
     /// # Errors
-    /// [`Code::UnknownTable`] if there is none, unless that is fine; [`Code::Invalid`] if it is the other kind.
+    /// [`Code::UnknownTable`] if there is no such entry, unless `if_exists`; [`Code::Invalid`] if the entry
+    /// is of the other kind.
     pub fn remove(&mut self, name: &Name, is_view: bool, if_exists: bool) -> Result<(), SqlError> {
         check_parts(name)?;
         match self.entries.get(&name.name) {
@@ -158,7 +162,7 @@ impl Catalog {
         }
     }
 
-    /// The entry of a name.
+    /// Returns the entry with this name.
     ///
     /// # Errors
     /// [`Code::UnknownTable`] if there is none.
@@ -166,12 +170,12 @@ impl Catalog {
         self.entries.get(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// All names, with what they are.
+    /// Iterates over all names and their entries.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 
-    /// The error for a name that there is not.
+    /// Returns the error for an unknown name, with a suggestion.
     fn unknown(&self, name: &str) -> SqlError {
         let error = SqlError::new(Code::UnknownTable, format!("there is no table or view `{name}`"));
         match nearest(name, self.entries.keys().map(String::as_str)) {
@@ -183,7 +187,7 @@ impl Catalog {
     }
 }
 
-/// A name may say the catalog and the database, if it says those that there are.
+/// Checks the catalog and the database of a qualified name: only those in [`CATALOG`] exist.
 pub(crate) fn check_parts(name: &Name) -> Result<(), SqlError> {
     let known = &CATALOG[CATALOG.len().saturating_sub(name.before.len())..];
     if name.before.len() <= CATALOG.len() && name.before.iter().map(String::as_str).eq(known.iter().copied())

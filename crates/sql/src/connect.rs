@@ -1,8 +1,8 @@
-//! Connectors: where the rows of tables come from, and where they go, with Flink's names and keys.
+//! Connectors: the sources and sinks of tables, with Flink's names and keys.
 //!
 //! ```text
 //!   CREATE TABLE .. WITH ('connector' = 'filesystem', ..)
-//!                              |  check: names, options, values and types are right, or the table is refused; nothing is opened
+//!                              |  check: the table is refused unless names, options, values and types are valid
 //!                              v
 //!   bind_source --> RowSource, one for each split --> rows           rows --> RowSink <-- bind_sink
 //! ```
@@ -17,18 +17,22 @@
 //! | `ysb` | yes | | no | `connect/ysb.rs` |
 //! | `socket` | yes | yes | no | `connect/socket.rs` |
 //!
-//! A connector is one file and one line in [`CONNECTORS`]. It reads its options once, through [`options::Given`], which refuses
-//! those that it did not ask for; what it makes of them opens sources and sinks. All that lies outside of the program comes to
-//! it through a [`World`]: files, network, standard streams, clock and seed.
+//! A connector is one file and one line in [`CONNECTORS`]. It reads its options once, through
+//! [`options::Given`], which refuses options that the connector did not ask for. The result opens sources and
+//! sinks. Everything outside of the program comes through a [`World`]: files, network, standard streams,
+//! clock and seed.
 //!
 //! Rules that every connector keeps:
 //!
-//! * C1. A source does not wait. What may make it wait is read by a thread of its own into a bounded buffer (`connect/feed.rs`).
-//! * C2. No input makes it panic or grow without bound, and nothing vanishes: what is not understood is counted, and fails the
-//!   query unless the table's options say otherwise.
-//! * C3. What a sink publishes under its final name is whole. A query that fails publishes nothing of what it had not yet. In a
-//!   bounded job nothing is published before the input has ended; a mark that says "complete" comes last (`connect/job_end.rs`).
-//! * C4. A position that was saved is gone on from exactly, or refused; a stream that cannot be read twice says so.
+//! * C1. A source does not wait. Input that may make it wait is read by a separate thread into a bounded
+//!   buffer (`connect/feed.rs`).
+//! * C2. No input makes it panic or grow without bound, and no record is lost silently: records that cannot
+//!   be decoded are counted, and fail the query unless the table's options say otherwise.
+//! * C3. A sink publishes only complete data under its final name. A failing query publishes no more of its
+//!   unpublished data. In a bounded job nothing is published before the input has ended; a mark of completion
+//!   comes last (`connect/job_end.rs`).
+//! * C4. Reading continues exactly at a saved position, or the position is refused; a stream that cannot be
+//!   read twice reports this.
 
 pub mod bad;
 mod blackhole;
@@ -85,15 +89,15 @@ use notes::Notes;
 use options::{Given, OWN_PREFIX};
 use roots::Rooted;
 
-/// Where the rows of a query go.
+/// A sink of the rows of a query.
 pub trait RowSink: Send {
-    /// Takes rows.
+    /// Writes rows; `kinds` are their kinds of change, and without them all rows are inserts.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault>;
 
-    /// Sees a watermark, after every row before it.
+    /// Handles a watermark, after every row before it.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -102,7 +106,7 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Publishes everything: the stream has ended.
+    /// Publishes everything, at the end of the stream.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -110,75 +114,78 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Bytes held for buffers.
+    /// Returns the bytes held in buffers.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// A stream that is read by one source.
+/// An input stream, which one source takes and reads.
 pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
-/// A stream that sinks share.
+/// An output stream, which sinks share.
 pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// What connectors are given of the world.
+/// The environment of connectors: everything outside of the program which they may use.
 #[derive(Clone)]
 pub struct World {
-    /// Seeds what is made at random.
+    /// Seeds random values.
     pub seed: u64,
-    /// Seeds tables of keys, on which no result depends.
+    /// Seeds hash tables of keys, on which no result depends.
     pub hash_seed: u64,
-    /// Rows of tables that have no connector, by the name of the table: their physical columns.
+    /// The physical columns of the rows of tables without a connector, by table name.
     pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
-    /// Kinds of the given rows of tables that hold changes, by the name of the table, one for each row.
+    /// The kinds of change of given rows, one for each row, by table name.
     pub given_kinds: BTreeMap<String, Arc<Vec<RowKind>>>,
-    /// Where the rows of tables that have no connector go, by the name of the table.
+    /// The collectors of the rows written to tables without a connector, by table name.
     pub collected: BTreeMap<String, Collected>,
-    /// Files and directories.
+    /// Access to files and directories.
     pub files: Arc<dyn Files>,
-    /// Connections.
+    /// Access to network connections.
     pub net: Arc<dyn Net>,
-    /// Where relative paths begin.
+    /// The directory at which relative paths begin.
     pub base: PathBuf,
-    /// Tells the processing time.
+    /// The clock of processing time.
     pub clock: Arc<dyn Clock>,
-    /// The zone of the session.
+    /// The time zone of the session.
     pub zone: Tz,
-    /// What the connector `stdin` reads.
+    /// The stream which the connector `stdin` reads.
     pub stdin: Input,
-    /// What the connectors `stdout` and `print` write to.
+    /// The stream to which the connectors `stdout` and `print` write.
     pub stdout: Output,
-    /// What `print` writes to if it is told so.
+    /// The stream to which `print` writes if its options say so.
     pub stderr: Output,
-    /// What the tables of a run know of each other: worlds of its jobs have [`Shared::for_job`] of the same.
+    /// State shared by the tables of a run: the worlds of its jobs have [`Shared::for_job`] of the same one.
     pub shared: Shared,
-    /// How the job ends whose tables are opened.
+    /// How the job of the opened tables ends.
     pub end: JobEnd,
-    /// Takes what people should know.
+    /// Collects notes for the user.
     pub notes: Notes,
-    /// Makes the names of files.
+    /// Draws the unique parts of file names.
     pub names: Arc<Mutex<dyn Entropy>>,
 }
 
-/// What tables of one run know of each other: files that several write bad records to, and names that are taken.
+/// State shared by the tables of one run: files to which several tables write bad records, and file names in
+/// use.
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// Files that are published as a whole, and what for.
+    /// Files that are published as a whole, and their purposes.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
-    /// Which job of the run it is.
+    /// The number of the job in the run.
     job: u64,
 }
 
 impl Shared {
-    /// The same for the job with this number: what one job diverts is kept if another fails.
+    /// Returns this state for the job with this number: bad records diverted by one job are kept if another
+    /// fails.
     #[must_use]
     pub fn for_job(&self, job: u64) -> Self {
         Shared { job, ..self.clone() }
     }
 
-    /// Takes a file; or what it holds already, if the one would be published over the other.
+    /// Claims a file. Returns the earlier purpose if the file is already claimed and one would overwrite the
+    /// other.
     fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&file) {
@@ -191,7 +198,7 @@ impl Shared {
     }
 }
 
-/// Real files and connections, no standard streams, and a clock that stands still at the epoch.
+/// Has real files and connections, no standard streams, and a clock that stands still at the epoch.
 impl Default for World {
     fn default() -> Self {
         World {
@@ -217,17 +224,17 @@ impl Default for World {
 }
 
 impl World {
-    /// A path of an option: what stands behind `file:` if that is there, from the base directory on if it is relative.
+    /// Returns the path of an option: without a leading `file:`, and relative to the base directory.
     fn path(&self, written: &str) -> PathBuf {
         let bare = written.strip_prefix("file:").map(|rest| match rest.strip_prefix("//") {
-            // `file:///a` and `file://localhost/a` name the same.
+            // `file:///a` and `file://localhost/a` name the same file.
             Some(rest) => rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest),
             None => rest,
         });
         self.base.join(bare.unwrap_or(written))
     }
 
-    /// Returns this world with the files below these directories only; with all of its files if there are none.
+    /// Returns this world, restricted to files below the directories `roots`; `None` allows all files.
     ///
     /// # Errors
     /// [`SqlError`] if a directory is missing.
@@ -241,10 +248,11 @@ impl World {
         Ok(World { files: Arc::new(files), ..self.clone() })
     }
 
-    /// What deals with the bad records of one split.
+    /// Creates the handler of bad records for one split.
     ///
     /// # Errors
-    /// [`SqlError`] if they are diverted to what is no regular file, cannot be made, or is written by a sink.
+    /// [`SqlError`] if bad records are diverted to a path that is no regular file, cannot be created, or
+    /// belongs to a sink.
     fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
         let Some(file) = options.diverts_to() else {
             return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
@@ -257,7 +265,7 @@ impl World {
                 .at(place)
                 .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
         };
-        // Told now, and not when the first bad record comes.
+        // Errors are reported now, and not at the first bad record.
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             self.files
                 .make_directories(directory)
@@ -281,13 +289,13 @@ impl World {
         Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
     }
 
-    /// A word that no other sink has, of this run or of another, and that cannot be guessed before it is seen.
+    /// Draws a word that no other sink of any run has, and that cannot be guessed.
     fn unique_name(&self) -> String {
         format!("{:016x}", self.names.lock().unwrap_or_else(PoisonError::into_inner).next_u64())
     }
 }
 
-/// Bits that cannot be guessed: a keyed hash, whose key the operating system draws, of a count.
+/// Draws bits that cannot be guessed: the hash of a count under a key from the operating system.
 #[derive(Default)]
 struct SystemEntropy {
     key: RandomState,
@@ -301,39 +309,41 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// What a table needs that Flink does not have.
+/// The parts of a table's declaration that Flink does not have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Portable {
-    /// Connectors and keys of ours, and where they stand; none if Flink takes the table as it is.
+    /// Connectors and keys that only this engine has, and their places; empty if Flink accepts the table
+    /// unchanged.
     pub own: Vec<(String, Place)>,
 }
 
 impl Portable {
-    /// Whether Flink takes the table as it is.
+    /// Returns whether Flink accepts the table unchanged.
     pub fn is_portable(&self) -> bool {
         self.own.is_empty()
     }
 }
 
-/// What a table can do, by its connector, format and options.
+/// The abilities of a table, by its connector, format and options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abilities {
-    /// It can be read.
+    /// Whether the table can be read.
     pub reads: bool,
-    /// Rows can be written to it.
+    /// Whether the table can be written.
     pub writes: bool,
-    /// Its rows end.
+    /// Whether the rows end.
     pub is_bounded: bool,
-    /// Its rows may be changes of rows before them.
+    /// Whether its rows may change earlier rows.
     pub gives_changes: bool,
-    /// It takes rows that change or delete others.
+    /// Whether the table accepts updates and deletes.
     pub takes_changes: bool,
 }
 
-/// The splits of a table, each with the columns at `wanted`, which are physical or metadata, in that order.
+/// Opens the splits of a table. Each gives the columns at `wanted`, which are physical or metadata, in that
+/// order.
 ///
 /// # Errors
-/// [`SqlError`] if its options are wrong, or it cannot be opened.
+/// [`SqlError`] if the options are wrong, or the table cannot be opened.
 pub fn bind_source(
     table: &Table,
     wanted: &[usize],
@@ -346,10 +356,10 @@ pub fn bind_source(
     readable(table)?.source(wanted, world)
 }
 
-/// What takes rows with the columns at `columns` of a table: those that are written to it.
+/// Opens the sink of a table for rows with the columns at `columns`.
 ///
 /// # Errors
-/// [`SqlError`] if its options are wrong, or it cannot be opened.
+/// [`SqlError`] if the options are wrong, or the table cannot be opened.
 pub fn bind_sink(table: &Table, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
     if let Some(rows) = world.collected.get(&table.name) {
         return Ok(Box::new(memory::Collect::new(Arc::clone(rows))));
@@ -360,7 +370,7 @@ pub fn bind_sink(table: &Table, columns: &[usize], world: &World) -> Result<Box<
 /// Checks the connector of a table with all of its options, and opens nothing.
 ///
 /// # Errors
-/// [`SqlError`] for the first thing that is wrong.
+/// [`SqlError`] for the first fault found.
 pub fn check(table: &Table) -> Result<Portable, SqlError> {
     connect(table)?;
     let mut own = Vec::new();
@@ -375,24 +385,24 @@ pub fn check(table: &Table) -> Result<Portable, SqlError> {
     Ok(Portable { own })
 }
 
-/// Checks the options of a table that is read, and opens nothing.
+/// Checks the options of a table that is read. Opens nothing.
 ///
 /// # Errors
-/// [`SqlError`] for the first thing that is wrong, or if it cannot be read.
+/// [`SqlError`] for the first fault found, or if the table cannot be read.
 pub fn check_source(table: &Table) -> Result<Abilities, SqlError> {
     Ok(readable(table)?.abilities())
 }
 
-/// Checks the options of a table that is written to, and opens nothing.
+/// Checks the options of a table that is written. Opens nothing.
 ///
 /// # Errors
-/// [`SqlError`] for the first thing that is wrong, or if it cannot be written to.
+/// [`SqlError`] for the first fault found, or if the table cannot be written.
 pub fn check_sink(table: &Table) -> Result<Abilities, SqlError> {
     Ok(writable(table)?.abilities())
 }
 
-/// Whether the rows of a table may change rows before them. A table without a connector, as tests have them, is judged by its
-/// format.
+/// Returns whether the rows of a table may change earlier rows. For a table without a connector, as in tests,
+/// the format decides.
 pub fn gives_changes(table: &Table) -> bool {
     let format = || table.options.get("format").map(|format| format.value.as_str());
     check_source(table)
@@ -415,10 +425,10 @@ fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
     Ok(connection)
 }
 
-/// A connector: its name, and how the options of a table become a connection.
+/// A connector: its name, and the function that turns the options of a table into a connection.
 struct Connector {
     name: &'static str,
-    /// Whether Flink has it.
+    /// Whether Flink has this connector.
     is_portable: bool,
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }
@@ -436,31 +446,31 @@ static CONNECTORS: &[Connector] = &[
     Connector { name: "ysb", is_portable: false, bind: ysb::bind },
 ];
 
-/// A table whose options were read and are right.
+/// A table whose options were read and are valid.
 trait Connection {
-    /// What it can do.
+    /// Returns the abilities of the table.
     fn abilities(&self) -> Abilities;
 
-    /// Opens it for reading, if it can be read.
+    /// Opens the table for reading, if it can be read.
     ///
     /// # Errors
-    /// [`SqlError`] if it cannot be opened.
+    /// [`SqlError`] if the table cannot be opened.
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
         let _ = (wanted, world);
         Err(SqlError::new(Code::Unsupported, "this table cannot be read from"))
     }
 
-    /// Opens it for writing, if it can be written to.
+    /// Opens the table for writing, if it can be written.
     ///
     /// # Errors
-    /// [`SqlError`] if it cannot be opened.
+    /// [`SqlError`] if the table cannot be opened.
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
         let _ = (columns, world);
         Err(SqlError::new(Code::Unsupported, "this table cannot be written to"))
     }
 }
 
-/// Reads the options of a table; also the name of its connector.
+/// Reads the options of a table; also returns the name of its connector.
 fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> {
     let mut given = Given::new(table);
     let name = given.connector()?;

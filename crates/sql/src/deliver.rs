@@ -1,4 +1,4 @@
-//! Tables that are written to: batches of a plan as rows of a connector.
+//! Sinks for tables: batches of a plan become rows of a connector.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,17 +9,17 @@ use thalweg_model::{Coded, Fault, Mark, Record, Sink, Weighed};
 use crate::batch::{Batch, NOTHING_WEIGHED};
 use crate::connect::RowSink;
 
-/// How many rows a job has read and written, told while it runs.
+/// Counts the rows which a job has read and written so far; it can be read while the job runs.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<Mutex<(u64, u64)>>);
 
 impl Tally {
-    /// Rows that its tables have given so far.
+    /// Returns the number of rows read from tables so far.
     pub fn rows_in(&self) -> u64 {
         self.0.lock().map_or(0, |rows| rows.0)
     }
 
-    /// Rows that were written so far.
+    /// Returns the number of rows written so far.
     pub fn rows_out(&self) -> u64 {
         self.0.lock().map_or(0, |rows| rows.1)
     }
@@ -37,11 +37,11 @@ impl Tally {
     }
 }
 
-/// A table as a sink of the engine.
+/// Writes the rows of a table, as a sink of the engine.
 pub struct TableSink {
     table: String,
     rows: Box<dyn RowSink>,
-    /// Names and places of the columns that may not be NULL.
+    /// Places and names of the columns that may not be NULL.
     not_null: Vec<(usize, String)>,
     tally: Tally,
     weighed: Weighed,
@@ -59,7 +59,7 @@ impl TableSink {
     }
 }
 
-/// A NULL where there may be none.
+/// The error for a NULL in a NOT NULL column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotNull {
     table: String,

@@ -1,4 +1,4 @@
-//! What is wrong with a piece of SQL, and where: a stable code, a message, a place in the text and a way out.
+//! Errors in SQL text: a stable code, a message, the place in the text, and advice.
 //!
 //! Codes are shared by the command line, tests and documentation; [`Code`] lists them.
 
@@ -7,31 +7,31 @@ use std::fmt;
 
 use crate::secrets::{masked_message, masked_text};
 
-/// What kind of mistake it is. The names are stable: scripts may look for them.
+/// The kind of a mistake. The names are stable, because scripts may look for them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Code {
-    /// The text is no SQL.
+    /// The text is not valid SQL.
     Syntax,
-    /// A table or view that there is not.
+    /// A table or view does not exist.
     UnknownTable,
-    /// A column that there is not.
+    /// A column does not exist.
     UnknownColumn,
-    /// A function that there is not.
+    /// A function does not exist.
     UnknownFunction,
-    /// A connector or format that there is not, or an option that it does not have.
+    /// A connector or format does not exist, or does not have the option.
     UnknownOption,
-    /// Values of these types do not go together.
+    /// The types do not fit together.
     TypeMismatch,
-    /// It is SQL of Flink's, but we do not run it.
+    /// Flink accepts this SQL, but Thalweg does not run it.
     Unsupported,
-    /// What is to be remembered would grow without bound.
+    /// The state would grow without bound.
     UnboundedState,
-    /// It is understood, and makes no sense; a column that several tables have, too.
+    /// The text is parsed but has no meaning; also a column name which several tables have.
     Invalid,
 }
 
 impl Code {
-    /// The stable name, such as `UNKNOWN_COLUMN`.
+    /// Returns the stable name, such as `UNKNOWN_COLUMN`.
     pub const fn name(self) -> &'static str {
         match self {
             Code::Syntax => "SYNTAX",
@@ -52,54 +52,54 @@ impl Code {
 pub struct Place {
     /// The line.
     pub line: usize,
-    /// The character in the line.
+    /// Position of the first character in the line.
     pub column: usize,
-    /// How many characters are meant, at least one; they end with the line.
+    /// Number of marked characters, at least 1; the mark ends with the line.
     pub width: usize,
 }
 
-/// Why a text cannot be run.
+/// The reason why a text cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SqlError {
-    /// What kind of mistake it is.
+    /// The kind of the mistake.
     pub code: Code,
-    /// What is wrong, in lower case, without a full stop.
+    /// The message, in lower case, without a full stop.
     pub message: String,
-    /// Where, if that is known.
+    /// The place, if it is known.
     pub place: Option<Place>,
-    /// What to do about it.
+    /// Advice to the user.
     pub help: Option<String>,
 }
 
 impl SqlError {
-    /// A mistake without a place.
+    /// Makes an error without a place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         SqlError { code, message: message.into(), place: None, help: None }
     }
 
-    /// The same, at a place; one that is known already is kept, since it is nearer.
+    /// Returns the error with a place. A known place is kept, because it is more precise.
     #[must_use]
     pub fn at(mut self, place: impl Into<Option<Place>>) -> Self {
         self.place = self.place.or(place.into());
         self
     }
 
-    /// The same, with advice.
+    /// Returns the error with advice, unless it already has some.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.get_or_insert(help.into());
         self
     }
 
-    /// Returns this error without the values of secret options of `text`, which it is about.
+    /// Returns this error without the values of the secret options of `text`, the text with the mistake.
     #[must_use]
     pub fn masked(&self, text: &str) -> Self {
         let masked = |told: &String| masked_message(told, text);
         SqlError { message: masked(&self.message), help: self.help.as_ref().map(masked), ..self.clone() }
     }
 
-    /// The error as people read it: message, the line of `text` with the place marked, advice. `name` is what the text is
-    /// called, such as a file's path.
+    /// Returns the error as people read it: the message, the line of `text` with the place marked, and advice. `name`
+    /// is the name of the text, such as a file's path.
     pub fn show(&self, name: &str, text: &str) -> String {
         let SqlError { message, help, .. } = &self.masked(text);
         let text = &masked_text(text);
@@ -119,20 +119,20 @@ impl SqlError {
     }
 }
 
-/// The most characters of a name or value that an error quotes.
+/// Greatest number of characters of a name or value which an error quotes.
 pub const QUOTED_CHARACTERS_MAX: usize = 200;
 
-/// The most characters of the message of an error, and of its advice.
+/// Greatest number of characters of an error's message, and of its advice.
 pub const MESSAGE_CHARACTERS_MAX: usize = 2_000;
 
-/// How many of the last characters stay when a message is cut: they often say what to do.
+/// Number of last characters which stay when a message is cut; they often say what to do.
 const MESSAGE_END_CHARACTERS: usize = 400;
 
-/// Returns the text of an error as it is shown: what it quotes is cut at [`QUOTED_CHARACTERS_MAX`], the whole at
-/// [`MESSAGE_CHARACTERS_MAX`], and `…` stands where something is left out. Names and values come from users and may have
-/// megabytes, so all errors pass here on their way out.
+/// Returns the text of an error as it is shown. Quotations are cut at [`QUOTED_CHARACTERS_MAX`], the whole text at
+/// [`MESSAGE_CHARACTERS_MAX`]; `…` marks each cut. Names and values come from users and may have megabytes, so all
+/// errors pass through this function before they are shown.
 pub fn cut(text: &str) -> Cow<'_, str> {
-    // Fewer bytes than this are fewer characters, too.
+    // A text of so few bytes has at most as many characters.
     if text.len() <= QUOTED_CHARACTERS_MAX {
         return Cow::Borrowed(text);
     }
@@ -154,7 +154,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
                 short.push_str(mark);
                 rest = &closed[1..];
             }
-            // A mark may be an apostrophe, and what follows a quotation of its own.
+            // The mark may be an apostrophe, and the text behind it may open a quotation of its own.
             None => rest = behind,
         }
     }
@@ -170,18 +170,18 @@ pub fn cut(text: &str) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// How many characters of a line are shown at most.
+/// Greatest number of characters of a line which are shown.
 const EXCERPT_CHARACTERS: usize = 80;
 
-/// How many of them stand before the place, if the line goes on behind it.
+/// Number of shown characters before the place, if the line goes on behind it.
 const EXCERPT_BEFORE: usize = 40;
 
-/// What is shown of a line: the part of it around the place, with `…` where something is left out, what stands below up to
-/// the place, and the marks.
+/// Returns the part of a line around the place, with `…` at each cut; the padding below it up to the place; and the
+/// marks.
 fn excerpt(line: &str, place: Place) -> (String, String, String) {
     let count = line.chars().count();
     let column = (place.column - 1).min(count);
-    // As far to the left as is needed to show what is behind the place.
+    // Starts further left if the rest of the line is shorter than the excerpt.
     let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
     let end = (start + EXCERPT_CHARACTERS).min(count);
     let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });
@@ -192,7 +192,7 @@ fn excerpt(line: &str, place: Place) -> (String, String, String) {
     (format!("{first}{part}{last}"), before, marks)
 }
 
-/// On one line, with the place if it is known.
+/// Shows the error on one line, with the place if it is known.
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place {
@@ -208,8 +208,9 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
-/// The one of `known` that is most like `name`, if any is like it: at most a third of its letters differ, whatever their
-/// case. Names of more than [`QUOTED_CHARACTERS_MAX`] characters are like none: comparing them would take long.
+/// Returns the name in `known` which is most similar to `name`: at most a third of its letters differ, whatever their
+/// case. Returns `None` if no name is similar. Names of more than [`QUOTED_CHARACTERS_MAX`] characters have no match,
+/// because comparing them would take long.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let length = lower.chars().count();
@@ -227,10 +228,11 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, nearest)| nearest)
 }
 
-/// How many characters are to be put in, taken out, changed or swapped with their neighbour to make one text of the other.
+/// Returns the number of characters to insert, delete, change or swap with a neighbour which turns one text into the
+/// other.
 ///
-/// Source: Damerau, "A technique for computer detection and correction of spelling errors", CACM 7(3), 1964, in the form
-/// that does not change what it has swapped.
+/// Source: Damerau, "A technique for computer detection and correction of spelling errors", CACM 7(3), 1964, in the
+/// form which does not change swapped characters again.
 fn edit_distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
     }
 
-    /// A line of a megabyte is shown around the place.
+    /// A line of a megabyte is cut to the part around the place.
     #[test]
     fn a_long_line_is_cut_around_its_place() {
         let check = |column: usize, width: usize, expected: [&str; 2]| {
@@ -286,11 +288,11 @@ mod tests {
             [&format!("1 | …{}…", digits(460, 540)), &format!("  | {}{}", " ".repeat(41), "^".repeat(40))],
         );
         check(1_000, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(80))]);
-        // Behind the end, as where something is missing.
+        // A place behind the end of the line, where something is missing.
         check(1_001, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(81))]);
     }
 
-    /// A name of a megabyte is not echoed, in whatever quotes it stands, and neither is a list of a thousand names.
+    /// A name of a megabyte is cut, whichever quotes it stands in, and so is a list of a thousand names.
     #[test]
     fn long_quotations_are_cut() {
         let long = "ä".repeat(1 << 20);
@@ -300,7 +302,7 @@ mod tests {
                 "there's no column {mark}{}…{mark} here; did you mean {mark}b{mark}?",
                 "ä".repeat(200)
             );
-            // The apostrophe opens a quotation where the marks are apostrophes, too.
+            // The apostrophe opens a quotation of its own where the marks are apostrophes, too.
             if mark != '\'' {
                 assert_eq!(cut(&text), expected);
             }
@@ -317,7 +319,7 @@ mod tests {
         assert_eq!(nearest(&long, [&*long]), None);
     }
 
-    /// A place that is not known is not shown.
+    /// A place on line 0 is not shown.
     #[test]
     fn no_place_is_shown_without_a_line() {
         let error = SqlError::new(Code::Invalid, "no").at(Place { line: 0, column: 0, width: 0 });

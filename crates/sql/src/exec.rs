@@ -1,7 +1,8 @@
-//! Plans run: each node becomes an operator over batches, and those become streams of an ordinary query.
+//! Execution of plans: each node becomes an operator over batches, and the operators become streams of a
+//! query.
 //!
-//! [`operator`] is the contract that these operators have among themselves, and what makes operators of the engine of them;
-//! the others are one operator each. [`run`] puts a plan together.
+//! [`operator`] holds the contract between these operators, and the adapter that makes them operators of the
+//! engine. The other modules hold one operator each. [`run`] assembles a plan.
 
 pub mod operator;
 

@@ -1,9 +1,9 @@
-//! Expressions that know their types: what a query computes, over columns.
+//! Typed expressions: the computations of a query over columns.
 //!
-//! An [`Expression`] is a tree of kernels ([`crate::functions`]) under the few things that are not functions, because they
-//! do not always look at all they are given: AND, OR and CASE. In Flink these skip, row by row, what does not matter:
-//! `d <> 0 AND n / d > 1` never divides by zero. So does evaluation here: what can fail is evaluated for those rows only for
-//! which it matters.
+//! An [`Expression`] is a tree of kernels ([`crate::functions`]) and of the few operators which do not evaluate all
+//! their operands for all rows: AND, OR and CASE. In Flink these skip irrelevant operands row by row:
+//! `d <> 0 AND n / d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is
+//! evaluated only for the rows which need it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,58 +19,58 @@ use crate::functions::{EvaluationError, Kernel, column};
 use crate::scratch;
 use crate::types::SqlType;
 
-/// An expression and what is known of its values.
+/// An expression with the type and nullability of its values.
 #[derive(Clone)]
 pub struct Typed {
-    /// What computes it.
+    /// The expression.
     pub expression: Expression,
     /// The type of its values.
     pub of: SqlType,
-    /// Whether they may be NULL.
+    /// True if values may be NULL.
     pub is_nullable: bool,
 }
 
-/// What computes a column from those of a batch.
+/// A computation of one column from the columns of a batch.
 #[derive(Clone)]
 pub enum Expression {
-    /// A column of the input, by its place.
+    /// A column of the input, by its position.
     Column(usize),
-    /// The same value for every row, and how it is shown.
+    /// One value for every row.
     Literal(ScalarValue),
-    /// A function of other values.
+    /// A call of a function.
     Call {
-        /// Its name, for people.
+        /// Name shown to people.
         name: String,
-        /// What computes it.
+        /// The implementation.
         kernel: Arc<dyn Kernel>,
-        /// Its arguments, of the types that the kernel takes.
+        /// Arguments, of the types that the kernel takes.
         arguments: Vec<Typed>,
-        /// Whether every row has a result, whatever the values.
+        /// True if every row has a result, whatever the values.
         is_total: bool,
-        /// Whether it gives the same for the same arguments.
+        /// True if equal arguments give equal results.
         is_deterministic: bool,
     },
-    /// Whether all hold, in Kleene's logic: FALSE if any is, else NULL if any is.
+    /// AND of all terms in Kleene's logic: FALSE if any is FALSE, else NULL if any is NULL.
     And(Vec<Typed>),
-    /// Whether any holds, in Kleene's logic.
+    /// OR of all terms in Kleene's logic.
     Or(Vec<Typed>),
-    /// The opposite; NULL of NULL.
+    /// NOT; NULL of NULL.
     Not(Box<Typed>),
-    /// Whether a value is one of some states; never NULL itself.
+    /// Test for a state; the result is never NULL.
     Is(Box<Typed>, State),
-    /// The value of the first condition that holds.
+    /// CASE: the value of the first condition which is true.
     Case {
         /// Conditions and values, in order.
         branches: Vec<(Typed, Typed)>,
-        /// The value if none holds.
+        /// Value if no condition is true.
         otherwise: Box<Typed>,
     },
 }
 
-/// How many characters of an expression an error shows.
+/// Number of characters of an expression which an error shows.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// What [`Expression::Is`] asks.
+/// The state for which [`Expression::Is`] tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// IS NULL, and IS UNKNOWN.
@@ -88,17 +88,17 @@ pub enum State {
 }
 
 impl Typed {
-    /// A column of the input.
+    /// Makes an expression which reads a column of the input.
     pub fn column(place: usize, of: SqlType, is_nullable: bool) -> Self {
         Typed { expression: Expression::Column(place), of, is_nullable }
     }
 
-    /// A value.
+    /// Makes a literal.
     pub fn literal(value: ScalarValue, of: SqlType) -> Self {
         Typed { is_nullable: value.is_null(), expression: Expression::Literal(value), of }
     }
 
-    /// Its value, if it is a literal.
+    /// Returns the value of a literal; `None` for other expressions.
     pub fn as_literal(&self) -> Option<&ScalarValue> {
         match &self.expression {
             Expression::Literal(value) => Some(value),
@@ -106,7 +106,7 @@ impl Typed {
         }
     }
 
-    /// Its place in the input, if it is a column.
+    /// Returns the position in the input of a column; `None` for other expressions.
     pub fn as_column(&self) -> Option<usize> {
         match self.expression {
             Expression::Column(place) => Some(place),
@@ -114,7 +114,7 @@ impl Typed {
         }
     }
 
-    /// Whether every row has a result, whatever the values.
+    /// Returns whether every row has a result, whatever the values.
     pub fn is_total(&self) -> bool {
         let mut is_total = true;
         self.visit(&mut |typed| {
@@ -123,7 +123,7 @@ impl Typed {
         is_total
     }
 
-    /// Whether it gives the same for the same row.
+    /// Returns whether equal rows give equal results.
     pub fn is_deterministic(&self) -> bool {
         let mut is_deterministic = true;
         self.visit(&mut |typed| {
@@ -132,7 +132,7 @@ impl Typed {
         is_deterministic
     }
 
-    /// Calls `each` with the places of all columns that it reads.
+    /// Calls `each` with the positions of all columns which the expression reads.
     pub fn columns(&self, each: &mut impl FnMut(usize)) {
         self.visit(&mut |typed| {
             if let Expression::Column(place) = typed.expression {
@@ -141,7 +141,7 @@ impl Typed {
         });
     }
 
-    /// Calls `each` with it and everything in it.
+    /// Calls `each` with the expression and all its sub-expressions.
     pub fn visit(&self, each: &mut impl FnMut(&Typed)) {
         each(self);
         match &self.expression {
@@ -159,7 +159,7 @@ impl Typed {
         }
     }
 
-    /// How many levels of expressions it has: 1 for columns and literals.
+    /// Returns the number of nested levels: 1 for columns and literals.
     pub fn depth(&self) -> usize {
         let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
         1 + match &self.expression {
@@ -174,7 +174,7 @@ impl Typed {
         }
     }
 
-    /// The same expression over other columns: each column is replaced by what `by` gives for its place.
+    /// Returns the expression with each column replaced by the result of `by` for its position.
     #[must_use]
     pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {
         let all = |terms: &[Typed]| terms.iter().map(|term| term.replaced(by)).collect();
@@ -203,10 +203,10 @@ impl Typed {
         Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }
     }
 
-    /// The same expression where its columns are elsewhere.
+    /// Returns the expression with its columns moved to other positions.
     #[must_use]
     pub fn with_columns(&self, place_of: &impl Fn(usize) -> usize) -> Typed {
-        // Types and nullability of columns stay with the expression that reads them.
+        // Types and nullability of columns stay with the expression which reads them.
         let mut moved = self.clone();
         moved.move_columns(place_of);
         moved
@@ -233,13 +233,13 @@ impl Typed {
         }
     }
 
-    /// Its values for the rows of a batch: a column, or a scalar if they are all the same.
+    /// Evaluates the rows of a batch, to a column or to a scalar if all values are equal.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a row has no result for which it matters.
+    /// [`EvaluationError`] if a row whose value is needed has no result.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
-        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small: first operands are gone
-        // down to by a loop. What recurses is as deep as brackets.
+        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small. So a loop
+        // descends into first operands; the recursion is only as deep as the brackets.
         let mut outer = Vec::new();
         let mut inner = self;
         while let Some(first) = inner.first_operand() {
@@ -253,7 +253,7 @@ impl Typed {
         Ok(value)
     }
 
-    /// What is evaluated first, and for all rows.
+    /// Returns the operand which is evaluated first and for all rows, if there is one.
     fn first_operand(&self) -> Option<&Typed> {
         match &self.expression {
             Expression::Column(_) | Expression::Literal(_) | Expression::Case { .. } => None,
@@ -264,7 +264,7 @@ impl Typed {
         }
     }
 
-    /// Its values, given those of its [first operand](Self::first_operand) if it has one.
+    /// Evaluates the expression, given the values of its [first operand](Self::first_operand) if it has one.
     fn evaluate_behind(
         &self,
         first: Option<ColumnarValue>,
@@ -307,7 +307,7 @@ impl Typed {
         }
     }
 
-    /// An error with the expression that it is of.
+    /// Returns the error with the text of this expression.
     fn told(&self, error: &EvaluationError, batch: &RecordBatch) -> EvaluationError {
         let schema = batch.schema_ref();
         let name =
@@ -320,18 +320,18 @@ impl Typed {
         EvaluationError { code: error.code, message: format!("{shown}: {}", error.message) }
     }
 
-    /// Its values as a column.
+    /// Evaluates the rows of a batch to a column.
     ///
     /// # Errors
-    /// As for [`evaluate`](Self::evaluate).
+    /// Fails as [`evaluate`](Self::evaluate) does.
     pub fn evaluate_column(&self, batch: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
         column(&self.evaluate(batch)?, batch.num_rows())
     }
 
-    /// The values of a condition.
+    /// Evaluates a condition.
     ///
     /// # Errors
-    /// As for [`evaluate`](Self::evaluate).
+    /// Fails as [`evaluate`](Self::evaluate) does.
     pub fn evaluate_booleans(&self, batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
         booleans(&self.evaluate(batch)?, batch.num_rows())
     }
@@ -345,13 +345,14 @@ fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, Evaluat
     }
 }
 
-/// An error of a kernel of Arrow, which types and lengths that were checked do not give.
+/// Converts an error of an Arrow kernel. Checked types and lengths do not cause such errors.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
-/// AND or OR of several terms, each evaluated where those before it leave it open; the values of the first may be known.
+/// Computes AND or OR of several terms. Each term is evaluated for the rows which the terms before it leave
+/// undecided. `first` holds the values of the first term if they are known.
 fn combine<const IS_AND: bool>(
     first: Option<ColumnarValue>,
     terms: &[Typed],
@@ -364,7 +365,7 @@ fn combine<const IS_AND: bool>(
             so_far = Some(term.evaluate_booleans(batch)?);
             continue;
         };
-        // Decided is FALSE for AND, and TRUE for OR.
+        // A row is decided by FALSE for AND, and by TRUE for OR.
         let is_open = |row: usize| before.is_null(row) || before.value(row) == IS_AND;
         let open = BooleanBuffer::collect_bool(rows, is_open);
         let open_count = open.count_set_bits();
@@ -386,7 +387,7 @@ fn combine<const IS_AND: bool>(
                 let place = places.next().unwrap_or_default();
                 let next = next.is_valid(place).then(|| next.value(place));
                 match (before.is_valid(row), next) {
-                    // Open and known: it is for the next to say.
+                    // The row is undecided and not NULL so far, so the next term decides.
                     (true, next) => next,
                     (false, Some(decided)) if decided != IS_AND => Some(decided),
                     (false, _) => None,
@@ -403,7 +404,7 @@ fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationErro
     let where_ = |holds: &dyn Fn(usize) -> bool| {
         BooleanArray::new(BooleanBuffer::collect_bool(values.len(), holds), None)
     };
-    // NULL without a type is neither true nor false.
+    // An untyped NULL is neither true nor false.
     let is = |row: usize, expected: bool| {
         booleans.is_some_and(|booleans| booleans.is_valid(row) && booleans.value(row) == expected)
     };
@@ -417,7 +418,7 @@ fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationErro
     }
 }
 
-/// CASE: each value for the rows whose first condition it is.
+/// Computes CASE: each branch is evaluated for the rows whose first true condition it is.
 fn choose(
     branches: &[(Typed, Typed)],
     otherwise: &Typed,
@@ -425,10 +426,10 @@ fn choose(
     of: &arrow::datatypes::DataType,
 ) -> Result<ArrayRef, EvaluationError> {
     let rows = batch.num_rows();
-    // The rows that no condition has taken yet, and the values of each branch with the rows that they are of.
+    // Rows which no condition has taken yet, and the values of each branch for its rows.
     let mut left: Vec<u32> = (0..rows as u32).collect();
     let mut pieces: Vec<ArrayRef> = Vec::new();
-    // For each row, which piece its value is in, and where.
+    // For each row, the piece which holds its value, and the position in the piece.
     let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
     let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
         let values = if values.data_type() == of {
@@ -468,7 +469,7 @@ fn choose(
     compute::interleave(&pieces, &from).map_err(arrow_error)
 }
 
-/// Those rows of a batch; the batch itself if they are all.
+/// Returns the given rows of a batch, or the batch itself if these are all its rows.
 fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationError> {
     if rows.len() == batch.num_rows() {
         return Ok(batch.clone());
@@ -476,7 +477,7 @@ fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationE
     compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
 }
 
-/// As SQL, with columns as `$place`.
+/// Shows the expression as SQL, with columns as `$` and their position.
 impl fmt::Display for Typed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(f, &|place| format!("${place}"))
@@ -489,7 +490,8 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// An expression with the names of its columns; by `{:#}` as one of several conditions, in brackets if it needs them.
+/// An expression shown with the names of its columns. `{:#}` shows it as one of several conditions, in brackets if it
+/// needs them.
 pub struct Named<'a, F>(pub &'a Typed, pub F);
 
 impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
@@ -499,7 +501,8 @@ impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
 }
 
 impl Typed {
-    /// How strongly what is shown of it holds together: an operand that holds less than its operator stands in brackets.
+    /// Returns how tightly the shown operator binds; an operand which binds less tightly than its operator stands in
+    /// brackets.
     fn strength(&self) -> u8 {
         match &self.expression {
             Expression::And(_) | Expression::Or(_) => 0,
@@ -514,7 +517,7 @@ impl Typed {
         }
     }
 
-    /// Shows it as an operand, in brackets if it holds less than `least`.
+    /// Shows the expression as an operand, in brackets if it binds less tightly than `least`.
     fn show_operand(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -545,7 +548,7 @@ impl Typed {
             Expression::Call { name: function, arguments, .. } => match &arguments[..] {
                 [left, right] if is_infix(function, arguments) => {
                     let strength = self.strength();
-                    // Comparisons do not follow each other.
+                    // Comparisons cannot be chained.
                     left.show_operand(f, name, strength.max(2))?;
                     write!(f, " {function} ")?;
                     right.show_operand(f, name, strength + 1)
@@ -599,16 +602,16 @@ impl Typed {
     }
 }
 
-/// Whether a call is shown as an operator between its two sides: IS DISTINCT FROM is one, too.
+/// Returns whether a call is shown as an operator between its two operands; IS DISTINCT FROM is one, too.
 fn is_infix(name: &str, arguments: &[Typed]) -> bool {
     let is_word = name.starts_with(|first: char| first.is_alphabetic());
     arguments.len() == 2 && (!is_word || name.starts_with("IS "))
 }
 
-/// What the name of a call begins with that looks a value up among literals.
+/// Beginning of the name of a call which looks a value up among literals.
 const MEMBERS: &str = "IN (";
 
-/// The name of a call that looks a value up among literals: it stands behind the value.
+/// Returns the name of a call which looks a value up among literals; it is shown behind the value.
 pub(crate) fn members_name(literals: &[ScalarValue]) -> String {
     let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
     format!("{MEMBERS}{})", literals.join(", "))

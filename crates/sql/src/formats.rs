@@ -1,9 +1,9 @@
-//! Formats: the bytes of records as columns, and columns as the bytes of records, with Flink's options and rules.
+//! Formats: conversion between the bytes of records and columns, with Flink's options and rules.
 //!
 //! ```text
 //! CREATE TABLE ... WITH ('format' = 'json', 'json.ignore-parse-errors' = 'true')
-//!                              |  Format::bind: names, options and types are right, or the plan is refused
-//!                              v
+//!         |  Format::bind: checks names, options and types, or refuses the plan
+//!         v
 //! bytes --> Decoder::take --> pending rows --> Decoder::finish --> columns, and kinds of rows of a changelog
 //! columns --> Encoder::write --> bytes
 //! ```
@@ -17,14 +17,14 @@
 //!
 //! Rules that every decoder keeps:
 //!
-//! * F1. A record gives all of its rows, or none and one [`BadRecord`]: no column ever holds a part of a bad one.
-//! * F2. How the bytes are cut into calls makes no difference to rows, bad records and positions.
-//! * F3. No bytes make it panic, wait or grow: a record holds at most [`RECORD_BYTES_MAX`], the pending rows come from
-//!   at most [`BATCH_BYTES_MAX`] and one record more.
-//! * F4. Whether a record is well formed does not depend on which columns are wanted; whether its values fit their types
-//!   does, because those that are not wanted are never converted.
+//! * F1. A record gives all of its rows, or none and one [`BadRecord`]: no column ever holds a part of a bad record.
+//! * F2. The division of the input into calls makes no difference to rows, bad records and positions.
+//! * F3. No bytes make a decoder panic, wait or grow without bound. A record has at most [`RECORD_BYTES_MAX`] bytes,
+//!   and the pending rows come from at most [`BATCH_BYTES_MAX`] and one record more.
+//! * F4. Well-formedness of a record does not depend on the wanted columns. Whether values fit their types does,
+//!   because values of other columns are never converted.
 //!
-//! What a decoder does not decide is what becomes of a bad record: whoever calls fails, skips or diverts.
+//! The caller of a decoder decides about bad records: it fails, skips or diverts them.
 //!
 //! Sources: Flink's documentation, "Formats" (JSON, CSV, Raw, Debezium), and the classes named in each file.
 
@@ -52,48 +52,48 @@ use thalweg_model::Coded;
 
 use crate::types::SqlType;
 
-/// The longest record, in bytes without its line end: 1 MiB. A quote or a bracket that is never closed costs one record
-/// of this length, not the file.
+/// Greatest length of a record, in bytes without its line end: 1 MiB. A quote or bracket which is never closed costs
+/// one record of this length, not the file.
 pub const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// How many rows one record may make: an array of objects takes three bytes for each, and a row as many slots as there are
-/// columns.
+/// Greatest number of rows of one record. An object of an array takes only three bytes, but its row a slot in every
+/// column.
 pub const RECORD_ROWS_MAX: usize = 1 << 16;
 
-/// How many bytes of records a decoder takes before it wants [`Decoder::finish`] to be called, 64 MiB: far above what
-/// 4,096 rows need, and far below the 2 GiB to which offsets of Arrow reach.
+/// Number of bytes of records which a decoder takes before [`Decoder::finish`] must be called: 64 MiB. This is far
+/// above the need of 4,096 rows, and far below the limit of Arrow's offsets, 2 GiB.
 pub const BATCH_BYTES_MAX: usize = 64 << 20;
 
-/// How deep values may be nested within a record; the record itself is the first level.
+/// Greatest nesting of values in a record; the record itself is the first level.
 pub const DEPTH_MAX: usize = 64;
 
-/// A column that a format reads or writes.
+/// A column which a format reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormatColumn {
-    /// Its name, which is its key in formats that have keys.
+    /// Name of the column, and its key in formats which have keys.
     pub name: String,
-    /// Its type.
+    /// Type of the column.
     pub of: SqlType,
-    /// Whether it may be NULL: a record without a value for a column that may not is a bad one.
+    /// True if the column may be NULL; if not, a record without a value for it is bad.
     pub is_nullable: bool,
 }
 
-/// What a row of a changelog says. As Flink's `RowKind`, whose values of a byte these are.
+/// The kind of change of a row in a changelog. Discriminants are the byte values of Flink's `RowKind`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[repr(i8)]
 pub enum RowKind {
-    /// `+I`: a new row.
+    /// `+I`: an inserted row.
     Insert = 0,
-    /// `-U`: what a row was before it changed.
+    /// `-U`: a row before an update.
     UpdateBefore = 1,
-    /// `+U`: what it is now.
+    /// `+U`: a row after an update.
     UpdateAfter = 2,
-    /// `-D`: a row that is no more.
+    /// `-D`: a deleted row.
     Delete = 3,
 }
 
 impl RowKind {
-    /// The kind with this value, as a column of kinds holds it.
+    /// Returns the kind with this byte value, as stored in a column of kinds.
     pub fn of_value(value: i8) -> Option<RowKind> {
         [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete]
             .into_iter()
@@ -101,7 +101,7 @@ impl RowKind {
     }
 }
 
-/// As Flink writes it: `+I`, `-U`, `+U`, `-D`.
+/// Writes the kind as Flink does: `+I`, `-U`, `+U`, `-D`.
 impl fmt::Display for RowKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -113,65 +113,65 @@ impl fmt::Display for RowKind {
     }
 }
 
-/// Where a decoder stands in its input; enough to go on there later with another decoder.
+/// The position of a decoder in its input; another decoder can resume from it later.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {
-    /// Bytes before it.
+    /// Number of bytes before the position.
     pub offset: u64,
-    /// Line ends before it; the first line is 1, so the next byte is of line `lines + 1`.
+    /// Number of line ends before the position. Lines count from 1, so the next byte is on line `lines + 1`.
     pub lines: u64,
-    /// Whether it is inside of a record that was too long: what follows up to the next line end belongs to that.
+    /// True inside a record which was too long; the bytes up to the next line end belong to it.
     pub is_inside: bool,
 }
 
-/// What a call of [`Decoder::take`] did.
+/// The result of [`Decoder::take`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// So many bytes are done with. The others are to be offered again, at the front of the next call.
+    /// Number of consumed bytes. The others must be offered again at the start of the next call.
     pub bytes: usize,
-    /// Whether it stopped for want of bytes: the others are the beginning of a record. If not, rows are to be fetched.
+    /// True if more bytes are needed because the others begin a record. If false, rows must be fetched.
     pub wants_more: bool,
 }
 
-/// A record that cannot be read.
+/// A record which cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadRecord<'a> {
-    /// Its bytes, without the line end; the first [`RECORD_BYTES_MAX`] of one that is too long.
+    /// Bytes of the record without the line end; for a record which is too long, the first [`RECORD_BYTES_MAX`].
     pub raw: &'a [u8],
-    /// Bytes of input before it.
+    /// Number of input bytes before the record.
     pub offset: u64,
-    /// The line on which it begins, from 1 on.
+    /// Line on which the record begins, from 1 on.
     pub line: u64,
-    /// The column whose value does not fit; none if the record is broken as such.
+    /// Column whose value does not fit; `None` if the record itself is malformed.
     pub column: Option<&'a str>,
-    /// What is wrong, in lower case without a full stop.
+    /// The reason, in lower case without a full stop.
     pub reason: String,
 }
 
-/// What was passed over because an option says so (`ignore-parse-errors`).
+/// Counts of errors which an option (`ignore-parse-errors`) skips.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ignored {
-    /// Values that did not fit and became NULL.
+    /// Number of values which did not fit and became NULL.
     pub values: u64,
-    /// Records that were left out.
+    /// Number of records left out.
     pub records: u64,
 }
 
-/// Rows that were decoded.
+/// Decoded rows.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// The wanted columns, in the order in which they were asked for.
+    /// Wanted columns, in the order of the request.
     pub rows: RecordBatch,
-    /// One kind for each row, of a changelog; none if all rows are inserted ones.
+    /// Kind of each row of a changelog; `None` if all rows are inserted.
     pub kinds: Option<Vec<RowKind>>,
 }
 
-/// Turns the bytes of records into columns, a batch at a time.
+/// A decoder of the bytes of records to columns, one batch at a time.
 pub trait Decoder: Send {
-    /// Takes whole records from the front of `bytes` until `rows_max` rows are pending, and tells `bad` of each that
-    /// cannot be read, once. `is_last`: nothing follows these bytes, so that an unfinished last record is whole.
+    /// Takes whole records from the front of `bytes` until `rows_max` rows are pending, and calls `bad` once for each
+    /// record which cannot be read. `is_last` says that no bytes follow, so an unfinished last record is whole.
     ///
-    /// A record that makes several rows is not cut: the last one taken may make the pending rows more than `rows_max`.
+    /// A record with several rows is not divided: the last record may raise the pending rows above `rows_max`.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -180,29 +180,30 @@ pub trait Decoder: Send {
         bad: &mut dyn FnMut(BadRecord<'_>),
     ) -> Taken;
 
-    /// How many rows are pending.
+    /// Returns the number of pending rows.
     fn rows(&self) -> usize;
 
-    /// The pending rows; the decoder goes on without any.
+    /// Returns the pending rows; none are pending afterwards.
     fn finish(&mut self) -> Decoded;
 
-    /// Where the next byte that it takes stands in the input.
+    /// Returns the position of the next byte in the input.
     fn position(&self) -> Position;
 
-    /// Goes on elsewhere: the next byte stands there. Pending rows stay; bytes that were offered but not taken are
-    /// forgotten. At offset 0 a new input begins, whose byte order mark, if any, is passed over.
+    /// Resumes at another position, where the next byte stands. Pending rows stay; bytes which were offered but not
+    /// taken are dropped. At offset 0 a new input begins, and its byte order mark, if any, is skipped.
     fn start(&mut self, at: Position);
 
-    /// What was passed over so far.
+    /// Returns the counts of ignored errors so far.
     fn ignored(&self) -> Ignored;
 }
 
-/// Appends rows as bytes.
+/// An encoder of rows to bytes.
 pub trait Encoder: Send {
-    /// Appends `rows`, each with its line end, to `to`. `kinds` has one kind for each row; without it all are inserted.
+    /// Appends `rows` to `to`, each with its line end. `kinds` has one kind for each row; without it all rows are
+    /// inserted.
     ///
     /// # Errors
-    /// [`FormatError::Value`] if a row cannot be written: `to` then ends with the row before it.
+    /// [`FormatError::Value`] if a row cannot be written; `to` then ends with the row before it.
     fn write(
         &mut self,
         rows: &RecordBatch,
@@ -226,21 +227,21 @@ enum Options {
     Debezium(debezium::DebeziumOptions),
 }
 
-/// The formats there are.
+/// The names of all formats.
 pub const FORMATS: &[&str] = &["csv", "debezium-json", "json", "raw"];
 
-/// Whether records of the format of this name hold changes of rows.
+/// Returns whether records of the named format hold changes of rows.
 pub fn is_changelog(format: &str) -> bool {
     format == "debezium-json"
 }
 
 impl Format {
-    /// The format `format` for `columns`. Its options are those whose keys begin with its name and a dot; others are left
-    /// to whoever they belong to.
+    /// Binds the format named `format` to `columns`. Its options are those whose keys begin with its name and a dot;
+    /// others are ignored.
     ///
     /// # Errors
-    /// [`FormatError`] if there is no such format, an option is unknown or has a wrong value, or a column has a type that
-    /// the format has no form for.
+    /// [`FormatError`] if the format does not exist, if an option is unknown or has a wrong value, or if the format
+    /// cannot represent the type of a column.
     pub fn bind(
         format: &str,
         options: &BTreeMap<String, String>,
@@ -261,28 +262,28 @@ impl Format {
         Ok(Format { columns: columns.into(), options })
     }
 
-    /// Whether it reads changes of rows, and may write them: [`Decoded::kinds`] is there.
+    /// Returns whether the format reads changes of rows and may write them; then [`Decoded::kinds`] is set.
     pub fn is_changelog(&self) -> bool {
         matches!(self.options, Options::Debezium(_))
     }
 
-    /// All columns.
+    /// Returns all columns.
     pub fn columns(&self) -> &[FormatColumn] {
         &self.columns
     }
 
-    /// The schema of what a decoder of these columns gives.
+    /// Returns the schema of the rows of a decoder of the wanted columns.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If a wanted column does not exist.
     pub fn schema(&self, wanted: &[usize]) -> SchemaRef {
         schema_of(&self.columns, wanted)
     }
 
-    /// A decoder of the columns at these places, in this order.
+    /// Makes a decoder of the columns at the given positions, in this order.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If a wanted column does not exist.
     pub fn decoder(&self, wanted: &[usize]) -> Box<dyn Decoder> {
         match &self.options {
             Options::Json(options) => Box::new(json::JsonDecoder::new(options, &self.columns, wanted)),
@@ -294,7 +295,7 @@ impl Format {
         }
     }
 
-    /// An encoder of rows with all columns, in their order.
+    /// Makes an encoder of rows with all columns, in their order.
     ///
     /// # Errors
     /// [`FormatError::Option`] if an option is for reading only.
@@ -310,41 +311,41 @@ impl Format {
     }
 }
 
-/// Why a format cannot be used as it is asked for, or cannot write a row.
+/// The reason why a format cannot be used as requested, or cannot write a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// `UNKNOWN_FORMAT`: there is none of this name.
+    /// `UNKNOWN_FORMAT`: no format has this name.
     Format {
         /// The name.
         format: String,
-        /// The format whose name is nearest.
+        /// Format with the most similar name.
         near: Option<String>,
     },
-    /// `UNKNOWN_OPTION`: the format has none of this name.
+    /// `UNKNOWN_OPTION`: the format has no option of this name.
     UnknownOption {
         /// The whole key.
         option: String,
-        /// The option whose name is nearest.
+        /// Option with the most similar name.
         near: Option<String>,
     },
-    /// `BAD_OPTION`: the value of an option is wrong, or does not go with another.
+    /// `BAD_OPTION`: the value of an option is wrong, or conflicts with another option.
     Option {
         /// The whole key.
         option: String,
-        /// What is wrong, and what to write instead.
+        /// The reason, and the value to write instead.
         reason: String,
     },
-    /// `BAD_COLUMN`: the format has no form for a column.
+    /// `BAD_COLUMN`: the format cannot represent a column.
     Column {
         /// The column.
         column: String,
-        /// What is wrong, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
-    /// `UNWRITABLE`: a row has no form.
+    /// `UNWRITABLE`: the format cannot represent a row.
     Value {
-        /// What is wrong, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
 }
@@ -395,7 +396,7 @@ fn schema_of(columns: &[FormatColumn], wanted: &[usize]) -> SchemaRef {
     Arc::new(Schema::new(wanted.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Refuses kinds that a format without changes cannot write.
+/// Refuses kinds other than inserts, which a format without changes cannot write.
 fn only_inserts(format: &str, kinds: Option<&[RowKind]>) -> Result<(), FormatError> {
     match kinds.and_then(|kinds| kinds.iter().find(|kind| **kind != RowKind::Insert)) {
         None => Ok(()),

@@ -1,17 +1,17 @@
-//! Functions of SQL: each with its name, how it is bound to the types of its arguments, and a kernel over columns.
+//! Functions of SQL: each with its name, its binding to argument types, and a kernel over columns.
 //!
-//! A function is *bound* once, when a query is planned: it looks at the types of its arguments and at those that are
-//! literals, refuses what Flink refuses, and answers with the type of its result and a kernel. The kernel then runs over
-//! whole columns, shared by workers. What each function promises is what Flink's documentation says ("System (Built-in)
-//! Functions", "Data Types"); where we differ it is said at the function, and in the manual's table of differences.
+//! A function is *bound* once, when a query is planned. Binding reads the types of the arguments and the values of
+//! literals, refuses what Flink refuses, and returns the type of the result and a kernel. Workers share the kernel,
+//! which runs over whole columns. Each function does what Flink's documentation says ("System (Built-in) Functions",
+//! "Data Types"). Differences are named at the function and in the manual's table of differences.
 //!
-//! Rules that every kernel keeps:
+//! All kernels keep these rules:
 //!
-//! * K1. Its result has the Arrow type of [`Bound::result`], and as many rows as it was asked for, or is a scalar.
-//! * K2. A row's result depends on that row's arguments only, and NULL in any argument gives NULL unless the function says
-//!   otherwise. Values in slots that are NULL are never looked at: they must not make it fail.
-//! * K3. It does not panic, whatever the values: integers wrap, as in Java, decimals that do not fit are NULL, and what has
-//!   no result at all (a division by zero, a cast of text that is no number) is an [`EvaluationError`].
+//! * K1. The result has the Arrow type of [`Bound::result`]. It has as many rows as were asked for, or is a scalar.
+//! * K2. The result of a row depends on the arguments of that row only, and NULL in any argument gives NULL unless
+//!   the function says otherwise. Values in slots which are NULL are never read, so they cannot cause an error.
+//! * K3. No value causes a panic. Integers wrap, as in Java; decimals which do not fit are NULL. A row without a
+//!   result (a division by zero, a cast of text to a number which it does not hold) is an [`EvaluationError`].
 
 pub mod arithmetic;
 #[cfg(test)]
@@ -45,19 +45,19 @@ use thalweg_model::Clock;
 
 use crate::types::SqlType;
 
-/// What a function is told about one of its arguments.
+/// An argument as a function sees it when it is bound.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Its type.
+    /// Type of the argument.
     pub of: SqlType,
-    /// Whether it may be NULL.
+    /// True if the argument may be NULL.
     pub is_nullable: bool,
-    /// Its value, if it is a literal.
+    /// Value of the argument, if it is a literal.
     pub literal: Option<ScalarValue>,
 }
 
 impl Argument {
-    /// The text of a literal; none if it is no literal, no text or NULL.
+    /// Returns the text of a literal; `None` if the argument is not a literal, not text or NULL.
     pub fn text(&self) -> Option<&str> {
         match &self.literal {
             Some(ScalarValue::Utf8(Some(text))) => Some(text),
@@ -66,31 +66,31 @@ impl Argument {
     }
 }
 
-/// What functions may know of the query that they are bound in.
+/// The parts of a query that functions may know when they are bound.
 #[derive(Clone)]
 pub struct Context {
-    /// The zone of the session (`table.local-time-zone`), in which instants are shown and read.
+    /// Time zone of the session (`table.local-time-zone`), in which instants are shown and read.
     pub zone: Tz,
-    /// Tells the processing time to those who ask for it.
+    /// Source of the processing time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// A function that knows the types of its arguments.
+/// A function bound to the types of its arguments.
 #[derive(Clone)]
 pub struct Bound {
-    /// The types that the arguments are to be cast to before the kernel sees them, one for each.
+    /// Types to which the arguments are cast before the kernel sees them, one per argument.
     pub arguments: Vec<SqlType>,
     /// The type of the result.
     pub result: SqlType,
-    /// Whether the result may be NULL.
+    /// True if the result may be NULL.
     pub is_nullable: bool,
-    /// What computes it.
+    /// The implementation.
     pub kernel: Arc<dyn Kernel>,
 }
 
-/// Computes a function over columns.
+/// A computation over columns.
 pub trait Kernel: Send + Sync {
-    /// The results of `rows` rows. Arguments are columns of so many rows, or scalars.
+    /// Returns the results of `rows` rows. Arguments are columns of `rows` rows, or scalars.
     ///
     /// # Errors
     /// [`EvaluationError`] if some row has no result.
@@ -108,40 +108,40 @@ where
 
 /// One function: all of its overloads.
 pub struct Function {
-    /// As it is written in SQL, in upper case.
+    /// Name as written in SQL, in upper case.
     pub name: &'static str,
-    /// How it is called, for messages: `SUBSTRING(text, start [, length])`.
+    /// Form of a call, for messages: `SUBSTRING(text, start [, length])`.
     pub usage: &'static str,
-    /// Whether it gives the same for the same arguments, so that it may be computed when the query is planned.
+    /// True if equal arguments give equal results; then a call of literals may be computed when the query is planned.
     pub is_deterministic: bool,
-    /// Binds it to arguments.
+    /// Binds the function to its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<Bound, BindError>,
 }
 
-/// How a wrong number of arguments is told.
+/// End of the reason for a wrong number of arguments.
 const COUNT_DOES_NOT_FIT: &str = "arguments do not fit";
 
-/// Why a function does not take such arguments; the function's name and usage are added by whoever shows it.
+/// The reason why a function does not take its arguments. Callers which show it add the function's name and usage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindError(pub String);
 
 impl BindError {
-    /// For a reason, in lower case without a full stop.
+    /// Makes an error from a reason in lower case without a full stop.
     pub fn new(reason: impl Into<String>) -> Self {
         BindError(reason.into())
     }
 
-    /// The function takes another number of arguments.
+    /// Makes the error of a call with a wrong number of arguments.
     pub fn count(given: usize) -> Self {
         BindError(format!("{given} {COUNT_DOES_NOT_FIT}"))
     }
 
-    /// Whether it is the number of arguments that is wrong.
+    /// Returns whether the number of arguments is wrong.
     pub fn is_about_count(&self) -> bool {
         self.0.ends_with(COUNT_DOES_NOT_FIT)
     }
 
-    /// The argument at `place`, from 1 on, is of a type that does not fit.
+    /// Makes the error that the argument at `place`, from 1 on, has a wrong type.
     pub fn of_type(place: usize, given: &SqlType) -> Self {
         BindError(format!("argument {place} is {given}"))
     }
@@ -153,22 +153,22 @@ impl fmt::Display for BindError {
     }
 }
 
-/// Why a row has no result.
+/// The reason why a row has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EvaluationError {
     /// The stable code, such as `DIVISION_BY_ZERO`.
     pub code: &'static str,
-    /// What is wrong, with the value.
+    /// The message, with the value.
     pub message: String,
 }
 
 impl EvaluationError {
-    /// Division by zero.
+    /// Makes the error of a division by zero.
     pub fn division_by_zero() -> Self {
         EvaluationError { code: "DIVISION_BY_ZERO", message: "division by zero".to_owned() }
     }
 
-    /// A value that cannot be cast.
+    /// Makes the error of a value which cannot be cast.
     pub fn cast(value: &dyn fmt::Display, to: &SqlType) -> Self {
         EvaluationError {
             code: "BAD_CAST",
@@ -185,13 +185,13 @@ impl fmt::Display for EvaluationError {
 
 impl std::error::Error for EvaluationError {}
 
-/// An argument as a column of `rows` rows.
+/// Returns an argument as a column of `rows` rows.
 ///
 /// # Errors
-/// [`EvaluationError`] if a scalar cannot be repeated so often.
+/// [`EvaluationError`] if a scalar cannot be repeated `rows` times.
 pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, EvaluationError> {
     if let ColumnarValue::Scalar(value) = argument {
-        // A long text that is repeated for each row may be longer than memory.
+        // A long text repeated for each row may need more than the memory.
         let bytes = value.size().saturating_mul(rows);
         if bytes > crate::batch::BATCH_BYTES_MAX {
             crate::scratch::check(bytes)?;
@@ -202,7 +202,7 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
         .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
 }
 
-/// All functions that there are.
+/// Iterates over all functions.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
         .into_iter()

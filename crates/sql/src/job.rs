@@ -1,4 +1,4 @@
-//! A job as a query of the engine: its plans put together, from their tables to where their rows go.
+//! Assembles a job as a query of the engine: its plans, the tables that it reads, and its sinks.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -27,21 +27,24 @@ use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 use crate::types::SqlType;
 
-/// How much an edge of batches holds at most: 32 batches of at most 4,096 rows and, unless a row has more, 256 KiB.
+/// Limits of an edge of batches: at most 32 batches of up to 4,096 rows and, unless one row is larger, 256
+/// KiB each.
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
-/// Edges of batches between operators of a job, about: those of a source, of what follows it and of the sink.
+/// Approximate count of edges of batches in one job: behind the source, behind the next operator, and before
+/// the sink.
 const EDGES_PER_JOB: u64 = 3;
 
-/// Bytes of a batch of a few columns of numbers.
+/// Typical bytes of a batch with a few numeric columns.
 const USUAL_BATCH_BYTES: u64 = 64 << 10;
 
-/// The part of the memory budget that batches on edges may take.
+/// Divisor of the memory budget: batches on edges may take one quarter of it.
 const EDGES_PART: u64 = 4;
 
-/// The edges of so many jobs that run at once. What lies on edges is not paid for, so that of many jobs each has smaller ones:
-/// all of them together hold about a quarter of the budget, but two batches an edge at least.
+/// Returns the edge limits for `jobs` jobs which run at once. Batches on edges are not charged to the memory
+/// budget, so the more jobs run, the smaller are their edges. All edges together hold about a quarter of the
+/// budget, but each edge has room for at least two batches.
 pub fn batch_edges(jobs: usize, budget_bytes: u64) -> EdgeLimits {
     let edges = (jobs.max(1) as u64).saturating_mul(EDGES_PER_JOB);
     let EdgeLimits { block_records, chunk_blocks, chunks_max, .. } = BATCH_EDGES;
@@ -54,19 +57,19 @@ pub fn batch_edges(jobs: usize, budget_bytes: u64) -> EdgeLimits {
 
 /// A job that can be submitted.
 pub struct Assembled {
-    /// The query.
+    /// The query, ready to submit.
     pub query: Query,
-    /// How many rows its sinks have written.
+    /// Counts the rows which the sources have read and the sinks have written.
     pub tally: Tally,
-    /// How it ends.
+    /// Tells how the job ends.
     pub end: JobEnd,
 }
 
-/// Checks the tables of a job: their options, that they can be read from or written to, and that those that are written to can
-/// be told what becomes of the rows. Opens nothing; tables whose rows `world` gives or collects need no connector.
+/// Checks the tables of a job: their options, that they can be read or written, and that each sink accepts
+/// the changes of its plan. Opens nothing. A table whose rows `world` gives or collects needs no connector.
 ///
 /// # Errors
-/// [`SqlError`] for the first thing that is wrong.
+/// [`SqlError`] for the first fault found.
 pub fn check(job: &Job, world: &World) -> Result<(), SqlError> {
     for part in &job.parts {
         check_scans(&part.plan, world)?;
@@ -89,11 +92,11 @@ fn check_scans(plan: &Plan, world: &World) -> Result<(), SqlError> {
     plan.inputs().into_iter().try_for_each(|input| check_scans(input, world))
 }
 
-/// Puts a job together; the rows of a query that names no table go to what `shown` makes for its columns, and for what may become
-/// of the rows.
+/// Assembles a job. The rows of a query without a target table go to the sink which `shown` makes for the
+/// columns and the kinds of changes of that query.
 ///
 /// # Errors
-/// [`SqlError`] as [`check`], and if a table cannot be opened.
+/// [`SqlError`] as in [`check`], and if a table cannot be opened.
 pub fn assemble(
     job: &Job,
     clock: &Arc<dyn Clock>,
@@ -127,7 +130,7 @@ pub fn assemble(
             None => ("result".to_owned(), shown(&part.plan.columns, changes(&part.plan))?, Vec::new()),
         };
         let sink = TableSink::new(name.clone(), rows, not_null, tally.clone());
-        // A table may be read and written in one query.
+        // One query may read and write the same table, so the sink needs a name of its own.
         let name = if part.into.is_some() { format!("{name}-sink") } else { name };
         plans.push((&part.plan, Ending { name, sink }));
     }
@@ -135,30 +138,30 @@ pub fn assemble(
     Ok(Assembled { query, tally, end: world.end.clone() })
 }
 
-/// Whether all that a job reads has an end.
+/// Returns whether all inputs of a job end.
 fn is_bounded(job: &Job) -> bool {
     job.parts.iter().all(|part| changelog::ends(&part.plan))
 }
 
-/// Shows rows, each as it comes: as values between commas behind a line of names, or as objects of JSON.
+/// Writes each row as it arrives: as comma-separated values below a line of names, or as JSON objects.
 pub struct Shown {
     form: Form,
     output: Output,
-    /// What stands before all rows.
+    /// Bytes written before the first row.
     head: Vec<u8>,
     buffer: Vec<u8>,
-    /// Whether rows may change, so that each is shown with what becomes of it.
+    /// Whether rows may change, so that each row is written with its kind of change.
     has_kinds: bool,
 }
 
 enum Form {
-    /// Values as a cast to STRING has them; NULL is the word without quotes.
+    /// Values as a cast to STRING writes them; NULL is the word without quotes.
     Text(Vec<Writer>),
     Json(Box<dyn Encoder>),
 }
 
 impl Shown {
-    /// Rows of `columns` as text, in a zone, to a stream.
+    /// Writes rows of `columns` as text to `output`; times are shown in `zone`.
     pub fn text(columns: &[Column], zone: Tz, has_kinds: bool, output: Output) -> Self {
         let names: Vec<Cow<'_, str>> = has_kinds
             .then_some("op")
@@ -171,10 +174,10 @@ impl Shown {
         Shown { form: Form::Text(writers), output, head, buffer: Vec::new(), has_kinds }
     }
 
-    /// Rows of `columns` as JSON, an object a line, to a stream.
+    /// Writes rows of `columns` as JSON to `output`, one object a line.
     ///
     /// # Errors
-    /// [`SqlError`] if JSON has nothing for such columns.
+    /// [`SqlError`] if JSON cannot hold one of the columns.
     pub fn json(columns: &[Column], has_kinds: bool, output: Output) -> Result<Self, SqlError> {
         let column = |column: &Column| FormatColumn {
             name: column.name.clone(),
@@ -251,7 +254,8 @@ impl RowSink for Shown {
     }
 }
 
-/// Appends a row as values between commas: as casts to STRING have them, in quotes where they must be, bytes as `x'00ff'`.
+/// Appends a row as comma-separated values: each as a cast to STRING writes it, quoted where necessary; bytes
+/// as `x'00ff'`.
 pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line: &mut String) {
     for (place, (writer, column)) in writers.iter().zip(rows.columns()).enumerate() {
         if place > 0 {
@@ -270,7 +274,7 @@ pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line
     }
 }
 
-/// A text as it stands between commas: in quotes where it must be.
+/// Returns a text as a field of comma-separated values, quoted where necessary.
 fn between_commas(text: &str) -> Cow<'_, str> {
     let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
@@ -280,7 +284,8 @@ fn between_commas(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Few jobs have the usual edges; many have smaller ones, all within their own bounds.
+    /// Few jobs have the usual edges; many jobs have smaller edges, all within the bounds that the engine
+    /// checks.
     #[test]
     fn edges_of_many_jobs_are_small() {
         let batches = |jobs: usize, budget_bytes: u64| {

@@ -1,8 +1,8 @@
 //! Groups by key: turns the key columns of a batch into group numbers, by which accumulators find their slots.
 //!
-//! Each distinct key has a number, from 0 on, in order of first appearance. Keys are equal as Flink's GROUP BY has it: NULL
-//! equals NULL, text is compared by its bytes, and floats by their bits, so -0.0 and 0.0 are two keys, and so are NaNs of
-//! different payload (Flink, `BinaryRowData.equals`).
+//! Each distinct key has a number, from 0 on, in order of first appearance. Keys are equal as in Flink's GROUP BY:
+//! NULL equals NULL, text is compared by its bytes, and floats by their bits. So -0.0 and 0.0 are two keys, and so
+//! are NaNs with different payloads (Flink, `BinaryRowData.equals`).
 //!
 //! | key columns | how keys are held |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | one of text or bytes | end to end in one buffer (`keys/bytes.rs`) |
 //! | anything else | as comparable rows (arrow's `RowConverter`), end to end in one buffer |
 //!
-//! What it leaves to others: forgetting single keys. An index grows until it is [cleared](KeyIndex::clear).
+//! Single keys cannot be removed: an index grows until it is [cleared](KeyIndex::clear).
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -39,51 +39,54 @@ pub(crate) use whole::hash_of;
 use bytes::BytesKeys;
 use whole::WholeKeys;
 
-/// Bytes that the allocator takes for an allocation of so many: it keeps 8 bytes beside it, and gives multiples of 16.
+/// Returns the bytes which the allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds up to a
+/// multiple of 16.
 pub(crate) fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// Bytes that a hash table takes beside what it has while it grows for so many more entries: it is copied into one of twice
-/// the size. 0 if they have room.
+/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries. It is copied
+/// into a table of twice the size. Returns 0 if the entries fit.
 pub(crate) fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
     if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
 }
 
-/// Stands before saved rows: arrow may change their form from one version to the next, and then they cannot be read back.
+/// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
+/// be read back.
 pub(crate) const ROW_FORMAT: u32 = 59;
 
-/// Seeds the tables of keys of this process. Drawn anew for each, so that whoever sends rows cannot know which keys collide; what comes
-/// out does not depend on it.
+/// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
+/// cannot know which keys collide. Results do not depend on it.
 pub fn process_seed() -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
     *SEED
 }
 
-/// The most keys of one index: their numbers have 32 bits. An index of so many holds about 100 GiB.
+/// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
 
-/// Makes a converter of columns of such types to comparable rows. They are those of [`SqlType::arrow`].
+/// Makes a converter from columns of the given types to comparable rows. The types must be made by
+/// [`SqlType::arrow`].
 pub(crate) fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
     let fields = types.into_iter().map(SortField::new).collect();
-    // A test of this module asks for each type.
+    // A test of this module checks each type.
     RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
 }
 
-/// The rows of columns, which are of the types of the converter and of one length.
+/// Converts columns to rows. The columns have the types of the converter and one length.
 pub(crate) fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
     converter
         .convert_columns(columns)
         .expect("binding casts arguments and keys to the types that the converter was made for")
 }
 
-/// Groups by key: each distinct key has a number, from 0 on, in order of first appearance.
+/// The numbers of distinct keys: from 0 on, in order of first appearance.
 pub struct KeyIndex {
     types: Vec<DataType>,
     keys: Keys,
 }
 
-/// How keys are held.
+/// Storage of keys.
 enum Keys {
     /// There is no key column.
     None { is_seen: bool },
@@ -91,12 +94,12 @@ enum Keys {
     Whole(WholeKeys),
     /// One column of text or bytes.
     Bytes(BytesKeys),
-    /// All else. The rows of the last batch are kept for their memory.
+    /// All other keys, as rows. The rows of the last batch are kept to reuse their memory.
     Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
 }
 
 impl KeyIndex {
-    /// An index of no keys yet. The seed keeps keys from being chosen to collide.
+    /// Makes an empty index. The seed prevents senders from choosing keys which collide.
     pub fn new(key_types: &[SqlType], hash_seed: u64) -> Self {
         let types: Vec<DataType> = key_types.iter().map(SqlType::arrow).collect();
         let keys = match &types[..] {
@@ -112,7 +115,7 @@ impl KeyIndex {
         KeyIndex { types, keys }
     }
 
-    /// Checks that as many new keys as a batch of `rows` rows may have still get numbers; to be asked before
+    /// Checks that all rows of a batch of `rows` rows could be new keys and get numbers. To be called before
     /// [`index`](Self::index).
     ///
     /// # Errors
@@ -134,8 +137,8 @@ impl KeyIndex {
     /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
     ///
     /// # Panics
-    /// If the columns are not of the types that the index was made for, or there are more than [`KEYS_MAX`] keys, against
-    /// [`check_room`](Self::check_room).
+    /// If the columns are not of the types that the index was made for. Also if there are more than [`KEYS_MAX`] keys
+    /// because [`check_room`](Self::check_room) was not heeded.
     pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
         self.check(keys, rows);
         groups.clear();
@@ -172,7 +175,8 @@ impl KeyIndex {
         }
     }
 
-    /// Writes the group number of each row into `groups`, which is cleared first; none of keys that are not there.
+    /// Writes the group number of each row into `groups`, which is cleared first; `None` for keys which are not in
+    /// the index.
     ///
     /// # Panics
     /// If the columns are not of the types that the index was made for.
@@ -202,7 +206,7 @@ impl KeyIndex {
         }
     }
 
-    /// How many distinct keys there are.
+    /// Returns the number of distinct keys.
     pub fn len(&self) -> usize {
         match &self.keys {
             Keys::None { is_seen } => usize::from(*is_seen),
@@ -211,12 +215,12 @@ impl KeyIndex {
         }
     }
 
-    /// Whether there is no key.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that indexing so many rows may take beside what is held.
+    /// Returns the bytes which indexing `rows` rows may take beside those held.
     pub fn growth_bytes(&self, rows: usize) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
@@ -225,7 +229,7 @@ impl KeyIndex {
         }
     }
 
-    /// Bytes held beyond itself.
+    /// Returns the heap bytes held.
     pub fn bytes(&self) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
@@ -235,7 +239,7 @@ impl KeyIndex {
         }
     }
 
-    /// Forgets all keys, and keeps the memory for the next ones.
+    /// Removes all keys, and keeps the memory for the next ones.
     pub fn clear(&mut self) {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = false,
@@ -248,18 +252,18 @@ impl KeyIndex {
         }
     }
 
-    /// The keys of groups `range` as columns, in number order.
+    /// Returns the keys of groups `range` as columns, in number order.
     ///
     /// # Errors
-    /// [`EvaluationError`] if they are more than 2 GiB of text: ask for fewer.
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(range)
     }
 
-    /// The keys of such groups as columns, in that order; a group may be named more than once.
+    /// Returns the keys of the given groups as columns, in the given order; a group may be named more than once.
     ///
     /// # Errors
-    /// [`EvaluationError`] if they are more than 2 GiB of text: ask for fewer.
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns_of(&self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(groups.iter().map(|&group| group as usize))
     }
@@ -291,10 +295,10 @@ impl KeyIndex {
         })
     }
 
-    /// Writes down all keys, in number order.
+    /// Saves all keys, in number order.
     ///
     /// # Errors
-    /// [`StateError`] if they cannot be written.
+    /// [`StateError`] if the keys cannot be written.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         match &self.keys {
             Keys::None { is_seen } => state.put(is_seen),
@@ -307,10 +311,10 @@ impl KeyIndex {
         }
     }
 
-    /// Replaces all keys by those that [`save`](Self::save) wrote, with the numbers that they had.
+    /// Replaces all keys by those saved by [`save`](Self::save), with their numbers.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are not keys of such types.
+    /// [`StateError`] if the bytes are not saved keys of these types.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = state.take()?,
@@ -337,7 +341,7 @@ impl KeyIndex {
     }
 }
 
-/// Reads what stands before saved rows.
+/// Checks the version number before saved rows.
 pub(crate) fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     match state.take::<u32>()? {
         ROW_FORMAT => Ok(()),
@@ -347,7 +351,7 @@ pub(crate) fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateE
     }
 }
 
-/// Which values are NULL, if some are.
+/// Returns the null mask of a column, if some values are NULL.
 fn nulls(column: &ArrayRef) -> Option<NullBuffer> {
     column.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
 }

@@ -1,4 +1,4 @@
-//! The SQL front door: a subset of Flink's dialect, from text to queries of the engine.
+//! SQL: a subset of Flink's dialect, from text to queries of the engine.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -14,17 +14,19 @@
 //!
 //! Read the modules in the order in which text travels:
 //!
-//! 1. [`error`] and [`types`]: what is wrong and where; which types there are, and which Arrow columns hold them.
+//! 1. [`error`] and [`types`]: errors with their places in the text; SQL types and the Arrow columns that
+//!    hold them.
 //! 2. [`text`]: statements and plain syntax trees.
 //! 3. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
-//! 4. [`bind`]: names (DataFusion's), then types and streams (ours); [`expression`], [`functions`] and [`aggregates`], what
-//!    queries compute.
-//! 5. [`plan`]: what a query does, as a tree; what is not read of tables; EXPLAIN.
-//! 6. [`batch`] and [`exec`]: operators over batches, and how they become streams; [`keys`], groups by key.
-//! 7. [`connect`], [`formats`] and [`scan`]: where rows come from and go to; [`deliver`] and [`job`], the ends of a query.
+//! 4. [`bind`]: names (DataFusion's), then types and streams (ours); [`expression`], [`functions`] and
+//!    [`aggregates`]: the values that queries compute.
+//! 5. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
+//! 6. [`batch`] and [`exec`]: operators over batches, and how they become streams; [`keys`]: groups by key.
+//! 7. [`connect`], [`formats`] and [`scan`]: connectors, formats and sources; [`deliver`] and [`job`]: the
+//!    ends of a query.
 //! 8. [`cases`]: queries with their answers in files.
 //!
-//! What all of it promises stands in ARCHITECTURE.md; what it does otherwise than Flink, in the manual.
+//! ARCHITECTURE.md states the promises of this crate; the manual lists the differences from Flink.
 #![forbid(unsafe_code)]
 
 pub mod aggregates;

@@ -1,18 +1,19 @@
-//! Panics of libraries that are caught and become errors, such as those of the reader of parquet over a damaged file.
+//! Caught panics of libraries, which become errors. The reader of Parquet, for example, panics over a damaged file.
 //!
-//! The hook that prints a panic runs before it is caught. A program that calls [`keep_quiet`] once prints nothing about panics
-//! that [`caught`] catches: the error says what is wrong. All other panics are printed as before.
+//! The hook which prints a panic runs before the panic is caught. A program which calls [`keep_quiet`] once prints
+//! nothing about panics that [`caught`] catches; the error says what is wrong. All other panics are printed as
+//! before.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
 thread_local! {
-    /// How many calls of [`caught`] this thread is in.
+    /// Number of nested calls of [`caught`] on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `run`; the payload of a panic is the error.
+/// Runs `run` and catches a panic.
 ///
 /// # Errors
 /// The payload of the panic.
@@ -23,11 +24,11 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send
     ran
 }
 
-/// Has the hook of the program say nothing about panics that become errors. To be called once, when the program begins.
+/// Installs a panic hook which prints nothing about caught panics. To be called once, at the start of the program.
 pub fn keep_quiet() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
-        // A thread that is ending has no depth any more, and catches nothing.
+        // A thread which is ending has no depth any more, and catches nothing.
         if DEPTH.try_with(Cell::get).unwrap_or(0) == 0 {
             before(panic);
         }
@@ -40,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// A panic that is caught here says nothing; one that is caught elsewhere is printed.
+    /// A panic caught here is not printed; one caught elsewhere is printed.
     #[test]
     fn only_panics_that_become_errors_are_quiet() {
         const OURS: &str = "a panic of this test";

@@ -1,8 +1,8 @@
-//! Plans: what a query does, as a tree of operators over streams of columns.
+//! Plans: a query as a tree of operators over streams of columns.
 //!
-//! Each node says what its rows are ([`Plan::columns`]): names, types, and which columns are times that windows and
-//! watermarks go by. A plan is finished: what it takes to run it is in it, nothing is to be resolved, and every operator
-//! that remembers something has a bound for it (a window, an interval, a time to live).
+//! Each node states its columns ([`Plan::columns`]): names, types, and which columns are times for windows
+//! and watermarks. A plan is complete: it holds everything needed to run it, nothing is left to resolve, and
+//! every operator with state has a bound for it (a window, an interval, a time to live).
 
 pub mod changes;
 pub mod explain;
@@ -26,88 +26,89 @@ pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 /// A column of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its type.
+    /// The type of the column.
     pub of: SqlType,
-    /// Whether it may be NULL.
+    /// Whether the column may be NULL.
     pub is_nullable: bool,
-    /// What it is to windows and watermarks.
+    /// The role of the column for windows and watermarks.
     pub role: Role,
 }
 
 impl Column {
-    /// A column like any other.
+    /// Creates a column without a role for windows and watermarks.
     pub fn plain(name: impl Into<String>, of: SqlType, is_nullable: bool) -> Self {
         Column { name: name.into(), of, is_nullable, role: Role::Plain }
     }
 }
 
-/// What a column is to windows and watermarks. An expression loses it, a name for the column does not.
+/// The role of a column for windows and watermarks. An expression loses it, an alias keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Nothing.
+    /// No role.
     Plain,
-    /// Event time: watermarks speak of it.
+    /// Event time, to which watermarks refer.
     Rowtime,
     /// Processing time.
     Proctime,
-    /// Where the row's window begins.
+    /// The start of the row's window.
     WindowStart(Windows),
-    /// Where the row's window ends.
+    /// The end of the row's window.
     WindowEnd(Windows),
 }
 
-/// The windows that a column of a stream speaks of.
+/// The windows to which a column of a stream refers.
 ///
-/// Starts and ends are TIMESTAMP(3) in any case, so their type does not tell whose clocks they are read from. That is kept
-/// here, because all that compares an end with a watermark has to know it, and the time column may be gone by then.
+/// Starts and ends are always TIMESTAMP(3), so their type does not tell in which time zone they are read. It
+/// is kept here: each comparison of a window's end with a watermark needs it, and the time column may be gone
+/// by then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// How they are cut.
+    /// How the windows are cut.
     pub spec: Arc<WindowSpec>,
-    /// Whether they are cut as the clocks of the session's zone show them: their time is TIMESTAMP_LTZ.
+    /// Whether the windows are cut by local time of the session's zone; their time is then TIMESTAMP_LTZ.
     pub is_local: bool,
 }
 
 impl Windows {
-    /// The type of `window_time`: that of the time that the windows are cut by.
+    /// Returns the type of `window_time`, which is the type of the time that cuts the windows.
     pub fn time_type(&self) -> SqlType {
         if self.is_local { SqlType::TimestampLtz(3) } else { SqlType::Timestamp(3) }
     }
 }
 
-/// How windows are cut. Spans are in milliseconds.
+/// The rule by which windows are cut. Spans are in milliseconds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum WindowSpec {
-    /// Back to back.
+    /// Tumbling windows, back to back.
     Tumble {
-        /// Above zero.
+        /// The size of each window, above zero.
         size_ms: i64,
-        /// Where one of them begins, from the epoch on.
+        /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
-    /// Of one size, one every slide.
+    /// Sliding windows of one size, one every slide.
     Hop {
-        /// Above zero, and a multiple of the slide.
+        /// The size of each window, above zero and a multiple of the slide.
         size_ms: i64,
-        /// Above zero.
+        /// The distance between the starts of windows, above zero.
         slide_ms: i64,
-        /// Where one of them begins, from the epoch on.
+        /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
-    /// All that begin together, a step longer each, up to a size.
+    /// Cumulative windows: they begin together, each is one step longer, up to a size.
     Cumulate {
-        /// Above zero, and a multiple of the step.
+        /// The size of the longest window, above zero and a multiple of the step.
         size_ms: i64,
-        /// Above zero.
+        /// The difference in size between windows, above zero.
         step_ms: i64,
-        /// Where one of them begins, from the epoch on.
+        /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
-    /// As long as rows of a key follow each other within a gap.
+    /// Session windows: the rows of a key which follow each other within a gap.
     Session {
-        /// Above zero.
+        /// The gap which ends a session, above zero.
         gap_ms: i64,
         /// The places of the keys in the input.
         keys: Vec<usize>,
@@ -117,9 +118,9 @@ pub enum WindowSpec {
 /// A query, or a part of it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What its rows are.
+    /// The columns of its rows.
     pub columns: Vec<Column>,
-    /// What makes them.
+    /// The operator which makes the rows.
     pub node: Node,
 }
 
@@ -130,174 +131,174 @@ pub enum Node {
     Scan {
         /// The table.
         table: Arc<Table>,
-        /// Which of its columns, and in which order.
+        /// The places of the columns read, in the order of the output.
         places: Vec<usize>,
     },
-    /// Rows that stand in the query.
+    /// Literal rows of the query.
     Values(RecordBatch),
-    /// Rows for which all conditions hold, made into others.
+    /// The rows for which all conditions hold, projected.
     Calc {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
-        /// Over the columns of the input.
+        /// Conditions over the columns of the input.
         conditions: Vec<Typed>,
-        /// Over the columns of the input.
+        /// Expressions over the columns of the input.
         outputs: Vec<Typed>,
     },
-    /// Each row several times, in a different form each: grouping sets.
+    /// Each row several times, each time in a different form: grouping sets.
     Expand {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
-        /// Over the columns of the input; each list makes one row.
+        /// Expressions over the columns of the input; each list makes one row.
         forms: Vec<Vec<Typed>>,
     },
-    /// Each row once for each of its windows, with the window's start, end and time behind its columns.
+    /// Each row once for each of its windows; the window's start, end and time follow its columns.
     AssignWindows {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
-        /// Which windows.
+        /// The windows.
         spec: Arc<WindowSpec>,
         /// The place of the time column.
         time: usize,
     },
     /// Aggregates per key and window: keys, results, then the window's start, end and time.
     WindowAggregate {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
-        /// Which windows rows are in.
+        /// The windows of the rows.
         windows: Windowing,
-        /// The places of the keys, without those of the window.
+        /// The places of the keys, without the columns of the window.
         keys: Vec<usize>,
         /// The aggregates.
         calls: Vec<AggregateCall>,
     },
-    /// The rows of several inputs.
+    /// The union of the rows of several inputs.
     Union(Vec<Plan>),
-    /// The first rows.
+    /// A limited number of rows, after skipping some.
     Limit {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
-        /// Rows that are left out first.
+        /// The number of rows dropped first.
         skip: u64,
-        /// Rows that come then.
+        /// The number of rows passed on after that.
         fetch: u64,
     },
     /// Rows in the order of event time, then of other columns.
     Sort {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
         /// The place of event time, which comes first, ascending.
         time: usize,
-        /// What comes then.
+        /// The further sort columns.
         keys: Vec<SortKey>,
     },
-    /// The first rows of each window and key, by an order, with their rank behind the columns.
+    /// The first rows of each window and key by an order, followed by their rank.
     WindowTopN {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
         /// The place of the window's end.
         window_end: usize,
-        /// Whether windows are cut as the clocks of the session's zone show them.
+        /// Whether the windows are cut by local time of the session's zone.
         is_local: bool,
         /// The places of the keys, the window's columns among them.
         keys: Vec<usize>,
         /// The order.
         order: Vec<SortKey>,
-        /// The first rank that comes out, from 1 on.
+        /// The first rank in the output, from 1 on.
         from: u64,
-        /// The last rank that comes out.
+        /// The last rank in the output.
         to: u64,
     },
-    /// Rows of two inputs that belong together: the columns of the left, then those of the right.
+    /// Pairs of matching rows of two inputs: the columns of the left, then the columns of the right.
     Join {
         /// The left input.
         left: Box<Plan>,
         /// The right input.
         right: Box<Plan>,
-        /// Which rows belong together.
+        /// The condition and the kind of the join.
         join: Join,
     },
-    /// Each row with aggregates over the rows before it behind its columns.
+    /// Each row, followed by aggregates over the rows before it.
     Over {
-        /// Where rows come from; they are only ever added.
+        /// The input, whose rows are only added.
         input: Box<Plan>,
         /// The places of the keys.
         keys: Vec<usize>,
-        /// The place of event time, by which rows are ordered; none if it is by arrival.
+        /// The place of event time, by which rows are ordered; `None` for the order of arrival.
         time: Option<usize>,
-        /// Which rows are covered.
+        /// The rows that the aggregates cover.
         frame: Frame,
         /// The aggregates.
         calls: Vec<AggregateCall>,
-        /// How long a key is remembered since its last row, in milliseconds; without it, for ever, unless the frame is a
-        /// span of time.
+        /// How long a key is kept after its last row, in milliseconds. `None` keeps it forever, unless the
+        /// frame is a span of time.
         ttl_ms: Option<i64>,
     },
     /// Aggregates per key: keys, then results, which change with every row.
     Group {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
         /// The places of the keys.
         keys: Vec<usize>,
         /// The aggregates.
         calls: Vec<AggregateCall>,
-        /// Whether the input takes rows back.
+        /// Whether the input retracts rows.
         is_retracting: bool,
-        /// How long a key is remembered since its last row, in milliseconds; settled plans have it.
+        /// How long a key is kept after its last row, in milliseconds; settled plans have it.
         ttl_ms: Option<i64>,
     },
-    /// The first rows of each key, by an order; they change with every row.
+    /// The first rows of each key by an order; they change with every row.
     Rank {
-        /// Where rows come from.
+        /// The input.
         input: Box<Plan>,
         /// The places of the keys.
         keys: Vec<usize>,
         /// The order.
         order: Vec<SortKey>,
-        /// How they are ranked. Settled plans have ROW_NUMBER only.
+        /// The ranking function. Settled plans have ROW_NUMBER only.
         function: RankFunction,
-        /// The first rank that comes out, from 1 on.
+        /// The first rank in the output, from 1 on.
         from: u64,
-        /// The last rank that comes out. Settled plans have one.
+        /// The last rank in the output. Settled plans have one.
         to: u64,
-        /// Whether the rank stands behind the columns.
+        /// Whether the rank follows the columns.
         has_rank: bool,
-        /// Whether the input takes rows back.
+        /// Whether the input retracts rows.
         is_retracting: bool,
-        /// How long a key is remembered since its last row, in milliseconds; settled plans have it.
+        /// How long a key is kept after its last row, in milliseconds; settled plans have it.
         ttl_ms: Option<i64>,
     },
 }
 
-/// Which rows before a row its aggregate covers, beside the row itself.
+/// The rows before a row which its aggregate covers, beside the row itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// So many rows; all if none is said.
+    /// This many rows; `None` for all rows before.
     Rows(Option<u64>),
-    /// Those of so many milliseconds, and all of its own time; all before if none is said.
+    /// The rows of this many milliseconds before and all rows of the same time; `None` for all rows before.
     Range(Option<i64>),
 }
 
 impl Frame {
-    /// Whether rows leave it.
+    /// Returns whether rows leave the frame.
     pub fn is_bounded(self) -> bool {
         !matches!(self, Frame::Rows(None) | Frame::Range(None))
     }
 }
 
-/// How rows are ranked.
+/// The function that ranks rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankFunction {
-    /// By their place.
+    /// Ranks by place.
     RowNumber,
-    /// By the place of the first row that is equal.
+    /// Ranks by the place of the first equal row.
     Rank,
-    /// By how many different ones there are up to it.
+    /// Ranks by the number of distinct values up to the row.
     DenseRank,
 }
 
 impl RankFunction {
-    /// As it is written.
+    /// Returns its SQL name.
     pub fn name(self) -> &'static str {
         match self {
             RankFunction::RowNumber => "ROW_NUMBER",
@@ -307,19 +308,19 @@ impl RankFunction {
     }
 }
 
-/// How an aggregate tells the window of a row.
+/// The way in which an aggregate knows the window of a row.
 #[derive(Clone, Debug)]
 pub enum Windowing {
-    /// By its time: the windows are cut here.
+    /// From the row's time: the aggregate cuts the windows itself.
     Cut {
-        /// Which windows.
+        /// The windows.
         spec: Arc<WindowSpec>,
         /// The place of the time column.
         time: usize,
     },
-    /// By its columns: the windows were cut before.
+    /// From the row's columns: the windows were cut before.
     Given {
-        /// Which windows they were.
+        /// The windows that were cut.
         windows: Windows,
         /// The place of the window's start.
         start: usize,
@@ -331,7 +332,7 @@ pub enum Windowing {
 /// A call of an aggregate function.
 #[derive(Clone)]
 pub struct AggregateCall {
-    /// Its name, with DISTINCT if it is.
+    /// The name of the function, preceded by DISTINCT if the call is distinct.
     pub name: String,
     /// The places of its arguments in the input.
     pub arguments: Vec<usize>,
@@ -342,10 +343,11 @@ pub struct AggregateCall {
 }
 
 impl AggregateCall {
-    /// Whether its result depends on the order in which rows come.
+    /// Returns whether its result depends on the order of the rows.
     pub fn is_ordered(&self) -> bool {
         let name = self.name.rsplit(' ').next().unwrap_or_default();
-        // Of floats the first of equals stays, and NaNs and zeros of both signs are equal to some.
+        // For floats MIN and MAX keep the first of equal values, and NaNs and zeros of both signs count as
+        // equal.
         let is_of_floats = matches!(name, "MIN" | "MAX")
             && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
         is_of_floats || aggregate(name).is_none_or(|function| function.is_ordered)
@@ -361,16 +363,16 @@ impl std::fmt::Debug for AggregateCall {
 /// A column to sort by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SortKey {
-    /// Its place.
+    /// The place of the column.
     pub place: usize,
-    /// Whether the greatest comes first.
+    /// Whether the greatest value comes first.
     pub is_descending: bool,
     /// Whether NULL comes first.
     pub is_null_first: bool,
 }
 
 impl Plan {
-    /// The inputs.
+    /// Returns the inputs.
     pub fn inputs(&self) -> Vec<&Plan> {
         match &self.node {
             Node::Scan { .. } | Node::Values(_) => Vec::new(),
@@ -389,14 +391,15 @@ impl Plan {
         }
     }
 
-    /// The place of event time, if it has exactly one column of it.
+    /// Returns the place of event time, if exactly one column has that role.
     pub fn rowtime(&self) -> Option<usize> {
         let mut places = (0..self.columns.len()).filter(|place| self.columns[*place].role == Role::Rowtime);
         let first = places.next()?;
         places.next().is_none().then_some(first)
     }
 
-    /// The same rows with other columns: `outputs` over its columns, called `columns`. Two such steps become one.
+    /// Projects the rows to `outputs`, which are expressions over its columns, named `columns`. Two adjacent
+    /// projections become one where `can_merge` allows it.
     #[must_use]
     pub fn project(self, outputs: Vec<Typed>, columns: Vec<Column>) -> Plan {
         match self.node {
@@ -412,7 +415,7 @@ impl Plan {
         }
     }
 
-    /// Only rows for which a condition over its columns holds.
+    /// Keeps only the rows for which a condition over its columns holds.
     #[must_use]
     pub fn filter(self, condition: Typed) -> Plan {
         match self.node {
@@ -434,7 +437,7 @@ impl Plan {
         }
     }
 
-    /// All its columns, as outputs of a step behind it.
+    /// Returns all its columns, as outputs of a step behind it.
     pub fn identity(&self) -> Vec<Typed> {
         let output =
             |(place, column): (usize, &Column)| Typed::column(place, column.of.clone(), column.is_nullable);
@@ -442,15 +445,16 @@ impl Plan {
     }
 }
 
-/// Whether expressions over the results of others may be put in their place: each that computes something is used once at
-/// most, and gives the same whenever it is computed, and what comes of it is no deeper than a query may say it: views upon views
-/// would be one expression otherwise, on which every walk recurses.
+/// Returns whether expressions may be inlined into others that use their results. Each that computes
+/// something must be deterministic and used at most once, and the result must not be deeper than
+/// [`EXPRESSION_DEPTH_MAX`]. Without the depth limit, views over views would become one expression, on which
+/// every walk recurses.
 fn can_merge(over: &[Typed], inner: &[Typed]) -> bool {
     let mut uses = vec![0; inner.len()];
     over.iter().for_each(|expression| expression.columns(&mut |place| uses[place] += 1));
     let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
     let of_inner = deepest(inner);
-    // Most steps compute nothing, and need no look at those over them.
+    // Most steps compute nothing, so the expressions over them need no walk.
     if of_inner > 1 && of_inner + deepest(over) > EXPRESSION_DEPTH_MAX {
         return false;
     }

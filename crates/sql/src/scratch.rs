@@ -1,16 +1,16 @@
 //! Memory for the intermediate results of expressions.
 //!
-//! Results of text and arrays may be far longer than their arguments. So a kernel asks for memory before it builds such a
-//! result, and an evaluation gives all of it back when it is over. An operator opens a scope by [`within`]; what is evaluated
-//! inside is paid from the operator's allowance. Outside of a scope, as in tests of single functions, there is no bound
-//! beside those of the functions.
+//! Results of text and arrays may be far longer than their arguments. So a kernel asks for memory before it builds
+//! such a result, and an evaluation returns all its memory when it ends. An operator opens a scope by [`within`];
+//! evaluations inside are paid from the operator's allowance. Outside a scope, as in tests of single functions, only
+//! the bounds of the functions apply.
 //!
-//! An evaluation of several rows may use [`EVALUATION_BYTES_MAX`]. Above that it fails with [`RESULT_TOO_LONG`], and the
-//! operator evaluates each half of the rows by itself. The evaluation of a single row may use one of
-//! [`ROW_PARTS`] parts of the memory budget; above that the row has no result, and the query fails.
+//! An evaluation of several rows may use [`EVALUATION_BYTES_MAX`]. Above that it fails with [`RESULT_TOO_LONG`], and
+//! the operator evaluates each half of the rows separately. The evaluation of a single row may use one of
+//! [`ROW_PARTS`] parts of the memory budget. Above that the row has no result, and the query fails.
 //!
-//! The scope belongs to the thread: an evaluation begins and ends within one step of a task, and kernels have no other
-//! argument by which it could reach them.
+//! The scope belongs to the thread: an evaluation begins and ends within one step of a task, and kernels have no
+//! other argument by which to reach the scope.
 
 use std::cell::RefCell;
 
@@ -23,19 +23,20 @@ use crate::functions::EvaluationError;
 #[cfg(test)]
 mod tests;
 
-/// The code of results that do not fit.
+/// Error code of results which do not fit.
 pub const RESULT_TOO_LONG: &str = "RESULT_TOO_LONG";
 
-/// The most bytes that intermediate results of several rows take: 8 MiB, which is 2 KiB for each row of a full batch.
+/// Greatest number of bytes of the intermediate results of several rows: 8 MiB, which is 2 KiB per row of a full
+/// batch.
 pub const EVALUATION_BYTES_MAX: usize = 8 << 20;
 
-/// An evaluation of one row may use one of so many parts of the memory budget: another worker, and the edges, need theirs.
+/// Divisor of the memory budget for the evaluation of one row; another worker and the edges need the rest.
 pub const ROW_PARTS: usize = 4;
 
-/// Bytes that each evaluation may use without asking the budget: most evaluations need less.
+/// Bytes which each evaluation may use without asking the budget; most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
 
-/// The least that a result asks for at a time.
+/// Least number of bytes for which a result asks at a time.
 const GRANT_BYTES_MIN: usize = 64 << 10;
 
 thread_local! {
@@ -44,20 +45,20 @@ thread_local! {
 
 struct Scope {
     allowance: Allowance,
-    /// Bytes in use, the free ones included.
+    /// Bytes in use, including the free ones.
     used_bytes: usize,
-    /// Bytes that the allowance has granted.
+    /// Bytes granted by the allowance.
     asked_bytes: usize,
     limit_bytes: usize,
 }
 
-/// Runs the evaluation of an expression of literals while a query is planned. A long result is left to the evaluation of
-/// rows, since plans are copied.
+/// Runs the evaluation of a constant expression while a query is planned. A long result fails here and is left to the
+/// evaluation of rows, since plans are copied.
 pub fn folding<T>(run: impl FnOnce() -> T) -> T {
     scoped(Allowance::default(), FREE_BYTES, run)
 }
 
-/// Runs an evaluation of so many rows, whose intermediate results are paid from `allowance` until it is over.
+/// Runs an evaluation of `rows` rows. Its intermediate results are paid from `allowance` until it ends.
 pub fn within<T>(allowance: &Allowance, rows: usize, run: impl FnOnce() -> T) -> T {
     let limit_bytes = match rows {
         0 | 1 => (allowance.limit_bytes() / ROW_PARTS).max(FREE_BYTES),
@@ -81,7 +82,7 @@ fn scoped<T>(allowance: Allowance, limit_bytes: usize, run: impl FnOnce() -> T) 
     run()
 }
 
-/// Asks for `bytes` until the evaluation is over, or until they are given back.
+/// Asks for `bytes` until the evaluation ends, or until they are given back.
 fn ask(bytes: usize) -> Result<(), EvaluationError> {
     SCOPE.with_borrow_mut(|scope| {
         let Some(scope) = scope else { return Ok(()) };
@@ -119,12 +120,12 @@ fn give_back(bytes: usize) {
     });
 }
 
-/// Makes the error of a result that does not fit.
+/// Makes the error of a result which does not fit.
 pub fn too_long(message: &str) -> EvaluationError {
     EvaluationError { code: RESULT_TOO_LONG, message: message.to_owned() }
 }
 
-/// Checks that `bytes` fit now, without taking them: for a result that is about to be built.
+/// Checks that `bytes` fit now, without taking them; for a result which is about to be built.
 ///
 /// # Errors
 /// [`RESULT_TOO_LONG`] if they do not fit.
@@ -132,7 +133,7 @@ pub fn check(bytes: usize) -> Result<(), EvaluationError> {
     Room::default().take(bytes)
 }
 
-/// Takes the memory of a value that was computed, until the evaluation is over. Values of a fixed width are not counted: a
+/// Takes the memory of a computed value until the evaluation ends. Values of a fixed width are not counted, because a
 /// batch has few of them.
 ///
 /// # Errors
@@ -151,7 +152,7 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
     }
 }
 
-/// The memory of one result while it is built; it is given back when this is dropped.
+/// The memory of one result while it is built; dropping it gives the memory back.
 #[derive(Default)]
 pub struct Room {
     used_bytes: usize,
@@ -172,7 +173,7 @@ impl Room {
     #[cold]
     fn grow(&mut self) -> Result<(), EvaluationError> {
         let missing_bytes = self.used_bytes - self.granted_bytes;
-        // Builders double what they hold.
+        // Builders double their capacity.
         let doubled_bytes = missing_bytes.max(self.granted_bytes).max(GRANT_BYTES_MIN);
         let granted_bytes = match ask(doubled_bytes) {
             Ok(()) => doubled_bytes,

@@ -1,21 +1,24 @@
-//! Options whose values nobody but their connector sees: they are masked wherever a text or an option is shown.
+//! Secret options: their values are masked wherever a text or an option is shown, and only their connector reads
+//! them.
 //!
-//! An option is secret by its key. So a connector need not say which of its options are, and one that is misspelt is masked, too.
+//! The key decides whether an option is secret. So connectors need not declare their secret options, and misspelt
+//! options are masked, too.
 
-/// Parts of keys, in small letters, whose values are secret.
+/// Parts of keys, in lower case, whose values are secret.
 const SECRET: [&str; 10] =
     ["password", "passwd", "passphrase", "secret", "token", "credential", "sasl", "jaas", "auth", "key"];
 
-/// Takes the place of a value.
+/// The text which replaces a secret value.
 pub const MASK: &str = "***";
 
-/// Whether the value of an option is secret. Options of generated columns are named after the columns, and are not.
+/// Returns whether the value of an option is secret. Options of generated columns (`fields.`) are named after
+/// columns, and are not secret.
 pub fn is_secret(key: &str) -> bool {
     let key = key.to_lowercase();
     !key.starts_with("fields.") && SECRET.iter().any(|part| key.contains(part))
 }
 
-/// The text of SQL with `*` for every character of a secret value; all places stay what they are.
+/// Returns the SQL text with `*` for every character of a secret value; all positions stay the same.
 pub(crate) fn masked_text(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
@@ -31,17 +34,18 @@ pub(crate) fn masked_text(text: &str) -> String {
     masked
 }
 
-/// A message about the text of SQL, without the secret values of the text.
+/// Returns a message about an SQL text, without the secret values of the text.
 pub(crate) fn masked_message(message: &str, text: &str) -> String {
     let mut values: Vec<&str> =
         secret_ranges(text).into_iter().map(|(start, end)| &text[start..end]).collect();
     values.retain(|value| !value.is_empty());
-    // A value may be part of another.
+    // A value may be part of another, so long values are replaced first.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     values.into_iter().fold(message.to_owned(), |message, value| message.replace(value, MASK))
 }
 
-/// Where the values of secret options stand, without their quotes. The equals sign may be missing, for the text may be wrong.
+/// Returns the byte ranges of the values of secret options, without their quotes. The equals sign may be missing,
+/// because the text may be wrong.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut is_after_secret = false;
@@ -49,7 +53,7 @@ fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     while let Some(found) = text[at..].find('\'') {
         let is_beside = text[at..at + found].trim().trim_start_matches('=').trim().is_empty();
         let start = at + found + 1;
-        // Two quotes are one inside of a literal; one without an end goes to the end of the text.
+        // Two quotes inside a literal stand for one; a literal which is not closed ends with the text.
         let mut end = start;
         loop {
             end = text[end..].find('\'').map_or(text.len(), |quote| end + quote);

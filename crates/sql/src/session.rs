@@ -1,10 +1,10 @@
-//! A session: statements one after the other, as a file has them.
+//! Sessions: read statements one after the other, in the order of a file.
 //!
-//! Nothing runs while a file is read: tables and views are declared, settings are set, and each INSERT or query becomes a
-//! [`Job`] with its plan. So whatever is wrong anywhere in the file is told before any of it runs.
+//! Nothing runs while a file is read. Tables and views are declared, settings are set, and each INSERT or
+//! query becomes a [`Job`] with its plan. So every error in the file is reported before anything of it runs.
 //!
-//! Reading and planning recurse once for each operator of an expression, so they are done on a thread with a large stack. Whoever
-//! walks plans elsewhere needs a large one, too ([`STACK_BYTES`]); evaluation does not.
+//! Reading and planning recurse once for each operator of an expression, so they run on a thread with a large
+//! stack. Code elsewhere which walks plans needs a large stack too ([`STACK_BYTES`]); evaluation does not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
@@ -25,67 +25,67 @@ use crate::plan::{Column, Plan, Role, prune::prune, steady};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
-/// The stack of a thread that plans, or walks plans: far more than [`crate::text::plain::OPERATORS_MAX`] operators need. It is
-/// reserved, and touched as far as it is used.
+/// Stack size of a thread that plans or walks plans, far more than [`crate::text::plain::OPERATORS_MAX`]
+/// operators need. It is reserved address space; only the pages used take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
-/// What `thalweg.latency-target` may be: the engine's own bounds of it.
+/// The range of `thalweg.latency-target`: the engine's own bounds.
 pub const LATENCY_TARGETS: RangeInclusive<Duration> =
     Duration::from_micros(1)..=Duration::from_secs(7 * 86_400);
 
-/// Tables, views and settings, and what functions may know.
+/// Holds tables, views, settings and the clock of functions.
 #[derive(Clone)]
 pub struct Session {
     catalog: Catalog,
-    /// What SET says.
+    /// Settings made by SET.
     settings: BTreeMap<String, String>,
-    /// What was said before any text, and stands above it.
+    /// Settings made before any text is read; they take precedence over SET.
     overrides: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     views: Views,
 }
 
-/// What a statement asks to be done.
+/// The action that a statement asks for.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Rows are to be moved.
+    /// Moves rows.
     Run(Job),
-    /// A plan is to be shown, and not run.
+    /// Shows a plan and does not run it.
     Explain(Job),
-    /// Something is to be shown.
+    /// Shows a text.
     Show(String),
 }
 
-/// What runs as one query: an INSERT, a set of them, or a query whose rows are shown.
+/// One query of the engine: an INSERT, a set of INSERTs, or a query whose rows are shown.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What it is called.
+    /// The name of the job.
     pub name: String,
-    /// What it moves.
+    /// The plans of the job, each with the target of its rows.
     pub parts: Vec<Part>,
-    /// Where it stands.
+    /// The place of the statement in the text.
     pub place: Place,
-    /// The settings at that place.
+    /// The settings in force at that place.
     pub settings: Settings,
 }
 
 /// One plan of a job and where its rows go.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What makes the rows.
+    /// The plan which makes the rows.
     pub plan: Plan,
-    /// The table that they are written to; they are shown if there is none.
+    /// The table to which the rows are written; `None` if they are shown.
     pub into: Option<Arc<Table>>,
-    /// Where its INSERT or its query begins.
+    /// The place at which its INSERT or its query begins.
     pub place: Place,
 }
 
-/// Settings that we know, as they stand when a job is read.
+/// The settings known to this crate, as they stand when a job is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// `table.local-time-zone`.
     pub zone: Tz,
-    /// `table.exec.state.ttl`; none if state is kept forever.
+    /// `table.exec.state.ttl`; `None` if state is kept forever.
     pub state_ttl: Option<Duration>,
     /// `thalweg.policy`.
     pub policy: Option<String>,
@@ -93,12 +93,13 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// `thalweg.latency-target`.
     pub latency_target: Option<Duration>,
-    /// `thalweg.file-roots`: the directories whose files tables may read and write; none if all may be.
+    /// `thalweg.file-roots`: the directories whose files tables may read and write; `None` if all files are
+    /// allowed.
     pub file_roots: Option<Vec<PathBuf>>,
 }
 
-/// Keys that mean something to us; those of Flink that are no concern of ours are passed over in silence, as Flink does with
-/// ours.
+/// Keys which have a meaning here. Other keys of Flink are ignored silently, as Flink ignores the keys of
+/// `thalweg`.
 const KEYS: [&str; 7] = [
     "table.local-time-zone",
     "table.exec.state.ttl",
@@ -110,7 +111,7 @@ const KEYS: [&str; 7] = [
 ];
 
 impl Session {
-    /// A session without tables, whose clock tells the processing time.
+    /// Creates a session without tables; `clock` gives the processing time.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Session {
             catalog: Catalog::default(),
@@ -121,10 +122,11 @@ impl Session {
         }
     }
 
-    /// Sets a key, whatever SET and RESET say of it later.
+    /// Sets a key with precedence over later SET and RESET.
     ///
     /// # Errors
-    /// [`Code::UnknownOption`] for a key of ours that is none, [`Code::Invalid`] for a value that makes no sense.
+    /// [`Code::UnknownOption`] for an unknown key that begins with `thalweg.`, [`Code::Invalid`] for a value
+    /// outside its range.
     pub fn override_setting(&mut self, key: &str, value: &str) -> Result<(), SqlError> {
         check_key(key)?;
         self.views.forget();
@@ -135,23 +137,23 @@ impl Session {
         self.overrides.get(key).or_else(|| self.settings.get(key)).map(String::as_str)
     }
 
-    /// Tables and views.
+    /// Returns the tables and views.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// What functions may know.
+    /// Returns the context of functions: the time zone and the clock.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if a setting makes no sense.
+    /// [`Code::Invalid`] if the value of a setting is not valid.
     pub fn context(&self) -> Result<Context, SqlError> {
         Ok(Context { zone: self.known_settings()?.zone, clock: Arc::clone(&self.clock) })
     }
 
-    /// Reads statements; what they declare and set stays.
+    /// Reads statements; their declarations and settings stay in the session.
     ///
     /// # Errors
-    /// [`SqlError`] for the first thing that is wrong. What was declared before it stays.
+    /// [`SqlError`] for the first fault. Declarations before it stay.
     pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
@@ -204,11 +206,12 @@ impl Session {
                 Ok(None)
             }
             Statement::CreateView { name, if_not_exists, columns, query } => {
-                // What is wrong with it is told here, where it stands.
+                // An error in the view's query is reported here, at its place.
                 let context = self.context()?;
                 let plan = match self.binder(&context)?.query(&query) {
                     Ok(plan) => Some(plan),
-                    // Whoever reads the view may bound what it remembers: a join with versions needs no more than they do.
+                    // A query that reads the view may bound its state: a join with versions needs no bound of
+                    // its own.
                     Err(error) if error.code == Code::UnboundedState => None,
                     Err(error) => return Err(error),
                 };
@@ -320,7 +323,7 @@ impl Session {
 }
 
 impl Settings {
-    /// What keys say; a key without a value has its default.
+    /// Reads the settings; a key without a value has its default.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
         let wrong = |key: &str, value: &str, wanted: &str| {
             SqlError::new(Code::Invalid, format!("'{key}' is '{value}', and must be {wanted}"))
@@ -370,7 +373,7 @@ impl Settings {
     }
 }
 
-/// Directories with `;` between them.
+/// Parses directories separated by `;`.
 fn file_roots(text: &str) -> Result<Vec<PathBuf>, SqlError> {
     let roots: Vec<&str> = text.split(';').map(str::trim).collect();
     if roots.contains(&"") {
@@ -382,7 +385,7 @@ fn file_roots(text: &str) -> Result<Vec<PathBuf>, SqlError> {
     Ok(roots.into_iter().map(PathBuf::from).collect())
 }
 
-/// Refuses a key of ours that is none.
+/// Refuses an unknown key that begins with `thalweg.`.
 fn check_key(key: &str) -> Result<(), SqlError> {
     if !key.starts_with("thalweg.") || KEYS.contains(&key) {
         return Ok(());
@@ -394,7 +397,7 @@ fn check_key(key: &str) -> Result<(), SqlError> {
     })
 }
 
-/// Sets a key; what makes no sense is not kept.
+/// Sets a key; an invalid value is rejected and the previous value stays.
 fn set_if_known(settings: &mut BTreeMap<String, String>, key: &str, value: &str) -> Result<(), SqlError> {
     let before = settings.insert(key.to_owned(), value.to_owned());
     Settings::of(|key| settings.get(key).map(String::as_str)).map(drop).inspect_err(|_| {
@@ -405,7 +408,8 @@ fn set_if_known(settings: &mut BTreeMap<String, String>, key: &str, value: &str)
     })
 }
 
-/// The plan without what nobody reads, its columns called as before: operators that pass rows on have the names of those below.
+/// Prunes the columns which nothing reads and keeps the names of the output columns. Without this, operators
+/// that pass rows on would take the names of the columns below them.
 fn pruned(plan: Plan) -> Plan {
     let names: Vec<String> = plan.columns.iter().map(|column| column.name.clone()).collect();
     let mut plan = prune(plan);
@@ -413,7 +417,7 @@ fn pruned(plan: Plan) -> Plan {
     plan
 }
 
-/// A zone by its name, or by whole hours from Greenwich.
+/// Parses a time zone: its name, or an offset of whole hours from Greenwich.
 fn zone_of(name: &str) -> Option<Tz> {
     if let Ok(zone) = name.parse() {
         return Some(zone);
@@ -421,7 +425,7 @@ fn zone_of(name: &str) -> Option<Tz> {
     let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
     let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
     let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
-    // The names of such zones count westward.
+    // The names of the `Etc/GMT` zones count westward, so the sign changes.
     format!("Etc/GMT{:+}", -hours).parse().ok()
 }
 
@@ -429,7 +433,7 @@ fn described(name: &str, of: &str, is_nullable: bool) -> String {
     format!("`{name}` {of}{}", if is_nullable { "" } else { " NOT NULL" })
 }
 
-/// A span as Flink's settings have it: a number and a unit, milliseconds without one.
+/// Parses a span as Flink's settings write it: a number and a unit; without a unit, milliseconds.
 pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -447,7 +451,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(number.checked_mul(nanos)?))
 }
 
-/// The rows of a query as those of a table: by their places, widened to the types of its columns.
+/// Fits the rows of a query to the columns of a table: matched by place, widened to the column types.
 fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Result<Plan, SqlError> {
     let written = table.written_columns();
     let wanted: Vec<usize> = if insert.columns.is_empty() {

@@ -1,8 +1,8 @@
-//! From text to statements: the dialect, the statements that it has and standard parsers do not, and what is refused.
+//! Parsing of text into statements: the dialect, the statements which standard parsers lack, and the refused forms.
 //!
 //! ```text
-//!   text -> tokens -> statements of ours (script, ddl) -> queries as sqlparser's syntax trees (dialect)
-//!        -> the same trees without what we do not know, and with what has a plainer form in that form (plain)
+//!   text -> tokens -> our own statements (script, ddl) -> queries as sqlparser's syntax trees (dialect)
+//!     -> the same trees with unknown parts refused and with each form made plain (plain)
 //! ```
 
 pub mod bounds;

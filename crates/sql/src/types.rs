@@ -1,19 +1,19 @@
-//! Types of SQL: which there are in Flink's dialect, how they are written, and which Arrow columns hold them.
+//! SQL types: the types of Flink's dialect, how they are written, and the Arrow columns which hold them.
 //!
 //! | SQL | Arrow |
 //! |---|---|
 //! | BOOLEAN, TINYINT to BIGINT, FLOAT, DOUBLE | Boolean, Int8 to Int64, Float32, Float64 |
-//! | DECIMAL(p, s), (10, 0) unless said | Decimal128(p, s) |
+//! | DECIMAL(p, s), default (10, 0) | Decimal128(p, s) |
 //! | CHAR(n), VARCHAR(n), STRING | Utf8 |
 //! | BINARY(n), VARBINARY(n), BYTES | Binary |
 //! | DATE, TIME(p) | Date32, Time32(Millisecond) |
-//! | TIMESTAMP(p), 6 unless said | Timestamp of milliseconds up to 3 digits, of microseconds up to 6, of nanoseconds beyond |
-//! | TIMESTAMP_LTZ(p) | the same with the zone `UTC`: an instant, which is shown in the zone of the session |
+//! | TIMESTAMP(p), default 6 | Timestamp: milliseconds up to 3 digits, microseconds up to 6, nanoseconds beyond |
+//! | TIMESTAMP_LTZ(p) | Timestamp in the same units with the zone `UTC`: an instant, shown in the zone of the session |
 //! | INTERVAL of days to seconds, of years to months | Duration(Millisecond), Interval(YearMonth) |
 //! | ARRAY, MAP, ROW | List, Map, Struct |
 //!
-//! What Arrow does not say (lengths, digits of a second) stands in the metadata of a field, under [`TYPE_KEY`]; a column
-//! whose metadata was lost has the longest length and as many digits as its unit.
+//! Lengths and digits of a second, which Arrow does not hold, stand in the metadata of a field under [`TYPE_KEY`]. A
+//! column whose metadata was lost has the greatest length, and as many digits as its unit.
 //!
 //! Source: Flink's documentation, "Data Types"; lengths, digits and defaults are those given there.
 
@@ -25,59 +25,59 @@ use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use arrow::error::ArrowError;
 
-/// Where a field's metadata says which type of SQL it has.
+/// Metadata key of a field under which its SQL type stands.
 pub const TYPE_KEY: &str = "sql.type";
 
-/// The zone that stands in the Arrow type of every TIMESTAMP_LTZ: they are instants, whatever the zone they are shown in.
+/// Zone in the Arrow type of every TIMESTAMP_LTZ: values are instants, whatever the zone in which they are shown.
 pub const INSTANT_ZONE: &str = "UTC";
 
-/// The most digits of a decimal number.
+/// Greatest number of digits of a decimal number.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
 
-/// The length of a STRING, and of BYTES: without bound.
+/// Length of STRING and of BYTES: no bound.
 pub const LENGTH_MAX: u32 = i32::MAX as u32;
 
 /// A type of SQL, without its nullability.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum SqlType {
-    /// The type of the literal NULL, of no column.
+    /// The type of the literal NULL; no column has it.
     Null,
     /// True, false or unknown.
     Boolean,
-    /// 8 bits.
+    /// Integer of 8 bits.
     TinyInt,
-    /// 16 bits.
+    /// Integer of 16 bits.
     SmallInt,
-    /// 32 bits.
+    /// Integer of 32 bits.
     Int,
-    /// 64 bits.
+    /// Integer of 64 bits.
     BigInt,
     /// IEEE 754, 32 bits.
     Float,
     /// IEEE 754, 64 bits.
     Double,
-    /// `precision` digits, of which `scale` stand behind the point.
+    /// Decimal of `precision` digits, `scale` of them behind the point.
     Decimal {
         /// From 1 to 38.
         precision: u8,
         /// From 0 to the precision.
         scale: u8,
     },
-    /// Text of exactly so many characters.
+    /// Text of exactly this many characters.
     Char(u32),
-    /// Text of at most so many characters; [`LENGTH_MAX`] of STRING.
+    /// Text of at most this many characters; [`LENGTH_MAX`] for STRING.
     Varchar(u32),
-    /// Exactly so many bytes.
+    /// Exactly this many bytes.
     Binary(u32),
-    /// At most so many bytes; [`LENGTH_MAX`] of BYTES.
+    /// At most this many bytes; [`LENGTH_MAX`] for BYTES.
     Varbinary(u32),
     /// A day.
     Date,
-    /// A time of day, with so many digits of a second, 0 to 9; milliseconds are kept at most, as in Flink.
+    /// A time of day with this many digits of a second, 0 to 9. At most milliseconds are kept, as in Flink.
     Time(u8),
-    /// A reading of some clock, with so many digits of a second, 0 to 9.
+    /// A local date and time with this many digits of a second, 0 to 9.
     Timestamp(u8),
-    /// An instant, with so many digits of a second, 0 to 9.
+    /// An instant with this many digits of a second, 0 to 9.
     TimestampLtz(u8),
     /// A span of days to seconds, kept in milliseconds, as in Flink.
     DayTime,
@@ -85,19 +85,19 @@ pub enum SqlType {
     YearMonth,
     /// Any number of values of one type.
     Array(Box<SqlType>),
-    /// Values by key.
+    /// Values by keys: the types of the key and of the value.
     Map(Box<SqlType>, Box<SqlType>),
-    /// Fields with names.
+    /// Named fields.
     Row(Vec<(String, SqlType)>),
 }
 
 impl SqlType {
     /// Text of any length.
     pub const STRING: SqlType = SqlType::Varchar(LENGTH_MAX);
-    /// Bytes of any number.
+    /// Bytes of any length.
     pub const BYTES: SqlType = SqlType::Varbinary(LENGTH_MAX);
 
-    /// The Arrow type of a column that holds it.
+    /// Returns the Arrow type of a column of this type.
     pub fn arrow(&self) -> DataType {
         match self {
             SqlType::Null => DataType::Null,
@@ -130,7 +130,7 @@ impl SqlType {
         }
     }
 
-    /// A field of this type, which remembers what Arrow does not say.
+    /// Returns a field of this type; its metadata holds what the Arrow type does not.
     pub fn field(&self, name: &str, is_nullable: bool) -> FieldRef {
         let field = Field::new(name, self.arrow(), is_nullable);
         if SqlType::of_arrow(field.data_type()).as_ref() == Some(self) {
@@ -139,7 +139,7 @@ impl SqlType {
         Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), self.to_string())])))
     }
 
-    /// How many types stand within each other: 1 for those that hold no others.
+    /// Returns the number of nested levels: 1 for types which contain no others.
     pub fn depth(&self) -> usize {
         1 + match self {
             SqlType::Array(item) => item.depth(),
@@ -149,15 +149,15 @@ impl SqlType {
         }
     }
 
-    /// The type of a field: what its metadata says, if that fits, or else what its Arrow type does. None if no type of SQL is
-    /// held so.
+    /// Returns the type of a field: the type in its metadata if that fits the Arrow type, or else the type of the
+    /// Arrow type. `None` if no SQL type is held in that Arrow type.
     pub fn of_field(field: &Field) -> Option<SqlType> {
         let said = field.metadata().get(TYPE_KEY).and_then(|said| scalar_of_text(said));
         said.filter(|said| said.arrow() == *field.data_type())
             .or_else(|| SqlType::of_arrow(field.data_type()))
     }
 
-    /// The type that a column of an Arrow type has, if nothing more is known of it.
+    /// Returns the SQL type of a column of an Arrow type without metadata.
     pub fn of_arrow(arrow: &DataType) -> Option<SqlType> {
         Some(match arrow {
             DataType::Null => SqlType::Null,
@@ -193,32 +193,32 @@ impl SqlType {
         })
     }
 
-    /// Whether it is a whole number.
+    /// Returns whether this is a type of whole numbers.
     pub fn is_integer(&self) -> bool {
         matches!(self, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
     }
 
-    /// Whether it is a number.
+    /// Returns whether this is a type of numbers.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || matches!(self, SqlType::Float | SqlType::Double | SqlType::Decimal { .. })
     }
 
-    /// Whether it is text.
+    /// Returns whether this is CHAR or VARCHAR.
     pub fn is_text(&self) -> bool {
         matches!(self, SqlType::Char(_) | SqlType::Varchar(_))
     }
 
-    /// Whether it is bytes.
+    /// Returns whether this is BINARY or VARBINARY.
     pub fn is_bytes(&self) -> bool {
         matches!(self, SqlType::Binary(_) | SqlType::Varbinary(_))
     }
 
-    /// Whether it is a reading of a clock, or an instant.
+    /// Returns whether this is TIMESTAMP or TIMESTAMP_LTZ.
     pub fn is_timestamp(&self) -> bool {
         matches!(self, SqlType::Timestamp(_) | SqlType::TimestampLtz(_))
     }
 
-    /// A whole number as a decimal: as many digits as its type has in Flink.
+    /// Returns precision and scale of an integer type as a decimal: as many digits as the type has in Flink.
     pub fn as_decimal(&self) -> Option<(u8, u8)> {
         Some(match *self {
             SqlType::TinyInt => (3, 0),
@@ -231,8 +231,8 @@ impl SqlType {
     }
 }
 
-/// The type that holds values of both, which need no cast to be written: as Flink widens, which is among numbers, among
-/// text, among bytes and among timestamps of one kind only. None if there is none.
+/// Returns the type which holds values of both types without an explicit cast. As in Flink, types are widened only
+/// among numbers, among text, among bytes and among timestamps of one kind. `None` if there is no such type.
 ///
 /// Source: Flink, `LogicalTypeMerging.findCommonType`.
 pub fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
@@ -251,14 +251,14 @@ pub fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             };
             match (left, right) {
                 (Double, _) | (_, Double) => Double,
-                // A decimal beside a float makes a double.
+                // A decimal and a float make a double.
                 (Float, Decimal { .. }) | (Decimal { .. }, Float) => Double,
                 (Float, _) | (_, Float) => Float,
                 (Decimal { .. }, _) | (_, Decimal { .. }) => {
                     let ((lp, ls), (rp, rs)) = (left.as_decimal()?, right.as_decimal()?);
                     let scale = ls.max(rs);
                     let whole = (lp - ls).max(rp - rs);
-                    // Digits before the point are worth more than those behind it.
+                    // Digits before the point take precedence over those behind it.
                     let precision = (whole + scale).min(DECIMAL_PRECISION_MAX);
                     Decimal { precision, scale: scale.min(DECIMAL_PRECISION_MAX.saturating_sub(whole)) }
                 }
@@ -303,7 +303,7 @@ fn digits_of(unit: TimeUnit) -> u8 {
     }
 }
 
-/// Reads what [`SqlType`] shows of types without parts.
+/// Parses the Display form of an [`SqlType`] without nested types.
 fn scalar_of_text(text: &str) -> Option<SqlType> {
     let (name, numbers) = match text.split_once('(') {
         None => (text, Vec::new()),
@@ -324,7 +324,7 @@ fn scalar_of_text(text: &str) -> Option<SqlType> {
     })
 }
 
-/// As Flink writes it.
+/// Writes the type as Flink does.
 impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -363,11 +363,12 @@ impl fmt::Display for SqlType {
     }
 }
 
-/// The column as of exactly that type. What arrays, maps and rows hold says its length or precision beside its type, which is not the
-/// same for all that made it.
+/// Returns the column with exactly the type `of`. Fields inside arrays, maps and rows carry length and precision in
+/// their metadata, which differs between the operators that made them. A column which differs in more than that is
+/// returned unchanged.
 ///
 /// # Errors
-/// [`ArrowError`] if the values are of another type altogether.
+/// [`ArrowError`] if Arrow refuses the relabelled data.
 pub(crate) fn relabelled(column: ArrayRef, of: &DataType) -> Result<ArrayRef, ArrowError> {
     if column.data_type() == of || !column.data_type().is_nested() || !column.data_type().equals_datatype(of)
     {
@@ -391,7 +392,7 @@ fn relabelled_data(data: ArrayData, of: &DataType) -> Result<ArrayData, ArrowErr
 mod tests {
     use super::*;
 
-    /// What a field remembers is what it was made of, and what Arrow says if the metadata is of another type.
+    /// A field keeps its SQL type; if the metadata is of another type, the Arrow type decides.
     #[test]
     fn fields_remember_their_type() {
         let types = [
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(SqlType::of_arrow(&DataType::UInt8), None);
     }
 
-    /// Flink widens numbers and lengths, and nothing else without a cast.
+    /// As in Flink, numbers and lengths are widened, and nothing else without a cast.
     #[test]
     fn common_types_are_those_of_flink() {
         use SqlType::*;

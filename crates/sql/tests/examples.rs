@@ -1,7 +1,8 @@
-//! The files in `examples` are valid, and those that are small have the rows that they say.
+//! The files in `examples` are valid, and the small ones give the rows that they state.
 //!
-//! What a file says stands in its head: lines behind `-- Expected` that begin with `--` and three spaces. The rows that come out are
-//! compared with them as a set of lines; a line that goes on with three spaces and "and N more" stands for N others.
+//! The head of a file states them: lines after `-- Expected` that begin with `--` and three spaces. The
+//! output is compared with them as a set of lines; a line that ends in three spaces and "and N more" stands
+//! for N further lines.
 
 use std::fs;
 use std::io::Write;
@@ -17,10 +18,10 @@ use thalweg_sql::job::{self, BATCH_EDGES, Shown};
 use thalweg_sql::plan::Column;
 use thalweg_sql::session::{Action, Session};
 
-/// Paths in the files begin where the repository does.
+/// Paths in the files are relative to the repository.
 const ROOT: &str = "../..";
 
-/// All SQL files below a folder, in order.
+/// Returns all SQL files below a folder, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of examples") {
@@ -35,7 +36,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a file asks to be done, and the session that says so.
+/// Returns the actions of a file, and its session.
 fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
     let text = fs::read_to_string(path).expect("a file of SQL");
     let mut session = Session::new(Arc::new(SystemClock::default()));
@@ -48,7 +49,7 @@ fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
     Ok((session, actions))
 }
 
-/// Bytes that were written.
+/// Collects written bytes.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -63,7 +64,7 @@ impl Write for Kept {
     }
 }
 
-/// Runs a file as `thalweg run` does; what it writes to the standard output, and what its jobs come to.
+/// Runs a file as `thalweg run` does; returns its standard output, and the sums over its jobs.
 fn run(path: &Path) -> Result<(String, Sums), String> {
     let (_, actions) = read(path)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -101,7 +102,7 @@ fn run(path: &Path) -> Result<(String, Sums), String> {
     Ok((String::from_utf8(bytes).expect("text"), sums))
 }
 
-/// Compares what comes out of a file with what its head says.
+/// Compares the output of a file with its head.
 fn check_output(path: &Path, output: &str, sums: Sums) -> Result<(), String> {
     let text = fs::read_to_string(path).expect("a file of SQL");
     let mut head = Head::parse(&text).expect("a head that says what to expect")?;
@@ -158,7 +159,7 @@ fn small_examples_have_the_rows_that_they_say() {
     assert!(failures.is_empty(), "{} of {} differ\n{}", failures.len(), small.len(), failures.join("\n"));
 }
 
-/// How long each query of Nexmark and YSB takes, and how many rows it reads and writes: for people.
+/// Shows how long each query of Nexmark and YSB takes, and how many rows it reads and writes.
 #[test]
 #[ignore = "takes a while: run it in release, with --nocapture"]
 fn every_query_of_the_workloads_runs() {

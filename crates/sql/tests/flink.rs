@@ -1,7 +1,7 @@
-//! Our answers to the queries of `tests/queries` are those that a real Flink gave, which lie in `tests/flink`.
+//! The answers to the queries of `tests/queries` equal the answers of a real Flink in `tests/flink`.
 //!
-//! `cargo xtask e2e flink` asks them and writes them down; `differences.txt` names the cases that are not meant to agree. An
-//! answer whose question has changed since is not compared, and counted.
+//! `cargo xtask e2e flink` records the answers of Flink; `differences.txt` names the cases that are not meant
+//! to agree. An answer whose question has changed since is not compared, but counted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,15 +9,15 @@ use std::path::Path;
 
 use thalweg_sql::cases::{Cases, Manner};
 
-/// A name with this end says that the answer is not Flink's.
+/// A case whose name ends so has another answer than Flink's.
 const NOT_AS_FLINK: &str = "(not as Flink)";
-/// We may refuse by these codes what Flink runs.
+/// Codes with which this engine may refuse a query that Flink runs.
 const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
 
-/// What Flink answered to one query.
+/// Flink's answer to one query.
 struct Recorded {
     digest: String,
-    /// Its rows; none if it refused.
+    /// Its rows; `None` if it refused.
     rows: Option<Vec<String>>,
     is_ordered: bool,
 }
@@ -62,7 +62,7 @@ fn unescaped(line: &str) -> String {
     text
 }
 
-/// The digest that is written beside an answer: the 64-bit FNV-1a hash of the question.
+/// Returns the digest that is written beside an answer: the 64-bit FNV-1a hash of the question.
 fn digest(question: &str) -> String {
     let hash = question.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -70,10 +70,10 @@ fn digest(question: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// Rows that are left, or the code and the message of an error.
+/// The remaining rows, or the code and the message of an error.
 type Ours = Result<Vec<String>, (String, String)>;
 
-/// What is wrong with our answer beside Flink's, if anything is.
+/// Returns the difference between this engine's answer and Flink's, if any.
 fn difference(ours: Ours, flink: &Recorded) -> Option<String> {
     match (ours, &flink.rows) {
         (Err(_), None) => None,
@@ -130,7 +130,7 @@ fn answers_are_those_of_flink() {
     }
     println!("{compared} of {all} answers were compared; not asked of flink yet: {}", unasked.join(", "));
     assert!(failures.is_empty(), "{} answers are not flink's\n{}", failures.len(), failures.join("\n"));
-    // Otherwise nothing would be compared once a form changes, and nobody would see it.
+    // Otherwise a change of the form would silently end all comparisons.
     assert!(
         unasked.len() * 4 <= all,
         "{} of {all} cases were not asked of flink, or have changed since: cargo xtask e2e flink",
@@ -138,7 +138,7 @@ fn answers_are_those_of_flink() {
     );
 }
 
-/// The comparison sees what is wrong.
+/// The comparison finds differences.
 #[test]
 fn other_answers_are_told() {
     let text =

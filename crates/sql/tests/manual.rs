@@ -1,13 +1,14 @@
-//! The manual of SQL says what is true: its examples are read, its errors come, and every function and every code has its place.
+//! The manual of SQL is true: its examples can be read, its errors occur, and every function and every code
+//! is documented.
 //!
-//! Examples are the blocks of `docs/sql` that say `sql`; the first line tells what is to be expected of one:
+//! Examples are the blocks of `docs/sql` marked `sql`; the first line states the expectation:
 //!
 //! | first line | the block |
 //! |---|---|
-//! | `-- check` | is read by a session of its own, and its tables' options are right |
-//! | `-- check LABEL` | the same; not looked at while the label is in [`WAITING`] |
+//! | `-- check` | is read by a session of its own, and its tables' options are valid |
+//! | `-- check LABEL` | the same; skipped while the label is in [`WAITING`] |
 //! | `-- refused CODE` | is refused with this code |
-//! | any other | is not looked at |
+//! | any other | is skipped |
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +23,7 @@ use thalweg_sql::{aggregates, connect, functions};
 
 const MANUAL: &str = "../../docs/sql";
 
-/// Labels of examples whose code is not there yet.
+/// Labels of examples whose features do not exist yet.
 const WAITING: [&str; 0] = [];
 
 #[test]
@@ -56,7 +57,7 @@ fn every_function_is_named() {
     assert!(unnamed.is_empty(), "docs/sql/functions does not name {}", unnamed.join(", "));
 }
 
-/// Codes stand in the source as `=> "CODE"` where errors tell their own, and as `code: "CODE"` where functions make them.
+/// Codes stand in the source as `=> "CODE"` in the error types, and as `code: "CODE"` in functions.
 #[test]
 fn every_code_is_named() {
     const FAULTS: [&str; 6] = [
@@ -90,7 +91,7 @@ enum Expected<'a> {
     Refused(&'a str),
 }
 
-/// What the first line of an example asks for, if for anything.
+/// Returns the expectation in the first line of an example, if any.
 fn expected(example: &str) -> Option<Expected<'_>> {
     let mut words = example.lines().next()?.strip_prefix("-- ")?.split_whitespace();
     match (words.next()?, words.next()) {
@@ -133,7 +134,7 @@ fn pages(folder: &Path) -> Vec<Page> {
     files(folder, "md").into_iter().map(read).collect()
 }
 
-/// The files below a folder whose names end so, in order.
+/// Returns the files with an extension below a folder, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the repository") {
@@ -149,7 +150,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 struct Example<'a> {
-    /// The line of its page on which it begins.
+    /// The line of its page on which the example begins.
     line: usize,
     text: &'a str,
 }
@@ -157,7 +158,7 @@ struct Example<'a> {
 fn examples(page: &str) -> Vec<Example<'_>> {
     const FENCE: &str = "```";
     let mut found = Vec::new();
-    // Where the block begins that is open: its text, its line, whether it is SQL.
+    // The start of the open block: its text, its line, and whether it is SQL.
     let mut open: Option<(usize, usize, bool)> = None;
     let mut place = 0;
     for (line, text) in page.split_inclusive('\n').enumerate() {
@@ -175,7 +176,7 @@ fn examples(page: &str) -> Vec<Example<'_>> {
     found
 }
 
-/// The words in backticks: letters, digits and underscores that stand together.
+/// Returns the words in backticks: runs of letters, digits and underscores.
 fn words_in_code(page: &str) -> impl Iterator<Item = String> {
     page.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -183,7 +184,7 @@ fn words_in_code(page: &str) -> impl Iterator<Item = String> {
         .map(str::to_owned)
 }
 
-/// What stands between `before` and the next quote, wherever `before` stands.
+/// Returns each text between `before` and the next quote.
 fn strings_behind<'a>(before: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned)
 }

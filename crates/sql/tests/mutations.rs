@@ -1,5 +1,6 @@
-//! Texts that are nearly SQL: the queries of `tests/queries` with words taken out, doubled, swapped or replaced. Whatever comes of
-//! them is a plan or an error with a code, in reasonable time; never a panic, which a session tells as a failure of its own.
+//! Texts that are nearly SQL: the queries of `tests/queries` with words removed, doubled, swapped or
+//! replaced. The result is a plan or an error with a code, in reasonable time, and never a panic, which a
+//! session reports as its own failure.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use thalweg_model::{Entropy, SeededEntropy, VirtualClock};
 use thalweg_sql::session::Session;
 
-/// Words that are put where they do not belong.
+/// Words that are inserted at wrong places.
 const WORDS: [&str; 40] = [
     "SELECT",
     "FROM",
@@ -53,10 +54,10 @@ const WORDS: [&str; 40] = [
     "99999999999999999999",
 ];
 
-/// How long planning may take, in a build that is not optimised, on a machine that does other things.
+/// The time limit of planning, in an unoptimised build on a busy machine.
 const PLAN_MAX: Duration = Duration::from_secs(20);
 
-/// The first seed: what continuous integration sets it to, or the same one every time.
+/// Returns the first seed: set by continuous integration, or fixed.
 fn first_seed() -> u64 {
     std::env::var("THALWEG_SEED_BASE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7)
 }
@@ -65,7 +66,7 @@ fn below(entropy: &mut SeededEntropy, bound: usize) -> usize {
     (entropy.next_u64() % bound.max(1) as u64) as usize
 }
 
-/// A text with a few of its words changed.
+/// Changes a few words of a text.
 fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -94,6 +95,15 @@ fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
         }
     }
     words.concat()
+}
+
+/// Texts that made planning panic: each is refused now.
+#[test]
+fn texts_that_panicked_are_refused() {
+    for text in ["SELECTx * FROM C1 AS x';\n'", "SELECT x'1\n0'"] {
+        let error = Session::new(Arc::new(VirtualClock::default())).read(text).err().expect("it is wrong");
+        assert!(!error.message.contains("a reason of ours"), "planning panicked: {text}");
+    }
 }
 
 #[test]
@@ -138,7 +148,7 @@ fn nearly_sql_is_refused_and_nothing_more() {
     assert!(tried >= 500, "only {tried} texts were tried");
 }
 
-/// Any bytes that are text.
+/// Random bytes that are text.
 #[test]
 fn nearly_sql_or_noise_is_refused() {
     let mut entropy = SeededEntropy::new(first_seed() ^ 11);
@@ -159,7 +169,8 @@ fn nearly_sql_or_noise_is_refused() {
     }
 }
 
-/// Trees as deep as their text is long would end the process where they are walked or dropped, on whatever thread.
+/// Trees as deep as their text is long would overflow the stack where they are walked or dropped, on any
+/// thread.
 #[test]
 fn what_is_deep_is_refused_or_planned_and_ends_no_process() {
     let times = |before: &str, open: &str, inner: &str, close: &str, times: usize| {

@@ -1,7 +1,9 @@
-//! Options of tables that are made up: known keys and words that are nearly known, with values that are too large, too long, below
-//! zero, of another kind or of no kind. Whatever comes of them is a job that can be checked or an error with a code; never a panic.
+//! Random table options: known keys and words that are nearly known, with values that are too large, too
+//! long, below zero, or of another type. The result is a job that can be checked or an error with a code, and
+//! never a panic.
 //!
-//! `THALWEG_FUZZ` says how many tables are declared, `THALWEG_SEED_BASE` from which seed on, one seed for each.
+//! `THALWEG_FUZZ` is the number of declared tables, `THALWEG_SEED_BASE` the first seed; each table has its
+//! own seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -164,19 +166,19 @@ const VALUES: [&str; 56] = [
     "divert:/nowhere/bad",
 ];
 
-/// How long one declaration may take, in a build that is not optimised, beside what else the machine does.
+/// The time limit of one declaration, in an unoptimised build on a busy machine.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
 fn number(key: &str, unless: u64) -> u64 {
     std::env::var(key).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
 }
 
-/// A declaration with up to eight options, and a query or an INSERT that uses the table.
+/// Returns a declaration with up to eight options, and a query or an INSERT that uses the table.
 fn statement(seed: u64) -> String {
     let mut entropy = SeededEntropy::new(seed);
     let mut below = |bound: usize| (entropy.next_u64() % bound as u64) as usize;
     let mut options = vec![("connector".to_owned(), CONNECTORS[below(CONNECTORS.len())].to_owned())];
-    // Half of the tables could be right but for the last options.
+    // Half of the tables are valid except for the last options.
     if below(2) == 0 {
         options.push(("path".to_owned(), "in".to_owned()));
         options.push(("format".to_owned(), FORMATS[below(5)].to_owned()));
@@ -184,7 +186,7 @@ fn statement(seed: u64) -> String {
     for _ in 0..below(7) {
         let mut key = KEYS[below(KEYS.len())].to_owned();
         if below(10) == 0 {
-            // A slip of the finger.
+            // A typing error.
             key.insert(below(key.len()), 'x');
         }
         let value = match below(12) {

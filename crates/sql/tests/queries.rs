@@ -1,4 +1,4 @@
-//! Every query in `tests/queries` has the rows that are written beside it.
+//! Every query in `tests/queries` gives the rows that are written beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use thalweg::scheduling::policy::{enjima, names};
 use thalweg_model::{Entropy, SeededEntropy};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
-/// The files of cases, by name.
+/// Returns the files of cases, sorted by name.
 fn paths() -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(Path::new("tests/queries"))
         .expect("the folder of cases")
@@ -18,7 +18,7 @@ fn paths() -> Vec<PathBuf> {
     paths
 }
 
-/// Runs all cases of the folder in a manner; the failures, by file.
+/// Runs all cases of the folder in one manner; returns their number, and the failures by file.
 fn run_all(manner: Manner) -> (usize, Vec<String>) {
     let only = std::env::var("THALWEG_CASE").unwrap_or_default();
     let mut failures = Vec::new();
@@ -43,7 +43,7 @@ fn run_all(manner: Manner) -> (usize, Vec<String>) {
             }
         }
     }
-    // Tests that are not run would pass for ever.
+    // Tests that are not found would pass forever.
     let least = if only.is_empty() { 500 } else { 0 };
     assert!(count > least, "{count} cases of `{only}` were found, and more than {least} were expected");
     (count, failures)
@@ -55,7 +55,8 @@ fn queries_have_the_expected_rows() {
     assert!(failures.is_empty(), "{} of {count} cases failed\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Rows, and which of them are late, do not depend on how many rows are read at a time, on the workers, or on who runs first.
+/// Rows, and which of them are late, do not depend on the rows read at a time, on the workers, or on the
+/// order of tasks.
 #[test]
 fn rows_do_not_depend_on_how_they_are_run() {
     let mut all = Vec::new();
@@ -69,14 +70,15 @@ fn rows_do_not_depend_on_how_they_are_run() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// A variable of the environment that is a number.
+/// Returns a numeric environment variable.
 fn number(key: &str) -> Option<u64> {
     let text = std::env::var(key).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))
 }
 
-/// Cases drawn at random have their rows under any policy, with any number of workers and any rows at a time.
-/// `THALWEG_COMBINATIONS` says how many are drawn; `THALWEG_SEED_BASE` from which seed on, one seed for each.
+/// Random cases give their rows under any policy, with any number of workers and any number of rows read at a
+/// time. `THALWEG_COMBINATIONS` is the number of cases drawn; `THALWEG_SEED_BASE` is the first seed, and each
+/// case has its own.
 #[test]
 fn rows_do_not_depend_on_policies() {
     let files: Vec<(String, Cases)> = paths()
@@ -88,7 +90,7 @@ fn rows_do_not_depend_on_policies() {
         .collect();
     let all: Vec<_> =
         files.iter().flat_map(|(name, file)| file.cases.iter().map(move |case| (name, file, case))).collect();
-    // The strict one lets its workers wait for real time, which stands still here.
+    // The strict policy lets its workers wait for real time, which stands still here.
     let policies: Vec<&'static str> =
         names().into_iter().filter(|name| *name != enjima::STRICT_NAME).collect();
     assert!(policies.len() > 5, "{policies:?}");

@@ -1,13 +1,14 @@
-//! APPROX_COUNT_DISTINCT: about how many distinct values a group has, within 1 % in two cases of three, in at most 16 KiB.
+//! APPROX_COUNT_DISTINCT: an estimate of the number of distinct values of a group, in at most 16 KiB. In two cases of
+//! three the error is within 1 %.
 //!
-//! A group of few values keeps their hashes, and is exact; one of more keeps the sketch called HyperLogLog. Floats are
-//! distinct as Flink has it here: all NaNs are one, and -0.0 is 0.0.
+//! A group of few values keeps their hashes and is exact; a larger group keeps the sketch called HyperLogLog. Floats
+//! are compared as in this function of Flink: all NaNs are one value, and -0.0 is 0.0.
 //!
-//! Source: Flajolet et al., "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm", 2007; the
-//! estimate after Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, 2017, algorithm
-//! 6, which needs no table of corrections.
+//! Source: Flajolet et al., "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm", 2007. The
+//! estimate follows Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, 2017,
+//! algorithm 6, which needs no table of corrections.
 //!
-//! Differs from Flink: which numbers within the error come out, as the hash, the estimate and the exact start are others
+//! Differs from Flink: results differ within the error, because the hash, the estimate and the exact start are others
 //! (`ApproxCountDistinctAggFunctions` is HyperLogLog++ over XXH64 with as many registers).
 
 use std::any::Any;
@@ -24,13 +25,13 @@ use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::{ByteSlices, hash_of};
 
-/// Registers are found by so many bits of a hash: 2^14 of them have a relative standard error of 1.04 / 2^7.
+/// Number of hash bits which select a register. 2^14 registers have a relative standard error of 1.04 / 2^7.
 const INDEX_BITS: u32 = 14;
-/// How many registers there are.
+/// Number of registers.
 const REGISTERS: usize = 1 << INDEX_BITS;
-/// The greatest rank that the other bits of a hash can have.
+/// Greatest rank that the other bits of a hash can have.
 const RANK_MAX: usize = (64 - INDEX_BITS + 1) as usize;
-/// Up to so many values a group is exact: they take an eighth of the room of registers.
+/// A group of up to this many values is exact; their hashes take an eighth of the room of the registers.
 const EXACT_MAX: usize = 256;
 
 /// The sketches of all groups.
@@ -40,12 +41,12 @@ pub(super) struct Approximate {
     held_bytes: usize,
 }
 
-/// What is kept of the values of a group.
+/// State of one group.
 #[derive(Clone, Serialize, Deserialize)]
 enum Sketch {
-    /// The hashes of all of them, in order.
+    /// Hashes of all values, sorted.
     Exact(Vec<u64>),
-    /// The greatest rank of the hashes of each register.
+    /// Greatest rank among the hashes of each register.
     Registers(Vec<u8>),
 }
 
@@ -64,7 +65,7 @@ impl Sketch {
             }
             Sketch::Registers(registers) => {
                 let register = (hash >> (64 - INDEX_BITS)) as usize;
-                // A one behind the last bit bounds the rank.
+                // The set bit behind the last bit bounds the rank.
                 let rank = ((hash << INDEX_BITS) | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
                 registers[register] = registers[register].max(rank);
             }
@@ -100,7 +101,7 @@ impl Sketch {
     }
 }
 
-/// Ertl's algorithm 6: with `counts[k]` registers of rank `k`.
+/// Estimates the number of distinct values by Ertl's algorithm 6; `counts[k]` is the number of registers of rank `k`.
 fn estimate(registers: &[u8]) -> f64 {
     let mut counts = [0u32; RANK_MAX + 1];
     registers.iter().for_each(|&rank| counts[usize::from(rank).min(RANK_MAX)] += 1);
@@ -145,10 +146,10 @@ fn tau(x: f64) -> f64 {
     }
 }
 
-/// The hashes of a column. They are the same everywhere and always: sketches are merged, and saved.
+/// Returns the hashes of a column. Hashes are equal in all processes and runs, because sketches are merged and saved.
 fn hashes(column: &ArrayRef) -> Vec<u64> {
     const SEED: u64 = 0x243f_6a88_85a3_08d3;
-    // One more round, as single bits of the hash decide.
+    // A second round, because single bits of the hash decide.
     let mixed = |word: i64| hash_of(hash_of(word, SEED) as i64, !SEED);
     match Kind::of(column.data_type()) {
         Kind::Whole => i64::read(column).iter().map(|&value| mixed(value)).collect(),
@@ -252,7 +253,8 @@ impl Accumulator for Approximate {
 mod tests {
     use super::*;
 
-    /// Few values are counted exactly, many within 3 % (almost four standard errors), in whatever parts they come.
+    /// Few values are counted exactly, many within 3 % (almost four standard errors), however they are split into
+    /// parts.
     #[test]
     fn estimates_are_near() {
         for distinct in [0i64, 1, 2, 255, 256, 257, 300, 1_000, 10_000, 40_000, 100_000, 1_000_000] {
@@ -279,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Text of any length, decimals and floats have hashes as good as those of numbers.
+    /// Text of any length, decimals and floats have hashes as good as those of whole numbers.
     #[test]
     fn all_types_have_good_hashes() {
         let columns: [ArrayRef; 3] = [

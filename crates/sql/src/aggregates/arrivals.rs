@@ -1,32 +1,33 @@
-//! Values in the order in which they came.
+//! Sequences of values in the order in which they came.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A sequence of values, to which values are appended, and from which they may be taken.
+/// A sequence to which values are appended and from which equal values may be removed.
 pub(super) trait Sequence<V: 'static>:
     Default + Serialize + DeserializeOwned + Send + 'static
 {
-    /// Whether values can be taken.
+    /// True if values can be removed.
     const RETRACTS: bool;
 
     /// Appends a value.
     fn push(&mut self, value: V);
 
-    /// Takes the oldest such value; if there is none, the next one that another sequence brings. Whether there was one.
+    /// Removes the oldest value equal to `value` and returns true. If there is none, returns false, and the next
+    /// equal value which a merge brings is removed instead.
     fn take(&mut self, value: V) -> bool;
 
-    /// Appends all values of another one.
+    /// Appends all values of another sequence.
     fn append(&mut self, other: &Self);
 
-    /// How many values there are.
+    /// Returns the number of values.
     fn len(&self) -> usize;
 
-    /// Bytes that the sequence holds beside what values hold by themselves.
+    /// Returns the bytes which the sequence holds beside what values hold by themselves.
     fn held_bytes(&self) -> usize;
 
-    /// All values in order.
+    /// Iterates over all values in order.
     fn iter(&self) -> impl DoubleEndedIterator<Item = &V>;
 }
 
@@ -61,20 +62,20 @@ where
     }
 }
 
-/// A sequence from which values can be taken, in a time that grows with the logarithm of its length.
+/// A sequence from which a value is removed in a time that grows with the logarithm of its length.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "V: Ord + Clone + Serialize + DeserializeOwned", from = "Saved<V>", into = "Saved<V>")]
 pub(super) struct Arrivals<V: Ord + Clone> {
-    /// Values by the number of their arrival.
+    /// Values by their arrival number.
     values: BTreeMap<u64, V>,
-    /// Each value with these numbers.
+    /// Each value with its arrival number.
     places: BTreeSet<(V, u64)>,
     next: u64,
-    /// Values that were taken before they came.
+    /// Values which were retracted before they came.
     owed: Vec<V>,
 }
 
-/// What is written down of arrivals: values, and those that were taken before they came.
+/// Saved form of [`Arrivals`]: the values, and the values which were retracted before they came.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Saved<V>(Vec<V>, Vec<V>);
 
@@ -91,7 +92,7 @@ impl<V: Ord + Clone> Arrivals<V> {
         self.next += 1;
     }
 
-    /// Takes the oldest such value, or gives it back.
+    /// Removes the oldest value equal to `value` and returns `None`, or returns `value` if there is none.
     fn try_take(&mut self, value: V) -> Option<V> {
         let least = (value, 0);
         let found = self.places.range(&least..).next().filter(|place| place.0 == least.0).cloned();
@@ -164,7 +165,7 @@ impl<V: Ord + Clone> From<Arrivals<V>> for Saved<V> {
 mod tests {
     use super::*;
 
-    /// Each step appends (`+1`) or takes (`-1`) a value; what is left comes in the order of arrival.
+    /// Each step appends (`+1`) or removes (`-1`) a value; the remaining values keep the order of arrival.
     #[test]
     fn the_oldest_of_equals_is_taken() {
         let check = |steps: &[i32], expected: &[i32]| {
@@ -188,7 +189,7 @@ mod tests {
         check(&[1, -2], &[1]);
     }
 
-    /// What is taken before it comes is taken from what is merged, in either direction.
+    /// A value retracted before it comes is removed from the values of a merge, in either direction.
     #[test]
     fn what_is_owed_is_paid_by_a_merge() {
         let (mut left, mut right) = (Arrivals::default(), Arrivals::default());

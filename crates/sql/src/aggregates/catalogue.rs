@@ -1,9 +1,9 @@
-//! Which aggregate functions there are, and which arguments each takes.
+//! The list of aggregate functions, and the arguments which each one takes.
 //!
 //! Source: Flink, documentation, "System (Built-in) Functions", "Aggregate Functions"; `AggFunctionFactory`.
 //!
-//! Differs from Flink: FIRST_VALUE, LAST_VALUE and SINGLE_VALUE take values of any type, Flink's neither dates nor times
-//! nor what has parts.
+//! Differs from Flink: FIRST_VALUE, LAST_VALUE and SINGLE_VALUE take values of any type. Flink refuses dates, times
+//! and nested values here.
 
 use std::sync::Arc;
 
@@ -29,22 +29,22 @@ use super::{Accumulator, AggregateFunction, BoundAggregate, Create};
 use crate::functions::{Argument, BindError, Context};
 use crate::types::SqlType;
 
-/// All aggregate functions, by name.
+/// Returns all aggregate functions, by name.
 pub fn aggregates() -> &'static [AggregateFunction] {
     &AGGREGATES
 }
 
-/// The function of a name, which is in upper case.
+/// Looks up a function by its name in upper case.
 pub fn aggregate(name: &str) -> Option<&'static AggregateFunction> {
     AGGREGATES.iter().find(|function| function.name == name)
 }
 
-/// A function whose result does not depend on the order of rows, and which can take back.
+/// Declares a function whose result does not depend on the order of rows, and which can retract.
 const fn function(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: false, can_retract: true, bind }
 }
 
-/// A function whose result depends on the order of rows.
+/// Declares a function whose result depends on the order of rows, and which can retract.
 const fn ordered(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: true, can_retract: true, bind }
 }
@@ -254,7 +254,7 @@ fn percentile(given: &[Argument]) -> Result<BoundAggregate, BindError> {
     Ok(BoundAggregate { arguments, distinct_over, ..bound(&of.of, result, create.clone(), Some(create)) })
 }
 
-/// The numbers of a literal: one, or those of an array.
+/// Returns the numbers of a literal: one number, or the items of an array.
 fn numbers(literal: &ScalarValue) -> Option<Vec<f64>> {
     Some(vec![match literal {
         ScalarValue::Float64(number) => (*number)?,
@@ -279,7 +279,7 @@ fn numbers(literal: &ScalarValue) -> Option<Vec<f64>> {
     }])
 }
 
-/// The only argument, which has a type.
+/// Returns the type of the only argument; an untyped NULL is refused.
 fn value(given: &[Argument]) -> Result<&SqlType, BindError> {
     match given {
         [argument] if argument.of == SqlType::Null => {
@@ -290,7 +290,7 @@ fn value(given: &[Argument]) -> Result<&SqlType, BindError> {
     }
 }
 
-/// The only argument, which is a number.
+/// Returns the type of the only argument, which must be a number.
 fn number(given: &[Argument]) -> Result<&SqlType, BindError> {
     value(given).and_then(|of| if of.is_numeric() { Ok(of) } else { Err(BindError::of_type(1, of)) })
 }
@@ -299,7 +299,7 @@ fn decimal(scale: u8) -> SqlType {
     SqlType::Decimal { precision: crate::types::DECIMAL_PRECISION_MAX, scale }
 }
 
-/// A function of one argument, whose result may be NULL.
+/// Binds a function of one argument whose result may be NULL.
 fn bound(
     of: &SqlType,
     result: SqlType,
@@ -320,12 +320,12 @@ fn creating<A: Accumulator + 'static>(create: impl Fn() -> A + Send + Sync + 'st
     Arc::new(move || Box::new(create()))
 }
 
-/// Accumulators of values of any one type.
+/// Makes accumulators over values of any one type.
 trait InDomain: Send + Sync + 'static {
     fn create<D: Domain>(&self, domain: D) -> Box<dyn Accumulator>;
 }
 
-/// Makes them for the type of the argument.
+/// Returns a maker of accumulators for the type of the argument.
 fn in_domain(of: &SqlType, accumulators: impl InDomain) -> Create {
     let arrow = of.arrow();
     match Kind::of(&arrow) {

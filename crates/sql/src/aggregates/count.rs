@@ -1,4 +1,4 @@
-//! COUNT(*): how many rows a group has. COUNT(x, ..): those that are NULL in none of the arguments.
+//! COUNT(*): the number of rows of a group. COUNT(x, ..): the number of rows where no argument is NULL.
 //!
 //! Source: Flink, `Count1AggFunction`, `CountAggFunction`.
 
@@ -13,7 +13,7 @@ use super::selection::{counted, for_each};
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// A number for each group.
+/// One count per group.
 #[derive(Default)]
 pub(super) struct Count {
     counts: Vec<i64>,

@@ -1,15 +1,15 @@
 //! DISTINCT: an aggregate that sees each value of a group once, however often it comes.
 //!
-//! Each pair of a group and a value has a count. A row is handed on when the count of its pair rises above 0, and taken back
-//! when it falls to 0 again. NULL is a value here: it is for the aggregate inside to pass over it. All NaNs are one value,
-//! and -0.0 and 0.0 are two, as `java.lang.Double.equals` has it.
+//! Each pair of a group and a value has a count. A row is passed on when the count of its pair rises above 0, and
+//! retracted when the count falls to 0 again. NULL is a value here; the inner aggregate ignores it. All NaNs are one
+//! value, and -0.0 and 0.0 are two, as in `java.lang.Double.equals`.
 //!
 //! ```text
 //!  values ──► value numbers ──► counts of (group, value number) ──► rows that are first, or last ──► the aggregate inside
 //! ```
 //!
-//! Whole numbers are their own value numbers; all other values are numbered by a [`KeyIndex`], which is made anew when most
-//! of its values are gone.
+//! Whole numbers are their own value numbers. All other values are numbered by a [`KeyIndex`], which is rebuilt when
+//! most of its values are gone.
 //!
 //! Source: Flink, `DistinctInfo` and `DistinctAggCodeGen`.
 
@@ -29,37 +29,37 @@ use crate::functions::EvaluationError;
 use crate::keys::{KeyIndex, growth_bytes, hash_of, is_whole, whole_column, whole_numbers};
 use crate::types::SqlType;
 
-/// How many pairs are handed from one accumulator to another at a time.
+/// Number of pairs handed from one accumulator to another at a time.
 const PAIRS_PER_STEP: usize = 1_024;
 
-/// How many values may be gone before their numbers are given out anew.
+/// Number of gone values which may keep a number, beside twice the number of pairs, before values are renumbered.
 const GONE_VALUES_MIN: usize = 1_024;
 
-/// An aggregate, and what it has seen.
+/// An aggregate and the values it has seen.
 pub(super) struct Distinct {
     inner: Box<dyn Accumulator>,
     numbering: Numbering,
     pairs: HashTable<Pair>,
-    /// What is looked at, of the types that the call was bound to.
+    /// Types of the compared arguments, as the call was bound to them.
     over: Arc<[SqlType]>,
     hash_seed: u64,
-    /// Why values were left out. Updates return nothing, so results say it.
+    /// Error of values which were left out. Updates return nothing, so results return this error.
     failure: Option<EvaluationError>,
 }
 
-/// How values become numbers.
+/// Numbering of values.
 enum Numbering {
-    /// They are numbers.
+    /// Values are whole numbers, and are their own numbers.
     Itself(DataType),
-    /// By the order in which they came.
+    /// Values are numbered in order of arrival.
     Index(Box<KeyIndex>),
 }
 
-/// How often a value occurs in a group: never 0 times.
+/// Count of a value in a group: never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 struct Pair {
     is_null: bool,
-    /// The value, or its number; 0 if it is NULL.
+    /// The value or its number; 0 if it is NULL.
     value: i64,
     group: u32,
     count: i64,
@@ -68,7 +68,7 @@ struct Pair {
 impl Pair {
     #[inline]
     fn hash(&self, seed: u64) -> u64 {
-        // The group's hash is the value's seed: no value can be chosen such that another group makes up for it.
+        // The group's hash is the seed of the value's hash, so no choice of values makes pairs of two groups collide.
         hash_of(self.value, hash_of(i64::from(self.group), seed)) ^ u64::from(self.is_null)
     }
 
@@ -78,7 +78,7 @@ impl Pair {
     }
 }
 
-/// The values of a batch, as numbers.
+/// Values of a batch, as numbers.
 struct Values {
     numbers: arrow::buffer::ScalarBuffer<i64>,
     nulls: Option<arrow::buffer::NullBuffer>,
@@ -93,7 +93,8 @@ impl Distinct {
         Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed, failure: None }
     }
 
-    /// The values of rows as numbers; None if there are more values than numbers, which fails all results from then on.
+    /// Returns the values of rows as numbers. Returns `None` if the numbers are used up, and then all later results
+    /// fail.
     fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Option<Values> {
         Some(match &mut self.numbering {
             Numbering::Itself(_) => {
@@ -118,7 +119,7 @@ impl Distinct {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Adds to the counts of the values of rows, and tells the aggregate inside which have come or gone.
+    /// Adds to the counts of the rows' values. Rows whose value comes or goes are passed to the inner aggregate.
     fn add(&mut self, groups: &[u32], arguments: &[ArrayRef], numbers: impl Fn(usize) -> i64) {
         let rows = groups.len();
         let Some(values) = self.number(&arguments[..self.over.len()], rows) else { return };
@@ -143,7 +144,7 @@ impl Distinct {
         }
     }
 
-    /// Adds the count of a pair to what there is of it, which is the answer.
+    /// Adds to the count of a pair and returns its count before.
     #[inline]
     fn add_one(&mut self, pair: Pair) -> i64 {
         let seed = self.hash_seed;
@@ -168,7 +169,7 @@ impl Distinct {
 
     fn shift(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>, number: i64) {
         let Some(keep) = keep else { return self.add(groups, arguments, |_| number) };
-        // Values that are left out must not be numbered: nobody would ever forget them.
+        // Rows which are left out must not be numbered, because nothing would remove their numbers.
         let rows = super::selection::kept(keep);
         let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
         let keep = BooleanArray::new(rows, None);
@@ -180,14 +181,14 @@ impl Distinct {
         self.add(&groups, &arguments, |_| number);
     }
 
-    /// All pairs, by value in the order of arrival.
+    /// Returns all pairs, sorted: by NULL, then by value number, which is the order of arrival for indexed values.
     fn sorted(&self) -> Vec<Pair> {
         let mut pairs: Vec<Pair> = self.pairs.iter().copied().collect();
         pairs.sort_unstable();
         pairs
     }
 
-    /// The values of pairs as columns.
+    /// Returns the values of pairs as columns.
     fn columns(&self, pairs: &[Pair]) -> Result<Vec<ArrayRef>, EvaluationError> {
         match &self.numbering {
             Numbering::Itself(of) => {
@@ -201,7 +202,7 @@ impl Distinct {
         }
     }
 
-    /// Numbers values anew if most of those that have a number are gone.
+    /// Renumbers the values if most numbered values are gone.
     fn renumber(&mut self) {
         let Numbering::Index(index) = &self.numbering else { return };
         if index.len() < GONE_VALUES_MIN + 2 * self.pairs.len() {
@@ -211,7 +212,7 @@ impl Distinct {
         let mut fresh = KeyIndex::new(&self.over, self.hash_seed);
         let mut numbers = Vec::new();
         for pairs in pairs.chunks_mut(PAIRS_PER_STEP) {
-            // Too much text for a column: then they stay as they are.
+            // If there is too much text for a column, the numbers stay as they are.
             let Ok(columns) = self.columns(pairs) else { return };
             fresh.index(&columns, pairs.len(), &mut numbers);
             pairs.iter_mut().zip(&numbers).for_each(|(pair, &number)| pair.value = i64::from(number));
@@ -229,7 +230,7 @@ impl Distinct {
     }
 }
 
-/// A column in which all NaNs are the same.
+/// Returns the column with all NaNs replaced by one NaN.
 fn one_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float32 => {

@@ -1,4 +1,4 @@
-//! Accumulators whose state is a few numbers for each group: sums, means, variances, least and greatest numbers.
+//! Accumulators whose state is a few numbers per group: sums, means, variances, least and greatest numbers.
 
 use std::any::Any;
 use std::ops::Range;
@@ -13,32 +13,32 @@ use super::selection::{counted, fold_values};
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// How values become a state of fixed size, and states a column of results.
+/// A fold of values into states of fixed size, and of states into a column of results.
 pub(super) trait Fold: Send + Sync + 'static {
-    /// What the argument is read as.
+    /// Type as which the argument is read.
     type Value: ArrowNativeType;
-    /// What is kept of each group; its default is that of no value.
+    /// State of one group; the default is the state without values.
     type State: Copy + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// Whether [`remove`](Self::remove) undoes [`add`](Self::add).
+    /// True if [`remove`](Self::remove) undoes [`add`](Self::add).
     const RETRACTS: bool;
 
-    /// The values of the argument; any where it is NULL.
+    /// Returns the values of the argument; where it is NULL, any value.
     fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
 
-    /// Takes in a value.
+    /// Adds a value.
     fn add(state: &mut Self::State, value: Self::Value);
 
-    /// Takes back a value.
+    /// Retracts a value.
     fn remove(state: &mut Self::State, value: Self::Value);
 
-    /// Takes in what another state has.
+    /// Adds all values of another state.
     fn merge(state: &mut Self::State, other: &Self::State);
 
-    /// The results of such states.
+    /// Returns one result per state.
     fn results(&self, states: &[Self::State]) -> ArrayRef;
 }
 
-/// The states of all groups.
+/// States of all groups.
 pub(super) struct Folded<F: Fold> {
     fold: F,
     states: Vec<F::State>,

@@ -1,5 +1,6 @@
-//! JSON_ARRAYAGG(value): a JSON array of all values of a group, in the order in which they came; `[]` of none. NULLs are left
-//! out (ABSENT ON NULL, the default), or are `null` (`$JSON_ARRAYAGG_NULL_ON_NULL`, which planners write for NULL ON NULL).
+//! JSON_ARRAYAGG(value): a JSON array of all values of a group in the order in which they came; `[]` if there is
+//! none. NULLs are left out (ABSENT ON NULL, the default), or become `null` (`$JSON_ARRAYAGG_NULL_ON_NULL`, which
+//! planners write for NULL ON NULL).
 //!
 //! Source: Flink, `JsonArrayAggFunction`, `SqlJsonUtils`.
 //!
@@ -24,7 +25,7 @@ pub(super) struct JsonArray {
 }
 
 impl JsonArray {
-    /// Whether values of a type can be written.
+    /// Returns whether values of a type can be written.
     pub(super) fn takes(of: &SqlType) -> bool {
         of.is_text() || of.is_integer() || matches!(of, SqlType::Boolean | SqlType::Decimal { .. })
     }
@@ -66,7 +67,7 @@ impl Rendering<Bytes> for JsonArray {
     }
 }
 
-/// Text as JSON has it. What lies beyond ASCII stays as it is.
+/// Quotes text as JSON. Characters beyond ASCII stay as they are.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -1,6 +1,7 @@
-//! One value for each group, of rows that are only ever taken in: FIRST_VALUE and LAST_VALUE, and MIN and MAX of text.
+//! One value per group, over rows which are never retracted: FIRST_VALUE and LAST_VALUE, and MIN and MAX of text.
 //!
-//! All of them pass over NULL. Text is compared by its bytes. (If rows are taken back: `lists.rs` and `tally.rs`.)
+//! All of them ignore NULL. Text is compared by its bytes. The forms with retraction are in `lists.rs` and
+//! `tally.rs`.
 //!
 //! Source: Flink, `FirstValueAggFunction`, `LastValueAggFunction`, `MinAggFunction`, `MaxAggFunction`.
 
@@ -16,7 +17,7 @@ use super::values::Domain;
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// Which value is kept.
+/// The value which a group keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
     First,
@@ -26,7 +27,7 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Whether a value takes the place of the one that is kept.
+    /// Returns whether a new value replaces the kept one; `comparison` compares the new value with the kept one.
     fn replaces(self, comparison: impl FnOnce() -> Ordering) -> bool {
         match self {
             Choice::First => false,
@@ -37,12 +38,12 @@ impl Choice {
     }
 }
 
-/// The value that is kept of each group.
+/// The kept value of each group.
 pub(super) struct Kept<D: Domain> {
     domain: D,
     choice: Choice,
     kept: Vec<Option<D::Value>>,
-    /// Bytes that values hold beyond themselves.
+    /// Heap bytes of the values.
     held_bytes: usize,
 }
 

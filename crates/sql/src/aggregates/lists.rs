@@ -1,13 +1,13 @@
-//! All values of each group, in the order in which they came: ARRAY_AGG, LISTAGG, JSON_ARRAYAGG, SINGLE_VALUE; and
-//! FIRST_VALUE and LAST_VALUE where rows are taken back.
+//! All values of each group in the order in which they came: ARRAY_AGG, LISTAGG, JSON_ARRAYAGG, SINGLE_VALUE. Also
+//! FIRST_VALUE and LAST_VALUE with retraction.
 //!
-//! Where equal values came several times, the oldest one is taken back. One that is taken back before it came is taken from
-//! what is merged later.
+//! Of equal values, a retraction removes the oldest. A value which is retracted before it came is removed from a
+//! later merge.
 //!
 //! Source: Flink, `ArrayAggFunction`, `ListAggFunction`, `ListAggWsWithRetractAggFunction`, `SingleValueAggFunction`,
 //! `FirstValueWithRetractAggFunction`, `LastValueWithRetractAggFunction`.
 //!
-//! Differs from Flink: SINGLE_VALUE of several rows fails when its result is asked for, not at the second row.
+//! Differs from Flink: SINGLE_VALUE of several rows fails when its result is read, not at the second row.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -29,21 +29,21 @@ use crate::keys::{bytes_column, offset};
 /// A value that may be NULL.
 pub(super) type Item<D> = Option<<D as Domain>::Value>;
 
-/// What is made of lists.
+/// A function from lists to results.
 pub(super) trait Rendering<D: Domain>: Send + Sync + 'static {
-    /// Whether lists have no NULLs.
+    /// Returns whether NULLs are left out of the lists.
     fn skips_nulls(&self) -> bool;
 
-    /// What becomes of the argument before its values are kept.
+    /// Converts the argument before its values are stored.
     fn prepare(&self, argument: &ArrayRef) -> ArrayRef {
         argument.clone()
     }
 
-    /// The results of such lists.
+    /// Returns one result per list.
     fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError>;
 }
 
-/// The first value, or else the last.
+/// The last value of the list, or else the first.
 pub(super) struct End {
     pub is_last: bool,
 }
@@ -61,7 +61,7 @@ impl<D: Domain> Rendering<D> for End {
     }
 }
 
-/// The value of the only row.
+/// The value of the only row; fails if there are several.
 pub(super) struct Single;
 
 impl<D: Domain> Rendering<D> for Single {
@@ -79,7 +79,7 @@ impl<D: Domain> Rendering<D> for Single {
     }
 }
 
-/// An ARRAY of all values; NULL of none.
+/// An ARRAY of all values; NULL if there is none.
 pub(super) struct Listed {
     /// The type of the result.
     pub of: DataType,
@@ -106,7 +106,7 @@ impl<D: Domain> Rendering<D> for Listed {
     }
 }
 
-/// Text of all values with a separator between; NULL of none.
+/// All values as text with a separator between them; NULL if there is none.
 pub(super) struct Joined {
     pub separator: String,
 }
@@ -125,7 +125,7 @@ impl Rendering<Bytes> for Joined {
     }
 }
 
-/// The values of a list with something between them; NULL is the `null` of JSON.
+/// Joins the values of a list with `between` between them; NULL becomes the `null` of JSON.
 pub(super) fn joined<S: Sequence<Item<Bytes>>>(list: &S, between: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     for (place, value) in list.iter().enumerate() {
@@ -137,18 +137,18 @@ pub(super) fn joined<S: Sequence<Item<Bytes>>>(list: &S, between: &[u8]) -> Vec<
     text
 }
 
-/// A column of text.
+/// Builds a column of text.
 pub(super) fn texts(texts: impl Iterator<Item = Option<Vec<u8>>>) -> Result<ArrayRef, EvaluationError> {
     let texts: Vec<_> = texts.collect();
     bytes_column(&DataType::Utf8, texts.iter().map(Option::as_deref))
 }
 
-/// The lists of all groups.
+/// Lists of all groups.
 pub(super) struct Lists<D: Domain, R, S> {
     domain: D,
     rendering: R,
     lists: Vec<S>,
-    /// Bytes of the lists and of what their values hold.
+    /// Bytes of the lists, and of all items as [`item_bytes`] counts them.
     held_bytes: usize,
     kind: PhantomData<fn() -> D>,
 }
@@ -158,7 +158,7 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
     }
 
-    /// Visits the list and the value of each row that counts.
+    /// Visits the list and the value of each row which counts.
     fn visit(
         &mut self,
         groups: &[u32],
@@ -185,13 +185,13 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
     }
 }
 
-/// Bytes that a value in a list holds by itself. A sequence that values can be taken from has each of them twice.
+/// Returns the bytes that a value in a list holds by itself. A sequence which can retract holds it twice.
 fn item_bytes<D: Domain, S: Sequence<Item<D>>>(item: &Item<D>) -> usize {
     let bytes = item.as_ref().map_or(0, D::held_bytes);
     if S::RETRACTS { 2 * bytes } else { bytes }
 }
 
-/// Bytes that a list holds.
+/// Returns the bytes that a list and its items hold.
 fn list_bytes<D: Domain, S: Sequence<Item<D>>>(list: &S) -> usize {
     list.held_bytes() + list.iter().map(item_bytes::<D, S>).sum::<usize>()
 }
@@ -211,7 +211,7 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
         self.visit(groups, arguments, keep, |list, item, held_bytes| {
             let bytes = item_bytes::<D, S>(&item);
-            // What was not there is owed, which takes room, too.
+            // A value which is not there is remembered as retracted, which takes memory, too.
             *held_bytes =
                 if list.take(item) { held_bytes.saturating_sub(bytes) } else { *held_bytes + bytes };
         });

@@ -1,8 +1,9 @@
-//! PERCENTILE(value, percentage [, frequency]): the value below which such a part of all values lies, between neighbours in
-//! proportion. Of several percentages (an ARRAY), an ARRAY of them.
+//! PERCENTILE(value, percentage [, frequency]): the value below which the given part of all values lies, interpolated
+//! between neighbours. For several percentages (an ARRAY), an ARRAY of such values.
 //!
-//! Of `n` values in order, the percentile at `p` lies at place `p * (n - 1)`, from 0 on. Values count `frequency` times, and
-//! not at all if that is NULL or not above 0. NULL of no value. Values are compared and computed as DOUBLEs.
+//! Of `n` values in order, the percentile at `p` lies at place `p * (n - 1)`, counted from 0. A value counts
+//! `frequency` times; it does not count if that is NULL or not above 0. The result is NULL if there is no value.
+//! Values are compared and computed as DOUBLEs.
 //!
 //! Source: Flink, `PercentileAggFunction`.
 //!
@@ -22,9 +23,9 @@ use crate::keys::{offset, whole_numbers};
 
 /// Percentiles of doubles.
 pub(super) struct Percentiles {
-    /// Each from 0 to 1.
+    /// Percentages, each from 0 to 1.
     pub percentages: Vec<f64>,
-    /// The type of the result, if that is an array.
+    /// Type of the result, if it is an array.
     pub array: Option<DataType>,
 }
 
@@ -63,7 +64,7 @@ impl Summary<Numbers<f64>> for Percentiles {
     }
 }
 
-/// The percentile of values that are there; none if none is.
+/// Returns the percentile of the values with a count above 0; `None` if there are none.
 fn percentile(counts: &Counts<Numbers<f64>>, percentage: f64) -> Option<f64> {
     let there = || counts.iter().filter(|&(_, &count)| count > 0);
     let total: i128 = there().map(|(_, &count)| i128::from(count)).sum();
@@ -85,7 +86,7 @@ fn percentile(counts: &Counts<Numbers<f64>>, percentage: f64) -> Option<f64> {
         last
     };
     let (lower, upper) = (value_at(below)?, value_at(above)?);
-    // Between two that are the same there is nothing to compute, and infinities would make no number.
+    // Equal neighbours need no interpolation, and infinities would give NaN.
     if below == above || lower == upper {
         return Some(lower);
     }

@@ -1,9 +1,9 @@
-//! Which rows of a batch count, and loops over these: without a look at any mask if all do.
+//! Selection of the rows of a batch which count, and loops over them. If all rows count, no mask is read.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 
-/// The rows that are kept and NULL in none of the columns; none if that is all of them.
+/// Returns a mask of the rows which are kept and NULL in none of the columns; `None` if all rows count.
 pub(super) fn counted(columns: &[ArrayRef], keep: Option<&BooleanArray>) -> Option<BooleanBuffer> {
     let kept = keep.map(kept);
     let nulls = columns.iter().filter_map(|column| column.logical_nulls());
@@ -11,7 +11,7 @@ pub(super) fn counted(columns: &[ArrayRef], keep: Option<&BooleanArray>) -> Opti
     kept.into_iter().chain(nulls).reduce(|left, right| &left & &right)
 }
 
-/// The rows for which a condition is true, and not NULL.
+/// Returns a mask of the rows for which a condition is true and not NULL.
 pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
     match keep.nulls() {
         None => keep.values().clone(),
@@ -19,7 +19,7 @@ pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// Takes the value of each row that counts into the state of its group.
+/// Folds the value of each row which counts into the state of its group.
 #[inline(always)]
 pub(super) fn fold_values<S, V: Copy>(
     states: &mut [S],
@@ -42,7 +42,7 @@ pub(super) fn fold_values<S, V: Copy>(
     }
 }
 
-/// Calls for each row that counts, in order, with its place and its group.
+/// Calls `visit` for each row which counts, in order, with its row number and its group.
 #[inline(always)]
 pub(super) fn for_each(groups: &[u32], counted: Option<&BooleanBuffer>, mut visit: impl FnMut(usize, usize)) {
     match counted {

@@ -1,4 +1,4 @@
-//! SUM and AVG: a sum and a count for each group, and how a result is made of them.
+//! SUM and AVG: a sum and a count per group, and the results made from them.
 //!
 //! | argument | SUM | AVG |
 //! |---|---|---|
@@ -6,15 +6,15 @@
 //! | FLOAT, DOUBLE | of the argument's type | of the argument's type |
 //! | DECIMAL(p, s) | DECIMAL(38, s), NULL if it does not fit | DECIMAL(38, max(6, s)), see `average.rs` |
 //!
-//! NULL if there is no value; `$SUM0`, into which planners may turn a sum, is 0 then.
+//! The result is NULL if there is no value; `$SUM0`, into which planners may turn a sum, is 0 then.
 //!
 //! Source: Flink, `SumAggFunction`, `SumWithRetractAggFunction`, `Sum0AggFunction`, `AvgAggFunction`,
 //! `LogicalTypeMerging.findSumAggType` and `findAvgAggType`.
 //!
-//! Differs from Flink: floats are added with what each addition loses kept beside (see [`FloatSum`]), and FLOATs as DOUBLEs,
-//! so that the order of rows and of merges makes no difference but in the last bits; Flink adds plainly. Sums of decimals
-//! are exact: only the result may be too large, where Flink's sum is NULL once it was too large on the way, and begins
-//! anew with the next value.
+//! Differs from Flink: the rounding error of each float addition is kept beside the sum (see [`FloatSum`]), and
+//! FLOATs are added as DOUBLEs. So the order of rows and of merges changes only the last bits; Flink adds plainly.
+//! Sums of decimals are exact: only the result may be too large. Flink's sum is NULL once an intermediate sum was too
+//! large, and begins anew with the next value.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::buffer::ScalarBuffer;
@@ -25,26 +25,26 @@ use super::average::decimal_average;
 use super::fold::Fold;
 use super::values::{Number, number_column};
 
-/// What is made of a sum and a count.
+/// The result made from a sum and a count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
-    /// The sum, NULL of no value.
+    /// The sum; NULL if there is no value.
     Sum,
-    /// The sum, 0 of no value.
+    /// The sum; 0 if there is no value.
     SumOrZero,
-    /// The mean, NULL of no value.
+    /// The mean; NULL if there is no value.
     Average,
 }
 
-/// Of whole numbers. A sum of 64 bits that wraps, cut to fewer bits, is what a sum of fewer bits that wraps would be: so all
-/// integers are summed alike.
+/// A sum of whole numbers. All integers are summed in 64 bits with wrapping: cut to fewer bits, such a sum equals a
+/// wrapping sum of fewer bits.
 pub(super) struct IntegerSum {
     /// The type of the result.
     pub of: DataType,
     pub rule: Rule,
 }
 
-/// A sum, and how many values it is of.
+/// A sum and the number of its values.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct IntegerState {
     sum: i64,
@@ -88,7 +88,7 @@ impl Fold for IntegerSum {
     }
 }
 
-/// Of FLOATs and DOUBLEs.
+/// A sum of FLOATs and DOUBLEs with compensation.
 ///
 /// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974, algorithm IV.
 pub(super) struct FloatSum {
@@ -97,7 +97,7 @@ pub(super) struct FloatSum {
     pub rule: Rule,
 }
 
-/// The sum as plain additions give it, all that these have lost, and how many values there are.
+/// The sum by plain additions, the sum of their rounding errors, and the number of values.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct FloatState {
     sum: f64,
@@ -114,7 +114,8 @@ impl FloatState {
         self.sum = next;
     }
 
-    /// What was lost of infinities and NaN is none of these, or no number.
+    /// Returns the sum with its rounding errors. Errors which are not finite come from infinities or NaNs and are
+    /// ignored.
     fn total(&self) -> f64 {
         if self.lost.is_finite() { self.sum + self.lost } else { self.sum }
     }
@@ -158,16 +159,16 @@ impl Fold for FloatSum {
     }
 }
 
-/// Of decimals of one scale.
+/// A sum of decimals of one scale.
 pub(super) struct DecimalSum {
     /// The type of the result.
     pub of: DataType,
-    /// The scale of the argument.
+    /// Scale of the argument.
     pub scale: u8,
     pub rule: Rule,
 }
 
-/// The parts of a sum of 256 bits, which cannot be too large, and how many values it is of.
+/// The two halves of a sum of 256 bits, which cannot overflow, and the number of values.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct DecimalState {
     low: u128,
@@ -226,7 +227,7 @@ impl Fold for DecimalSum {
     }
 }
 
-/// A number of at most 38 digits.
+/// Returns the number if it has at most 38 digits.
 pub(super) fn fitting(number: i256) -> Option<i128> {
     number.to_i128().filter(|number| number.unsigned_abs() < 10u128.pow(38))
 }

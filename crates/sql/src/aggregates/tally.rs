@@ -1,12 +1,12 @@
-//! How often each value occurs in each group: MIN and MAX where rows are taken back, and COLLECT.
+//! Counts of each value of each group: MIN and MAX with retraction, COLLECT and PERCENTILE.
 //!
-//! A value that was taken back more often than it was taken in has a count below zero until it comes. NULLs are passed over.
+//! A value which was retracted more often than added has a count below zero until it comes. NULLs are ignored.
 //!
 //! Source: Flink, `MinWithRetractAggFunction`, `MaxWithRetractAggFunction`, `CollectAggFunction`.
 //!
-//! Differs from Flink: floats compare as `java.lang.Double.compare` has it here (-0.0 below 0.0, NaN above all), which is not
-//! what MIN and MAX do that need not take back. A multiset lists its values in order, Flink's in none. It is a
-//! MAP<T, INT>, as there is no type MULTISET. A count that INT does not hold is an error, Flink's wraps.
+//! Differs from Flink: floats compare as in `java.lang.Double.compare` (-0.0 below 0.0, NaN above all); MIN and MAX
+//! without retraction compare otherwise. A multiset lists its values in order; Flink's has no order. COLLECT returns
+//! a MAP<T, INT>, as there is no type MULTISET. A count which INT does not hold is an error; Flink's wraps.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -25,15 +25,15 @@ use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 use crate::keys::offset;
 
-/// The values of a group, each with its count, which is not 0.
+/// Values of a group, each with its count, which is not 0.
 pub(super) type Counts<D> = BTreeMap<<D as Domain>::Value, i64>;
 
-/// What is made of counts.
+/// A function from counts to results.
 pub(super) trait Summary<D: Domain>: Send + Sync + 'static {
-    /// The results of groups of such counts.
+    /// Returns one result per group of counts.
     fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError>;
 
-    /// How often the value of each row counts, if not once; rows whose number is not above 0 are passed over.
+    /// Returns the weight of each row's value, if it is not always 1; rows whose weight is not above 0 are ignored.
     fn weights(&self, _arguments: &[ArrayRef]) -> Option<Box<dyn Fn(usize) -> i64>> {
         None
     }
@@ -54,7 +54,7 @@ impl<D: Domain> Summary<D> for Outermost {
     }
 }
 
-/// All values with their counts.
+/// A MAP of all values with their counts.
 pub(super) struct Multiset {
     /// The type of the result.
     pub of: DataType,
@@ -84,7 +84,7 @@ impl<D: Domain> Summary<D> for Multiset {
     }
 }
 
-/// A count as a multiset holds it, which is a MAP<T, INT>.
+/// Returns a count as a multiset holds it: a multiset is a MAP<T, INT>.
 fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
     i32::try_from(count).map_err(|_| EvaluationError {
         code: "RESULT_TOO_LARGE",
@@ -94,7 +94,7 @@ fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
     })
 }
 
-/// The counts of all groups.
+/// Counts of all groups.
 pub(super) struct Tally<D: Domain, S> {
     domain: D,
     summary: S,
@@ -125,7 +125,7 @@ impl<D: Domain, S: Summary<D>> Tally<D, S> {
     }
 }
 
-/// Adds to the count of a value, which is forgotten at 0.
+/// Adds to the count of a value, which is removed at 0.
 fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_bytes: &mut usize) {
     match counts.entry(value) {
         Entry::Vacant(entry) => {
@@ -146,7 +146,7 @@ fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_byt
     }
 }
 
-/// Bytes of a value and its count, in nodes that are two thirds full.
+/// Returns the bytes of a value and its count, in tree nodes which are two thirds full.
 fn entry_bytes<D: Domain>(value: &D::Value) -> usize {
     size_of::<(D::Value, i64)>() * 3 / 2 + D::held_bytes(value)
 }

@@ -1,4 +1,5 @@
-//! Aggregates are held to Flink's results by tables of cases, and to a naive evaluator (`tests/oracle.rs`) by properties.
+//! Tests of aggregates: tables of cases with Flink's results, and properties against a naive evaluator
+//! (`tests/oracle.rs`).
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ mod properties;
 mod tables;
 mod timing;
 
-/// An argument that is a column.
+/// Returns an argument which is a column.
 fn column_of(of: &SqlType) -> Argument {
     Argument { of: of.clone(), is_nullable: true, literal: None }
 }
 
-/// An argument that is literal text.
+/// Returns an argument which is a text literal.
 fn text_literal(text: &str) -> Argument {
     let literal = Some(ScalarValue::Utf8(Some(text.to_owned())));
     Argument { of: SqlType::Char(text.chars().count() as u32), is_nullable: false, literal }
@@ -32,12 +33,12 @@ fn bind(name: &str, arguments: &[Argument]) -> Result<BoundAggregate, BindError>
     (aggregate(name).expect("there is such a function").bind)(arguments, &context)
 }
 
-/// The accumulators of a call, of both kinds.
+/// Makes the accumulators of a call, without and with retraction.
 fn kinds(bound: &BoundAggregate) -> Vec<Box<dyn Accumulator>> {
     std::iter::once(&bound.create).chain(&bound.create_retractable).map(|create| create()).collect()
 }
 
-/// The values of a column as text.
+/// Returns the values of a column as text.
 fn shown(column: &ArrayRef) -> Vec<String> {
     let show = |row| match column.is_null(row) {
         true => "NULL".to_owned(),
@@ -46,7 +47,7 @@ fn shown(column: &ArrayRef) -> Vec<String> {
     (0..column.len()).map(show).collect()
 }
 
-/// An accumulator of the same call that was loaded from what one saved.
+/// Returns an accumulator of the same call, loaded from the saved state of another.
 fn reloaded(create: &Create, saved: &dyn Accumulator) -> Box<dyn Accumulator> {
     let mut state = StateWriter::default();
     saved.save(&mut state).expect("state can be written");

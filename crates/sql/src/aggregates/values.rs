@@ -1,4 +1,4 @@
-//! Values outside of columns: how those of a type are read, kept, ordered and written back.
+//! Values outside of columns: reading, storing, ordering and writing back the values of a type.
 //!
 //! | type | kept as | ordered |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | DECIMAL | `i128` | as numbers, all being of one scale |
 //! | FLOAT, DOUBLE | [`TotalF64`], every NaN the same | as `java.lang.Double.compare` has it: -0.0 below 0.0, NaN above all |
 //! | text, bytes | bytes | by their bytes, as Flink orders text |
-//! | ARRAY, MAP, ROW | the bytes of arrow's row form | somehow |
+//! | ARRAY, MAP, ROW | the bytes of arrow's row form | in some fixed order |
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,55 +24,55 @@ use crate::keys::{
     whole_column, whole_numbers,
 };
 
-/// How the values of one type are kept outside of columns.
+/// The storage of the values of one type outside of columns.
 pub(super) trait Domain: Clone + Send + Sync + 'static {
     /// One value.
     type Value: Clone + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// A column that values are read from.
+    /// The column from which values are read.
     type Column;
 
     /// Reads a column of the type.
     fn read(&self, column: &ArrayRef) -> Self::Column;
 
-    /// The value of a row that is not NULL.
+    /// Returns the value of a row, which must not be NULL.
     fn value(column: &Self::Column, row: usize) -> Self::Value;
 
-    /// Puts the value of a row into a slot, whose memory may serve again.
+    /// Stores the value of a row in a slot, whose memory may be reused.
     fn assign(slot: &mut Option<Self::Value>, column: &Self::Column, row: usize) {
         *slot = Some(Self::value(column, row));
     }
 
-    /// How the value of a row compares with another.
+    /// Compares the value of a row with another value.
     fn compare(column: &Self::Column, row: usize, with: &Self::Value) -> Ordering {
         Self::value(column, row).cmp(with)
     }
 
-    /// A column of the type.
+    /// Builds a column of the type.
     ///
     /// # Errors
-    /// [`EvaluationError`] if it is too large.
+    /// [`EvaluationError`] if the column is too large.
     fn write<'a>(
         &self,
         values: impl Iterator<Item = Option<&'a Self::Value>>,
     ) -> Result<ArrayRef, EvaluationError>;
 
-    /// Bytes that a value holds beyond itself.
+    /// Returns the heap bytes of a value.
     fn held_bytes(_value: &Self::Value) -> usize {
         0
     }
 
-    /// Writes down what must be the same for values to be read back.
+    /// Saves the format version on which reading the values back depends.
     fn save_format(_state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }
 
-    /// Whether values that follow can be read back.
+    /// Checks that the values which follow can be read back.
     fn check_format(_state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
     }
 }
 
-/// Which domain the values of a type are of.
+/// The domain to which the values of a type belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Whole,
@@ -94,15 +94,15 @@ impl Kind {
     }
 }
 
-/// What numbers of several types are read as.
+/// A number type as which numbers of several types are read.
 pub(super) trait Number: ArrowNativeType + Serialize + DeserializeOwned {
-    /// The same with an order.
+    /// The number with a total order.
     type Ordered: Copy + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// The numbers of a column; any where it is NULL.
+    /// Returns the numbers of a column; where it is NULL, any number.
     fn read(column: &ArrayRef) -> ScalarBuffer<Self>;
 
-    /// A column of type `of`.
+    /// Builds a column of type `of`.
     fn write(of: &DataType, numbers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef;
 
     fn ordered(self) -> Self::Ordered;
@@ -171,7 +171,7 @@ impl Number for f64 {
     }
 
     fn ordered(self) -> TotalF64 {
-        // Java tells no NaN from another.
+        // Java treats all NaNs as one.
         TotalF64(if self.is_nan() { f64::NAN } else { self })
     }
 
@@ -180,7 +180,7 @@ impl Number for f64 {
     }
 }
 
-/// A column of numbers, some of which may be missing.
+/// Builds a column of numbers, some of which may be NULL.
 pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Item = Option<N>>) -> ArrayRef {
     let (is_there, numbers): (Vec<bool>, Vec<N>) =
         numbers.map(|number| (number.is_some(), number.unwrap_or_default())).unzip();
@@ -267,7 +267,7 @@ impl Domain for Bytes {
     }
 }
 
-/// Values that have parts.
+/// Nested values: arrays, maps and rows.
 #[derive(Clone)]
 pub(super) struct Nested {
     converter: Arc<RowConverter>,

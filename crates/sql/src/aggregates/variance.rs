@@ -1,17 +1,20 @@
-//! VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV: by the count, the mean and the sum of squared distances from
-//! it, none of which cancels out where values are large and close together.
+//! VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV. The state is the count, the mean and the sum of
+//! squared distances from the mean. None of these cancels out where values are large and close together.
 //!
-//! The result is of the type that AVG has: of integers it is cut toward zero, of decimals rounded. It is NULL of no value;
-//! the forms for a sample are NULL of one, too.
+//! Mean and squares are [wide](super::wide), so that the order of rows and of merges does not show in the result. Flink's are
+//! doubles, and differ in the last bits from run to run.
 //!
-//! Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4, 1962; merging
-//! after Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979. Flink's
-//! are the same (`WelfordM2AggFunction`, `AggregateReduceFunctionsRule.reduceStddev`).
+//! The result has the type that AVG has: for integers it is cut toward zero, for decimals it is rounded. It is NULL
+//! if there is no value; the sample forms are NULL of one value, too.
 //!
-//! Differs from Flink: where taking back rows makes the sum of squares fall below nothing, which rounding does to values
-//! that have become equal, it is 0, Flink's result NULL. A square root is one, where Flink's is a power of 0.5. What is no
-//! number is NULL as a decimal, where Flink fails. As in Flink, of rows that are taken back before they came only the
-//! number is remembered.
+//! Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4, 1962.
+//! Merging follows Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances",
+//! 1979. Flink uses both as well (`WelfordM2AggFunction`, `AggregateReduceFunctionsRule.reduceStddev`).
+//!
+//! Differs from Flink: rounding after retractions can make the sum of squares fall below zero when the values have
+//! become equal. Here it is 0 then; Flink's result is NULL. The deviation is a square root, where Flink raises to the
+//! power of 0.5. A NaN or infinity becomes NULL as a decimal, where Flink fails. As in Flink, only the count of rows
+//! which are retracted before they came is remembered.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::ScalarBuffer;
@@ -21,23 +24,24 @@ use serde::{Deserialize, Serialize};
 use super::average::decimal_of_double;
 use super::fold::Fold;
 use super::values::{Kind, Number, number_column};
+use super::wide::Wide;
 
-/// Variances, and standard deviations.
+/// A variance or a standard deviation.
 pub(super) struct Variance {
     /// The type of the result.
     pub of: DataType,
-    /// Whether values are a sample: then one fewer is divided by.
+    /// True if values are a sample; then the divisor is one less.
     pub is_sample: bool,
-    /// Whether the result is the root of the variance.
+    /// True if the result is the square root of the variance.
     pub is_deviation: bool,
 }
 
-/// How many values there are, their mean, and the sum of their squared distances from it.
+/// The number of values, their mean, and the sum of their squared distances from it.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct VarianceState {
     count: i64,
-    mean: f64,
-    squares: f64,
+    mean: Wide,
+    squares: Wide,
 }
 
 impl Fold for Variance {
@@ -59,47 +63,51 @@ impl Fold for Variance {
         if state.count <= 0 {
             return;
         }
-        let before = value - state.mean;
-        state.mean += before / state.count as f64;
-        state.squares += before * (value - state.mean);
+        let value = Wide::from(value);
+        let before = value.minus(state.mean);
+        state.mean = state.mean.plus(before.over(state.count as f64));
+        state.squares = state.squares.plus(before.times(value.minus(state.mean)));
     }
 
     #[inline(always)]
     fn remove(state: &mut VarianceState, value: f64) {
         state.count -= 1;
         if state.count <= 0 {
-            (state.mean, state.squares) = (0.0, 0.0);
+            (state.mean, state.squares) = (Wide::ZERO, Wide::ZERO);
             return;
         }
-        let after = value - state.mean;
-        state.mean -= after / state.count as f64;
-        // One value has no distance from its mean; below nothing there is only what rounding lost.
-        let squares = state.squares - after * (value - state.mean);
-        state.squares = if state.count == 1 || squares < 0.0 { 0.0 } else { squares };
+        let value = Wide::from(value);
+        let after = value.minus(state.mean);
+        state.mean = state.mean.minus(after.over(state.count as f64));
+        // A single value equals its mean, so its sum of squares is 0; a sum below zero is a rounding error.
+        let squares = state.squares.minus(after.times(value.minus(state.mean)));
+        state.squares = if state.count == 1 || squares.to_double() < 0.0 { Wide::ZERO } else { squares };
     }
 
     fn merge(state: &mut VarianceState, other: &VarianceState) {
         let count = state.count + other.count;
         match (state.count > 0, other.count > 0) {
             (true, true) => {
-                let apart = other.mean - state.mean;
-                let share = other.count as f64 / count as f64;
-                state.mean += share * apart;
-                state.squares += other.squares + state.count as f64 * share * apart * apart;
+                let apart = other.mean.minus(state.mean);
+                let share = Wide::from(other.count as f64).over(count as f64);
+                let moved = share.times(apart);
+                state.mean = state.mean.plus(moved);
+                let between = Wide::from(state.count as f64).times(moved).times(apart);
+                state.squares = state.squares.plus(other.squares).plus(between);
             }
             (false, true) => (state.mean, state.squares) = (other.mean, other.squares),
             _ => {}
         }
         state.count = count;
         if count <= 0 {
-            (state.mean, state.squares) = (0.0, 0.0);
+            (state.mean, state.squares) = (Wide::ZERO, Wide::ZERO);
         }
     }
 
     fn results(&self, states: &[VarianceState]) -> ArrayRef {
         let results = states.iter().map(|state| {
             let divisor = if self.is_sample { state.count - 1 } else { state.count };
-            let variance = (divisor > 0).then(|| state.squares / divisor as f64)?;
+            let variance = (divisor > 0).then(|| state.squares.over(divisor as f64).to_double())?;
             Some(if self.is_deviation { variance.sqrt() } else { variance })
         });
         match self.of {
@@ -111,13 +119,13 @@ impl Fold for Variance {
             DataType::Int64 => {
                 number_column(&self.of, results.map(|result| result.map(|result| result as i64)))
             }
-            // As Java narrows: to 32 bits, as near as can be, and then to the lowest bits of these.
+            // Narrowed as in Java: saturated to 32 bits, then cut to the lowest bits of those.
             _ => number_column(&self.of, results.map(|result| result.map(|result| i64::from(result as i32)))),
         }
     }
 }
 
-/// As `DecimalDataUtils.doubleValue` has it.
+/// Converts decimals to doubles as `DecimalDataUtils.doubleValue` does.
 fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
     let column = argument.as_primitive::<Decimal128Type>();
     let (precision, scale) = (column.precision(), column.scale());
@@ -125,7 +133,7 @@ fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
         let divisor = 10f64.powi(i32::from(scale));
         return column.values().iter().map(|&value| value as f64 / divisor).collect();
     }
-    // The nearest double of many digits: the one that the text has.
+    // A number of many digits becomes the double nearest to its text.
     let double = |&value: &i128| format!("{value}e-{scale}").parse().unwrap_or(f64::NAN);
     column.values().iter().map(double).collect()
 }

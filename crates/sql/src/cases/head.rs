@@ -1,4 +1,4 @@
-//! What a file of SQL says in its head that comes out of it: a file that `thalweg run` takes, and whose reader can check it.
+//! Expected output in the head of a SQL file for `thalweg run`, so that a reader can check the output.
 //!
 //! ```sql
 //! -- Expected, and on the standard error: 12 rows in, 1 late
@@ -6,52 +6,52 @@
 //! --   Station,5.15   and 3 more
 //! ```
 //!
-//! The head is the comment lines that the file begins with; what is said begins at the first one that begins with the word
-//! `Expected`.
+//! The head is the run of comment lines at the start of the file. Expectations begin at the first line that
+//! begins with the word `Expected`.
 //!
-//! | in the head | says |
+//! | in the head | meaning |
 //! |---|---|
-//! | `--   LINE` | a line that comes out, in any order; without such lines all are fine |
-//! | `--   LINE   and N more` | and so many others, of which nothing is said |
-//! | `N rows in`, `N out`, `N late`, `N bad` | what the jobs of the file come to together |
+//! | `--   LINE` | a line of the output, in any order; without such lines any output is accepted |
+//! | `--   LINE   and N more` | the same, and N further lines with any content |
+//! | `N rows in`, `N out`, `N late`, `N bad` | sums over all jobs of the file |
 
 use std::collections::BTreeMap;
 
-/// The word that what is said begins with.
+/// The word at which the expectations begin.
 const WORD: &str = "Expected";
 
-/// So many lines that differ are told, at most.
+/// The most lines of difference that are reported.
 const TOLD_MAX: usize = 20;
 
-/// What all jobs of a file come to.
+/// Sums over all jobs of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sums {
-    /// Rows that were read.
+    /// Rows read.
     pub rows_in: u64,
-    /// Rows that were written or shown.
+    /// Rows written or shown.
     pub rows_out: u64,
-    /// Rows that came too late.
+    /// Late rows.
     pub late: u64,
-    /// Records that were bad.
+    /// Bad records.
     pub bad: u64,
 }
 
-/// What a head says, less what has come out so far.
+/// The expectations of a head, less the output so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// How often each line is still to come; without any, nothing is said of lines.
+    /// The outstanding count of each expected line; if empty, lines are not checked.
     lines: BTreeMap<String, u64>,
     others: u64,
-    /// Counts by the words behind their numbers, in the order of [`Sums`].
+    /// Expected counts by the words after their numbers, in the order of [`Sums`].
     counts: [(&'static str, Option<u64>); 4],
     wrong: Vec<String>,
 }
 
 impl Head {
-    /// Reads a file; none if its head says nothing of what comes out.
+    /// Parses the head of a file; returns `None` if it states no expectations.
     ///
     /// # Errors
-    /// What is said, if none of it can be compared.
+    /// The expectations contain nothing that can be compared.
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
         let said = || {
             text.lines()
@@ -86,7 +86,7 @@ impl Head {
         *self.lines.entry(line.to_owned()).or_default() += 1;
     }
 
-    /// Notes the counts in a line of words.
+    /// Reads the counts in a line of words.
     fn count(&mut self, line: &str) {
         for (words, count) in &mut self.counts {
             for (place, _) in line.match_indices(&format!(" {words}")) {
@@ -100,7 +100,7 @@ impl Head {
         }
     }
 
-    /// Notes a line that has come out.
+    /// Compares a line of output.
     pub fn line(&mut self, line: &str) {
         if self.lines.is_empty() {
             return;
@@ -113,10 +113,10 @@ impl Head {
         }
     }
 
-    /// Whether all has come out that is said, and nothing else.
+    /// Checks that all expected output has come, and nothing else.
     ///
     /// # Errors
-    /// What has not, a line each.
+    /// The differences, one a line.
     pub fn end(mut self, sums: Sums) -> Result<(), String> {
         let missing = self.lines.iter().filter(|(_, count)| 0 < **count);
         let missing = missing.map(|(line, count)| format!("did not come, {count} times: {line}"));

@@ -1,26 +1,28 @@
-//! Bad records: what becomes of them, and how many are too many.
+//! Bad records: how they are handled, and how many of them fail the query.
 //!
 //! | option, ours | default | |
 //! |---|---|---|
-//! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts and passes over; `divert:FILE` writes them to a file |
-//! | `thalweg.bad-share-max` | `0.01` | a larger share of any 10,000 consecutive records fails the query; `1` lets all pass |
+//! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts them; `divert:FILE` writes them to a file |
+//! | `thalweg.bad-share-max` | `0.01` | a larger share of 10,000 consecutive records fails the query; `1` never does |
 //!
-//! Records are counted by the lines on which they begin, in each split of a table on its own: a small input may be bad all
-//! over as long as it holds no more bad records than that.
+//! Records are counted by the lines on which they begin, separately in each split of a table. A small input
+//! may consist of bad records only, as long as their number does not exceed the share of a full window.
 //!
-//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`, where bytes that
-//! are no UTF-8 stand in Base64 under `raw_base64` instead. Of a record that is too long only the beginning stands there, and
-//! `"truncated":true,"length":..` behind it: the bytes of all of it up to its line end. The file is created at the first bad
-//! record and published when all splits that divert to it have ended, and also when one of them fails, for then people want
-//! to see what was wrong. A query that is cancelled takes it away, unless another job that diverts to it has ended: what that
-//! one diverted is kept.
+//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`.
+//! Bytes that are not UTF-8 stand in Base64 under `raw_base64` instead. A record that is too long has only
+//! its beginning there, followed by `"truncated":true,"length":..` with the length of the whole record up to
+//! its line end. The file is created at the first bad record. It is published when all splits that divert to
+//! it have ended, and also when one of them fails, to show the reason. A cancelled query removes the file,
+//! unless another job that diverts to it has ended: the records of that job are kept.
 //!
-//! A file that an earlier run diverted to does not outlast a run that reads its input without bad records: it is removed when all
-//! jobs have ended well, for it would be taken for what this run found. Only a file that begins as diverted records do is removed.
+//! A file that an earlier run diverted to is removed when all jobs of a later run have ended without bad
+//! records, because it would be taken for a result of that run. Only a file that begins like diverted records
+//! is removed.
 //!
 //! The records of a split stand in the order of the input.
 //!
-//! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
+//! These options belong to no format. `json.ignore-parse-errors` and similar options apply first, and a
+//! record which they let pass is not bad.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Write};
@@ -37,20 +39,20 @@ use super::options::Given;
 use crate::error::SqlError;
 use crate::formats::{BadRecord, RECORD_BYTES_MAX};
 
-/// The window in which bad records are counted.
+/// The window, in consecutive records, in which bad records are counted.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;
 
-/// The share of them that may be bad unless the table says otherwise.
+/// The default of the share of a window that may be bad.
 pub const BAD_SHARE_MAX: f64 = 0.01;
 
-/// Bytes gathered before they are written to the diverted file.
+/// Bytes collected before they are written to the diverted file.
 const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 
-/// What becomes of bad records, as a table has it.
+/// The options of a table for bad records.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadOptions {
     on_bad: OnBad,
-    /// How many of a window may be bad; none if all may.
+    /// How many records of a window may be bad; `None` for no limit.
     bad_max: Option<usize>,
 }
 
@@ -62,10 +64,10 @@ enum OnBad {
 }
 
 impl BadOptions {
-    /// What a table says.
+    /// Reads the options of a table.
     ///
     /// # Errors
-    /// [`SqlError`] if it makes no sense.
+    /// [`SqlError`] if a value is not valid.
     pub fn bind(given: &mut Given<'_>) -> Result<Self, SqlError> {
         const ON_BAD: &str = "thalweg.on-bad";
         const SHARE: &str = "thalweg.bad-share-max";
@@ -84,12 +86,13 @@ impl BadOptions {
         if !(0.0..=1.0).contains(&share) {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
-        // A share that is written with few digits is a whole number of records, which multiplying may miss by a little.
+        // A share with few digits is a whole number of records; the small addend corrects the rounding of the
+        // multiplication.
         let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
 
-    /// The file that records are diverted to, as it is written.
+    /// Returns the file to which records are diverted, as written in the options.
     pub fn diverts_to(&self) -> Option<&str> {
         match &self.on_bad {
             OnBad::Divert(file) => Some(file),
@@ -98,25 +101,25 @@ impl BadOptions {
     }
 }
 
-/// Deals with the bad records of one split.
+/// Handles the bad records of one split.
 pub(super) struct BadRecords {
     options: BadOptions,
     diversion: Option<Arc<Diversion>>,
-    /// The job that it belongs to.
+    /// The job of the split.
     job: u64,
-    /// The last record, while it is not known how long it is.
+    /// The last bad record, while its length is not known yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
-    /// So many of those to come were counted already, before the position that reading goes on from.
+    /// How many of the next bad records were counted already, before the position at which reading continues.
     known: u64,
-    /// Lines of the inputs before this one.
+    /// Lines of all inputs before the current one.
     lines_before: u64,
     is_over: bool,
 }
 
 impl BadRecords {
-    /// For one of the splits, of this job, that share `diversion`.
+    /// Creates the handler of one split of `job`; splits that divert to the same file share `diversion`.
     pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>, job: u64) -> Self {
         if let Some(diversion) = &diversion {
             *diversion.state().writers.entry(job).or_default() += 1;
@@ -135,10 +138,10 @@ impl BadRecords {
         }
     }
 
-    /// Counts a bad record of `input` and does with it what the table says.
+    /// Counts a bad record of `input` and handles it as the table's options say.
     ///
     /// # Errors
-    /// [`ConnectError`] if the query is to fail.
+    /// [`ConnectError`] if the query must fail.
     #[cold]
     pub(super) fn take(&mut self, input: &str, record: &BadRecord<'_>) -> Result<(), ConnectError> {
         if self.known > 0 {
@@ -153,7 +156,7 @@ impl BadRecords {
         if self.diversion.is_some() {
             let mut line = diverted(input, record);
             if RECORD_BYTES_MAX <= record.raw.len() {
-                // How long it is shows at its end.
+                // The length is appended when the end of the record is found.
                 line.truncate(line.len() - END.len());
                 self.end_cut(None)?;
                 self.cut = Some(Cut { line, offset: record.offset });
@@ -174,10 +177,10 @@ impl BadRecords {
         Ok(())
     }
 
-    /// A file was replaced or written to after it was read, and is not read again.
+    /// Handles a file that was replaced or written to after it was read; the file is not read again.
     ///
     /// # Errors
-    /// [`ConnectError`] if the query is to fail.
+    /// [`ConnectError`] if the query must fail.
     #[cold]
     pub(super) fn take_change(&mut self, path: &Path) -> Result<(), ConnectError> {
         const CHANGE: &str = "it was replaced or written to after it was read, and a path is read once";
@@ -202,18 +205,18 @@ impl BadRecords {
         }
     }
 
-    /// Where the record begins whose end is not known yet, if there is one.
+    /// Returns the offset of the record whose end is not known yet, if there is one.
     pub(super) fn cut_offset(&self) -> Option<u64> {
         self.cut.as_ref().map(|cut| cut.offset)
     }
 
-    /// The record that is too long has so many bytes; none if that does not come out.
+    /// Finishes the record that is too long; `length` is its length in bytes, or `None` if it is unknown.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
     pub(super) fn end_cut(&mut self, length: Option<u64>) -> Result<(), ConnectError> {
         let Some(Cut { mut line, .. }) = self.cut.take() else { return Ok(()) };
-        // One of just the greatest length is whole.
+        // A record of exactly the greatest length is complete.
         if length.is_none_or(|length| RECORD_BYTES_MAX as u64 != length) {
             let length = length.map_or("null".to_owned(), |length| length.to_string());
             let _ = write!(line, ",\"truncated\":true,\"length\":{length}");
@@ -222,15 +225,16 @@ impl BadRecords {
         self.divert(&line)
     }
 
-    /// An input of so many lines is over.
+    /// Notes the end of an input with this many lines.
     pub(super) fn pass_input(&mut self, lines: u64) {
         self.lines_before += lines;
     }
 
-    /// Publishes what was diverted up to a failure, as well as can be: the failure is what is told.
+    /// Publishes the records diverted before a failure, as far as possible. Returns the failure, which is
+    /// what the user sees.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
-        // A failure is told already.
+        // The first failure is reported, so this one is dropped.
         let _ = self.end_cut(None);
         if let Some(diversion) = &self.diversion {
             let is_kept = diversion.give_up(self.job);
@@ -241,7 +245,7 @@ impl BadRecords {
         failure
     }
 
-    /// This split has ended: what was diverted is published if it is the last one.
+    /// Ends this split; the last split publishes the diverted records.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
@@ -262,12 +266,13 @@ impl BadRecords {
         self.count
     }
 
-    /// Whether bad records are written to a file, which is to be written again when reading goes on elsewhere.
+    /// Returns whether bad records are written to a file. Such a file must be written again when reading
+    /// starts elsewhere.
     pub(super) fn diverts(&self) -> bool {
         self.diversion.is_some()
     }
 
-    /// How many of those to come are known.
+    /// Returns how many of the next bad records are already counted.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
@@ -277,7 +282,7 @@ impl BadRecords {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        // All who divert to the file share its buffer: each tells of its part.
+        // All splits that divert to the file share its buffer; each reports its share of it.
         let diverted = self
             .diversion
             .as_ref()
@@ -291,10 +296,10 @@ impl BadRecords {
         state.put(&self.recent.lines)
     }
 
-    /// Reads what was saved.
+    /// Reads the saved state without applying it.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are something else, or of other options.
+    /// [`StateError`] if the bytes are not such state, or belong to other options.
     pub(super) fn load(&self, state: &mut StateReader<'_>) -> Result<SavedBad, StateError> {
         let (count, lines_before, next): (u64, u64, usize) = state.take()?;
         let lines: Vec<u64> = state.take()?;
@@ -305,13 +310,14 @@ impl BadRecords {
         Ok(SavedBad { count, lines_before, recent: RecentBad { lines, next } })
     }
 
-    /// Goes on with what was saved.
+    /// Continues with saved state.
     pub(super) fn restore(&mut self, saved: SavedBad) {
         (self.count, self.lines_before, self.recent) = (saved.count, saved.lines_before, saved.recent);
     }
 }
 
-/// A split that goes away before its end takes away what its job diverted, unless others have written there, too.
+/// A split dropped before its end removes the records diverted by its job, unless other jobs have written
+/// there, too.
 impl Drop for BadRecords {
     fn drop(&mut self) {
         if let Some(diversion) = self.diversion.as_ref().filter(|_| !self.is_over) {
@@ -320,28 +326,28 @@ impl Drop for BadRecords {
     }
 }
 
-/// The beginning of a record that is too long, as a line of JSON without its end.
+/// The beginning of a record that is too long, as an unfinished line of JSON.
 struct Cut {
     line: Vec<u8>,
     offset: u64,
 }
 
-/// How many records were bad, and which were the last.
+/// Saved state: the count of bad records, and the latest ones.
 pub(super) struct SavedBad {
     pub(super) count: u64,
     lines_before: u64,
     recent: RecentBad,
 }
 
-/// The lines of the last bad records, one more than may be in a window, as a ring once they are so many.
+/// The lines of the latest bad records, one more than a window may have; a ring when full.
 struct RecentBad {
     lines: Vec<u64>,
-    /// The place of the oldest, once all places are taken.
+    /// The index of the oldest line, once the ring is full.
     next: usize,
 }
 
 impl RecentBad {
-    /// Takes note of a bad record; whether it and the `bad_max` before it lie in one window.
+    /// Adds a bad record; returns whether it and the `bad_max` records before it lie in one window.
     fn is_one_too_many(&mut self, line: u64, bad_max: usize) -> bool {
         if self.lines.len() <= bad_max {
             self.lines.push(line);
@@ -353,12 +359,12 @@ impl RecentBad {
     }
 }
 
-/// The files that bad records are diverted to at present, so that tables and splits that name the same file share it.
+/// The open files of diverted records. Tables and splits that name the same file share one entry.
 #[derive(Clone, Default)]
 pub(super) struct Diversions(Arc<Mutex<HashMap<FileKey, Weak<Diversion>>>>);
 
 impl Diversions {
-    /// The one that leads to `path`.
+    /// Returns the diversion to `path`, or opens a new one.
     pub(super) fn to(&self, disk: Arc<dyn Disk>, path: &Path) -> Arc<Diversion> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, diversion| diversion.strong_count() > 0);
@@ -385,30 +391,30 @@ pub(super) struct Diversion {
 struct DiversionState {
     file: Option<InProgressFile>,
     text: Vec<u8>,
-    /// How many splits have not ended, of each job that has some.
+    /// The number of open splits of each job.
     writers: BTreeMap<u64, usize>,
-    /// Jobs that have failed, of which nothing more is taken.
+    /// Jobs that have failed; no more records of them are accepted.
     given_up: BTreeSet<u64>,
-    /// What is written is to be published: a job has ended or failed by what it read.
+    /// Whether the file must be published: a job has ended, or has failed because of its records.
     is_kept: bool,
-    /// It was published, or a write failed: nothing more is taken.
+    /// Whether the file was published, or a write failed; no more records are accepted.
     is_closed: bool,
-    /// A write failed: what was diverted is lost.
+    /// Whether a write failed, so that the diverted records are lost.
     is_broken: bool,
-    /// Jobs that have diverted something.
+    /// Jobs that have diverted records.
     diverting: BTreeSet<u64>,
 }
 
 impl Diversion {
     fn state(&self) -> MutexGuard<'_, DiversionState> {
-        // What it guards is whole between any two statements; a panic elsewhere fails the query in any case.
+        // The state is consistent between any two statements; a panic elsewhere fails the query in any case.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, job: u64, line: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if state.given_up.contains(&job) {
-            // Another split of the job has failed, and what was diverted up to then is published.
+            // Another split of the job has failed, and the records diverted before that are published.
             return Ok(());
         }
         if state.is_broken {
@@ -426,15 +432,15 @@ impl Diversion {
             if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
         })();
         if written.is_err() {
-            // A file that refused a record lacks it: it must not be published. The other jobs that have records in it are told
-            // when they write to it again, or end.
+            // The file lacks a record, so it must not be published. Other jobs with records in it get the
+            // error at their next write or at their end.
             (state.file, state.is_closed, state.is_broken) = (None, true, true);
             state.text = Vec::new();
         }
         written
     }
 
-    /// A split of a job has ended.
+    /// Ends a split of a job.
     fn leave(&self, job: u64) -> io::Result<()> {
         let mut state = self.state();
         state.is_kept |= state.is_last(job);
@@ -449,8 +455,8 @@ impl Diversion {
         if is_empty { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
-    /// A job fails: takes nothing more of it, and publishes what there is if no other job writes here. Whether there is
-    /// something, and it stands there now or will.
+    /// Ends a job that fails: accepts no more of its records, and publishes the file if no other job writes
+    /// to it. Returns whether there are diverted records that are or will be published.
     fn give_up(&self, job: u64) -> bool {
         let mut state = self.state();
         let has_any = state.file.is_some();
@@ -460,13 +466,13 @@ impl Diversion {
         has_any && (!state.writers.is_empty() || state.publish().is_ok())
     }
 
-    /// A split of a job is dropped before its end.
+    /// Handles the drop of a split before its end.
     fn drop_out(&self, job: u64) {
         let mut state = self.state();
         state.is_last(job);
         if state.writers.is_empty() && !state.is_closed {
             if state.is_kept {
-                // Nobody is left to be told if it fails.
+                // A failure here has no receiver left.
                 let _ = state.publish();
             } else {
                 (state.file, state.is_closed) = (None, true);
@@ -475,13 +481,13 @@ impl Diversion {
     }
 }
 
-/// What jobs are told whose records were lost with a file that another job could not write.
+/// Returns the error for jobs whose records were lost because the file could not be written.
 fn broken() -> io::Error {
     io::Error::other("an earlier bad record could not be written there, and those before it are lost")
 }
 
 impl DiversionState {
-    /// Counts a split of a job off; whether it was the last one of it.
+    /// Counts down the open splits of a job; returns whether this was the last one.
     fn is_last(&mut self, job: u64) -> bool {
         let Some(left) = self.writers.get_mut(&job) else { return false };
         *left -= 1;
@@ -497,7 +503,7 @@ impl DiversionState {
             file.write_all(&self.text)?;
         }
         self.text.clear();
-        // One long record does not hold its memory for ever.
+        // The memory of one long record is not held forever.
         self.text.shrink_to(DIVERT_BUFFER_BYTES);
         Ok(())
     }
@@ -509,12 +515,12 @@ impl DiversionState {
     }
 }
 
-/// Removes the file that an earlier run diverted to, if there is one; a file that does not begin as such a file stays.
+/// Removes the file that an earlier run diverted to, if it exists; a file with another beginning stays.
 fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let mut start = Vec::with_capacity(START.len());
     match disk.open(path) {
         Ok(file) => file.take(START.len() as u64).read_to_end(&mut start)?,
-        // There is none, or none that we could have written.
+        // No such file, or one that this program could not have written.
         Err(_) => return Ok(()),
     };
     if start != START {
@@ -529,13 +535,13 @@ fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     }
 }
 
-/// How a diverted record begins.
+/// The first bytes of every diverted record.
 const START: &[u8] = b"{\"file\":";
 
-/// What ends a line of JSON.
+/// The last bytes of every diverted record.
 const END: &[u8] = b"}\n";
 
-/// A bad record as a line of JSON.
+/// Formats a bad record as a line of JSON.
 fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
     let mut line = Vec::with_capacity(record.raw.len() + 256);
     line.extend_from_slice(START);
@@ -563,7 +569,7 @@ fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
     line
 }
 
-/// Text in double quotes. Source: RFC 8259, section 7.
+/// Writes text in double quotes. Source: RFC 8259, section 7.
 fn write_json_text(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
     for byte in text.bytes() {
@@ -581,7 +587,7 @@ fn write_json_text(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-/// Bytes in Base64, with padding. Source: RFC 4648, section 4.
+/// Writes bytes in Base64, with padding. Source: RFC 4648, section 4.
 fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for group in bytes.chunks(3) {

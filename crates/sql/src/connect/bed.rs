@@ -1,4 +1,4 @@
-//! What the tests of connectors share: a folder that goes away, tables by their declarations, rows as text.
+//! Helpers for tests of connectors: a temporary folder, tables from declarations, rows as text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::scan::rows::{RowSource, Rows};
 use crate::session::Session;
 use crate::types::SqlType;
 
-/// A folder that is removed with what is in it.
+/// A temporary folder, removed on drop.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
@@ -30,11 +30,11 @@ impl Folder {
         Folder(path)
     }
 
-    /// Puts a file, in place of what was there, with the directories above it.
+    /// Writes a file, replacing an existing one, and creates missing directories.
     pub(super) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // A new file and not the old one written to: its identity is another.
+        // A rename gives the file a new identity, as a write to the old file would not.
         let aside = path.with_extension("put");
         fs::write(&aside, bytes).unwrap();
         fs::rename(aside, path).unwrap();
@@ -44,7 +44,7 @@ impl Folder {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
 
-    /// The names of all files below, hidden ones too, in order.
+    /// Returns the names of all files below, including hidden ones, sorted.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         walk(&self.0, &self.0, &mut names);
@@ -52,7 +52,7 @@ impl Folder {
         names
     }
 
-    /// A world whose relative paths begin here.
+    /// Returns a world whose relative paths begin in this folder.
     pub(super) fn world(&self) -> World {
         World { base: self.0.clone(), ..World::default() }
     }
@@ -75,7 +75,7 @@ fn walk(root: &Path, directory: &Path, names: &mut Vec<String>) {
     }
 }
 
-/// The table that `CREATE TABLE t ..` declares.
+/// Returns the table that `CREATE TABLE t ..` declares.
 pub(super) fn table(declaration: &str) -> Table {
     let mut session = Session::new(Arc::new(VirtualClock::default()));
     session.read(declaration).unwrap();
@@ -85,13 +85,13 @@ pub(super) fn table(declaration: &str) -> Table {
     }
 }
 
-/// All sources of a table, with all of its columns that come from a connector.
+/// Opens all sources of a table, with all of its columns that come from a connector.
 pub(super) fn sources(table: &Table, world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
     let wanted: Vec<usize> = (0..table.columns.len()).collect();
     bind_source(table, &wanted, world)
 }
 
-/// All rows of a table, split by split, at most so many at a time.
+/// Returns all rows of a table, split by split, reading at most `rows_max` at a time.
 pub(super) fn rows_of(table: &Table, world: &World, rows_max: usize) -> Result<Vec<String>, String> {
     let mut rows = Vec::new();
     for source in sources(table, world).map_err(|error| error.to_string())? {
@@ -101,7 +101,7 @@ pub(super) fn rows_of(table: &Table, world: &World, rows_max: usize) -> Result<V
     Ok(rows)
 }
 
-/// All rows of a source up to its end.
+/// Reads all rows of a source up to its end.
 pub(super) fn drain(source: &mut dyn RowSource, rows_max: usize) -> Result<Vec<String>, Fault> {
     let mut rows = Vec::new();
     let mut now = ProcessingTime::from_nanos(1_000_000_000);
@@ -122,7 +122,7 @@ pub(super) fn drain(source: &mut dyn RowSource, rows_max: usize) -> Result<Vec<S
     }
 }
 
-/// Rows as text: values as a cast to STRING has them, behind what becomes of a row if that is told.
+/// Formats rows as text: values as a cast to STRING writes them, after the kind of change if there is one.
 pub(super) fn shown(rows: &Rows) -> Vec<String> {
     texts(&rows.columns)
         .into_iter()
@@ -134,7 +134,7 @@ pub(super) fn shown(rows: &Rows) -> Vec<String> {
         .collect()
 }
 
-/// The rows of a batch as text, with commas between values.
+/// Formats the rows of a batch as text, with commas between values.
 pub(super) fn texts(rows: &RecordBatch) -> Vec<String> {
     let schema = rows.schema();
     let writers: Vec<Writer> = schema
@@ -156,7 +156,7 @@ pub(super) fn texts(rows: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// A batch of the columns that are written to a table, one row for each line of JSON.
+/// Creates a batch of the columns that are written to a table, one row for each line of JSON.
 pub(super) fn batch(table: &Table, lines: &str) -> RecordBatch {
     let columns: Vec<FormatColumn> = table
         .written_columns()
@@ -184,14 +184,14 @@ pub(super) fn write(
     sink.finish().map_err(|fault| fault.to_string())
 }
 
-/// What a source saves.
+/// Returns the saved position of a source.
 pub(super) fn saved(source: &dyn RowSource) -> Vec<u8> {
     let mut state = StateWriter::default();
     source.save(&mut state).unwrap();
     state.into_bytes()
 }
 
-/// Takes a source to what was saved.
+/// Restores a saved position of a source.
 pub(super) fn restore(source: &mut dyn RowSource, bytes: &[u8]) -> Result<(), String> {
     let mut state = StateReader::new(bytes);
     source.load(&mut state).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! `blackhole`: takes all rows and keeps none.
+//! `blackhole`: accepts all rows and discards them.
 //!
 //! Source: Flink's documentation, "BlackHole SQL Connector".
 

@@ -1,29 +1,30 @@
-//! `datagen`: rows that are made up, at a pace.
+//! `datagen`: generated rows, at a given rate.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `rows-per-second` | `10000` | the pace; the greatest BIGINT is as fast as rows are taken |
+//! | `rows-per-second` | `10000` | the rate; the greatest BIGINT means without limit |
 //! | `number-of-rows` | none | how many rows there are |
-//! | `fields.#.kind` | `random` | `random` or `sequence`, of the column `#` |
-//! | `fields.#.min`, `fields.#.max` | those of the type | of random numbers, both included |
-//! | `fields.#.max-past` | `0` | how far random timestamps lie back, at most |
-//! | `fields.#.length` | 100, or the type's; 3 | of random text and bytes; of arrays and maps |
-//! | `fields.#.var-len` | `false` | random text and bytes have from one letter to so many |
-//! | `fields.#.start`, `fields.#.end` | required | of a sequence, both included |
+//! | `fields.#.kind` | `random` | `random` or `sequence`, for the column `#` |
+//! | `fields.#.min`, `fields.#.max` | range of the type | range of random numbers, both ends included |
+//! | `fields.#.max-past` | `0` | the greatest age of random timestamps |
+//! | `fields.#.length` | 100, or the type's; 3 | length of random text and bytes; of arrays and maps |
+//! | `fields.#.var-len` | `false` | random text and bytes have a random length from 1 to `length` |
+//! | `fields.#.start`, `fields.#.end` | required | range of a sequence, both ends included |
 //! | `fields.#.null-rate` | `0` | the share of random values that are NULL |
 //!
-//! Options of the items of an ARRAY, of the keys and values of a MAP and of the fields of a ROW have those words in between:
-//! `fields.tags.element.length`, `fields.m.key.min`, `fields.r.name.length`. A table with a sequence ends with the first that
-//! ends. DATE and TIME are those of the clock, in the zone of the session.
+//! For the items of an ARRAY, the keys and values of a MAP and the fields of a ROW, the option keys contain a
+//! further word: `fields.tags.element.length`, `fields.m.key.min`, `fields.r.name.length`. A table with
+//! sequences ends with the shortest of them. DATE and TIME come from the clock, in the zone of the session.
 //!
-//! A value follows from the seed, the column and the number of its row only, however rows are cut into batches and wherever
-//! reading goes on: only what is of the clock differs from run to run. Rows are due one by one, evenly; those that are due are
-//! made at once, a column at a time.
+//! A value depends only on the seed, the column and the number of its row, however rows are cut into batches
+//! and wherever reading continues. Only values from the clock differ between runs. Rows are due one by one at
+//! even intervals; all rows that are due are generated at once, column by column.
 //!
-//! Source: Flink's documentation, "DataGen SQL Connector"; `RandomGeneratorVisitor`, `SequenceGeneratorVisitor`.
-//! Differs from Flink: values are other ones, decimals uniform in all of their digits; `min` and `max` of floating numbers are
-//! the greatest finite numbers unless said, where Flink's `min` is the least above zero; options that a column's type has no
-//! use for are refused; a start above its end is refused; MULTISET is none of our types.
+//! Source: Flink's documentation, "DataGen SQL Connector"; `RandomGeneratorVisitor`,
+//! `SequenceGeneratorVisitor`. Differs from Flink: the values are different; decimals are uniform in all of
+//! their digits. The defaults of `min` and `max` of floating numbers are the greatest finite numbers, where
+//! Flink's `min` is the least above zero. Options that do not apply to a column's type are refused, and so is
+//! a start above its end. MULTISET is not supported.
 
 mod column;
 mod random;
@@ -44,10 +45,10 @@ use crate::error::{Code, SqlError};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use column::{Column, Moment};
 
-/// The largest row that is made.
+/// The greatest size of a generated row.
 const ROW_BYTES_MAX: u64 = 16 << 20;
 
-/// The most that is made at once, but for one row.
+/// The greatest size of a generated batch, unless it has only one row.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -111,7 +112,8 @@ impl Connection for DataGen<'_> {
         let column = |place: &usize| {
             let (index, (_, column)) =
                 self.columns.iter().enumerate().find(|(_, (known, _))| known == place)?;
-            // Columns of one table, and tables of one name, draw different numbers.
+            // The table name and the column index enter the seed, so that columns and tables draw different
+            // numbers.
             let name =
                 self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
             Some((random::at(name, index as u64), column.clone()))
@@ -131,20 +133,20 @@ impl Connection for DataGen<'_> {
 
 struct DataGenSource {
     schema: SchemaRef,
-    /// With their seeds.
+    /// The columns with their seeds.
     columns: Vec<(u64, Column)>,
     zone: Tz,
     batch_rows_max: u64,
     rate: u64,
     rows_max: Option<u64>,
-    /// Rows so far.
+    /// Count of rows generated so far.
     made: u64,
-    /// When the pace began, and with which row.
+    /// The time at which the rate began, and the number of the first row under it.
     pace: Option<(ProcessingTime, u64)>,
 }
 
 impl DataGenSource {
-    /// How many rows are due, and when the next one after so many more is.
+    /// Returns how many further rows are due now.
     fn due(&mut self, now: ProcessingTime) -> u64 {
         let (begin, first) = *self.pace.get_or_insert((now, self.made));
         let elapsed = u128::from(now.nanos_since(begin));
@@ -152,7 +154,7 @@ impl DataGenSource {
         u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.made)
     }
 
-    /// When the row with this number is due.
+    /// Returns the time at which a row is due.
     fn due_at(&self, row: u64) -> ProcessingTime {
         let (begin, first) = self.pace.unwrap_or_default();
         let nanos = (u128::from(row - first) * NANOS_PER_SECOND).div_ceil(u128::from(self.rate));
@@ -195,7 +197,7 @@ impl RowSource for DataGenSource {
         state.put(&self.made)
     }
 
-    /// Goes on with the next row; its pace begins anew.
+    /// Continues with the next row; the rate starts anew.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

@@ -1,8 +1,9 @@
-//! Bytes as rows: the buffer between what is read and a format's decoder, which gives at most as many rows at a time as are
-//! wanted, and can be gone on with from any row.
+//! Decoding of bytes into rows: a buffer between the reader and a format's decoder. It gives at most the
+//! requested number of rows at a time, and decoding can continue from any row.
 //!
-//! A record may make many rows (an array of objects), of which only some are wanted now. The others wait here; the position
-//! is then that before their records, with the number of rows behind it that were given out already.
+//! A record may make many rows (an array of objects), of which only some are requested now. The others wait
+//! here. The saved position is then the position before their records, with the number of rows behind it that
+//! were already given out.
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
@@ -14,7 +15,8 @@ use crate::formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind};
 /// Bytes read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// The most that is buffered: a record of the greatest length, what tells that it is none, and another read.
+/// The most that is buffered: a record of the greatest length, the bytes that show it is too long, and
+/// another read.
 const BUFFER_BYTES_MAX: usize = RECORD_BYTES_MAX + READ_BYTES;
 
 /// Turns bytes into rows.
@@ -23,17 +25,17 @@ pub(super) struct Decoding {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Whether the last byte that was read ends a line, or there is none.
+    /// Whether the last byte read ends a line; true before the first byte.
     ends_line: bool,
     waiting: Option<Waiting>,
-    /// Where the pending rows of the decoder begin, and bad records among them.
+    /// The position at which the pending rows of the decoder begin; `bad_since` counts bad records behind it.
     before: Position,
     bad_since: u64,
-    /// So many of the rows to come were given out before.
+    /// How many of the next rows were given out before.
     skips: u64,
 }
 
-/// Rows that were decoded, some of which were given out.
+/// Decoded rows, some of which may have been given out.
 struct Waiting {
     rows: RecordBatch,
     kinds: Option<Vec<RowKind>>,
@@ -41,18 +43,18 @@ struct Waiting {
     bad: u64,
 }
 
-/// Whether more bytes follow those in the buffer.
+/// Whether more bytes follow the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum More {
-    /// At once.
+    /// More bytes are available at once.
     Now,
-    /// Later: what is whole is to be given out.
+    /// More bytes may come later; complete records are given out.
     Later,
-    /// Never.
+    /// No more bytes follow.
     Never,
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) enum Step {
     Rows(RecordBatch, Option<Vec<RowKind>>),
     WantsBytes,
@@ -73,14 +75,14 @@ impl Decoding {
         }
     }
 
-    /// Begins a new input, or goes on at a place in one: bytes come from there.
+    /// Begins a new input, or continues at a position in one; bytes are expected from there.
     pub(super) fn start(&mut self, at: Position) {
         self.decoder.start(at);
         (self.start, self.end, self.ends_line, self.waiting) = (0, 0, true, None);
         (self.before, self.bad_since, self.skips) = (at, 0, 0);
     }
 
-    /// Room for bytes to be read into; never empty.
+    /// Returns the space for bytes to be read into; it is never empty.
     pub(super) fn room(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -92,7 +94,7 @@ impl Decoding {
         &mut self.buffer[self.end..]
     }
 
-    /// So many bytes were read into the room.
+    /// Notes that `count` bytes were read into the space.
     pub(super) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
         if let (true, Some(last)) = (count > 0, self.buffer[..self.end].last()) {
@@ -100,15 +102,17 @@ impl Decoding {
         }
     }
 
-    /// How many lines an input has that was read to its end: a last one without an end is one, too.
+    /// Returns the number of lines of an input that was read to its end. A last line without a line end
+    /// counts, too.
     pub(super) fn lines(&self) -> u64 {
         self.decoder.position().lines + u64::from(!self.ends_line)
     }
 
-    /// Rows, at most so many, or the wish for more bytes. Without more to come, and with nothing left, that wish is the end.
+    /// Returns at most `rows_max` rows, or asks for more bytes. If no more bytes follow, the request for
+    /// bytes is the end.
     ///
     /// # Errors
-    /// What becomes of bad records of `input`.
+    /// [`ConnectError`] if a bad record of `input` fails the query.
     pub(super) fn step(
         &mut self,
         rows_max: usize,
@@ -126,7 +130,7 @@ impl Decoding {
             let mut failure = None;
             let mut bad_count = 0;
             let base = self.decoder.position().offset;
-            // A record that is too long ends before the next one is found to be bad, and is diverted before it.
+            // A record that is too long ends before the next bad record is found, and is diverted before it.
             let bytes = &self.buffer[self.start..self.end];
             end_cut(bytes, base, more, bad)?;
             let taken = self.decoder.take(bytes, more == More::Never, rows_max, &mut |record| {
@@ -145,7 +149,7 @@ impl Decoding {
                 self.decode();
             } else if taken.wants_more {
                 if taken.bytes == 0 && BUFFER_BYTES_MAX + READ_BYTES < self.end - self.start {
-                    // A decoder that keeps its contract takes what is longer than a record may be.
+                    // A correct decoder also consumes records that are too long.
                     let reason = "a record is longer than can be buffered".to_owned();
                     return Err(ConnectError::Corrupt { path: input.into(), reason });
                 }
@@ -154,7 +158,7 @@ impl Decoding {
         }
     }
 
-    /// Puts the decoder's rows where they are given out from.
+    /// Moves the decoder's rows to the rows that wait.
     fn decode(&mut self) {
         let Decoded { rows, kinds } = self.decoder.finish();
         let skipped = usize::try_from(self.skips).unwrap_or(usize::MAX).min(rows.num_rows());
@@ -183,7 +187,7 @@ impl Decoding {
         Some((waiting.rows.slice(given, count), kinds))
     }
 
-    /// Where the next byte that is not understood yet stands.
+    /// Returns the position of the next byte that is not decoded yet.
     pub(super) fn position(&self) -> Position {
         self.decoder.position()
     }
@@ -193,8 +197,8 @@ impl Decoding {
             + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())
     }
 
-    /// Where reading would have to go on, and what is to be passed over there: rows that were given out, bad records that
-    /// were counted.
+    /// Returns the position at which reading would continue, with the rows already given out and the bad
+    /// records already counted behind that position.
     pub(super) fn resume(&self, bad: &BadRecords) -> Resume {
         match &self.waiting {
             Some(waiting) => {
@@ -204,7 +208,7 @@ impl Decoding {
         }
     }
 
-    /// Goes on with an input whose bytes come from there on.
+    /// Continues an input whose bytes come from the saved position on.
     pub(super) fn start_again(&mut self, resume: Resume, bad: &mut BadRecords) {
         self.start(resume.at);
         self.skips = resume.rows;
@@ -212,14 +216,15 @@ impl Decoding {
     }
 }
 
-/// Tells how long the record is whose end was looked for, if the bytes that are there, from `base` on, hold that.
+/// Reports the length of the record whose end is searched, if the bytes, which start at `base`, contain its
+/// end.
 fn end_cut(bytes: &[u8], base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
     let length = bad.cut_offset().and_then(|offset| end_of_cut(bytes, base, offset, more));
     length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
 }
 
-/// How long the record is that begins at `offset` and is longer than records may be, if its end is among `bytes`, which begin
-/// at `base`: it ends with the first line end behind what was kept of it.
+/// Returns the length of the over-long record that begins at `offset`, if its end is among `bytes`, which
+/// begin at `base`. It ends with the first line end behind the kept part.
 fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     let kept = (offset + RECORD_BYTES_MAX as u64).saturating_sub(base);
     let behind = bytes.get(usize::try_from(kept).ok()?..)?;
@@ -231,7 +236,7 @@ fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     Some(base + end - offset)
 }
 
-/// Where reading goes on.
+/// A position to continue at, with the rows and bad records behind it that were already handled.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Resume {
     pub(super) at: Position,

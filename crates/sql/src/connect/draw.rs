@@ -1,6 +1,7 @@
-//! What generators of workloads draw at random: bits by their places, and choices made of them.
+//! Random draws for workload generators: bits by place, and choices made from them.
 //!
-//! A value follows from a seed and a place alone, so that any column can be made without the others, from any row on.
+//! A value depends only on a seed and a place, so any column can be generated without the others, from any
+//! row on.
 //!
 //! Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5: SplitMix64, whose
 //! state is a counter. Ranges: Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3, without the
@@ -8,7 +9,7 @@
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The random bits at a place of the stream of a seed.
+/// Returns the random bits at a place of the stream of a seed.
 #[inline(always)]
 pub(super) fn at(seed: u64, place: u64) -> u64 {
     let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));
@@ -17,14 +18,14 @@ pub(super) fn at(seed: u64, place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Random bits as one of `count` numbers from 0 on; 0 if `count` is.
+/// Maps random bits to one of `count` numbers from 0 on; returns 0 if `count` is 0.
 #[inline(always)]
 pub(super) fn below(bits: u64, count: u64) -> u64 {
     split(bits, count).0
 }
 
-/// Random bits as one of `count` numbers from 0 on, and the bits that this has not used: they are random still, by so many
-/// fewer as the number took.
+/// Maps random bits to one of `count` numbers from 0 on, and returns the unused bits as well. These are still
+/// random, but fewer by the bits that the number took.
 #[inline(always)]
 pub(super) fn split(bits: u64, count: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(count);
@@ -35,7 +36,7 @@ pub(super) fn split(bits: u64, count: u64) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    /// Whole ranges are used, evenly, by the number as by what it leaves over.
+    /// Choices are even over the whole range, and the bits that remain are random.
     #[test]
     fn choices_are_even_and_what_they_leave_is_random() {
         let mut counts = [[0_u64; 4]; 3];

@@ -1,5 +1,5 @@
-//! How connectors fail while a query runs, by name and place. Files that change under their reader are told by
-//! [`thalweg_connectors::CsvError`], sinks that cannot be written by [`thalweg_connectors::SinkError`].
+//! Errors of connectors while a query runs. [`thalweg_connectors::CsvError`] covers files that change while
+//! they are read, and [`thalweg_connectors::SinkError`] covers sinks that cannot be written.
 
 use std::error::Error;
 use std::fmt;
@@ -12,16 +12,16 @@ use thalweg_model::Coded;
 use super::bad::BAD_WINDOW_RECORDS;
 use crate::formats::BadRecord;
 
-/// A record and where it stands, for people who look for it.
+/// The place of a record, for users who look for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordPlace {
-    /// The file, or what the stream is called.
+    /// The file, or the name of the stream.
     pub input: String,
-    /// The line on which it begins, from 1 on.
+    /// The line on which the record begins, from 1 on.
     pub line: u64,
-    /// Bytes before it, counted in the data as it is after gunzip.
+    /// Bytes before the record, counted after decompression.
     pub offset: u64,
-    /// The column whose value does not fit, if it is only one.
+    /// The column whose value is wrong, if only one is.
     pub column: Option<String>,
 }
 
@@ -43,81 +43,81 @@ impl fmt::Display for RecordPlace {
     }
 }
 
-/// Why a connector cannot go on.
+/// The reason why a connector cannot go on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// `BAD_RECORD`: a record was not understood, and bad records are to fail the query.
+    /// `BAD_RECORD`: a record could not be decoded, and bad records fail the query.
     BadRecord {
-        /// The record.
+        /// The place of the record.
         place: RecordPlace,
-        /// What is wrong with it.
+        /// The fault of the record.
         reason: String,
     },
-    /// `TOO_MANY_BAD`: too large a share of the records was not understood.
+    /// `TOO_MANY_BAD`: the share of bad records is too large.
     TooManyBad {
-        /// The record that was one too many.
+        /// The place of the record that exceeded the limit.
         place: RecordPlace,
-        /// What is wrong with it.
+        /// The fault of the record.
         reason: String,
         /// How many of [`BAD_WINDOW_RECORDS`] may be bad.
         bad_max: usize,
-        /// Where the bad records up to it can be seen, if they were diverted.
+        /// The file with the bad records up to this one, if they were diverted.
         diverted: Option<PathBuf>,
     },
     /// `DIVERT_FAILED`: the file for bad records cannot be written.
     DivertFailed {
         /// The file for bad records.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file of lines cannot be read on, for any of the reasons that it tells.
+    /// A file of lines cannot be read on.
     File(CsvError),
     /// `SOURCE_CHANGED`: a file was replaced, shortened, appended to or removed after it was found.
     Changed {
         /// The file.
         path: PathBuf,
-        /// What is different.
+        /// The difference.
         change: String,
     },
-    /// `SOURCE_CHANGED`: a file of a directory that is watched was replaced or written to after it was read.
+    /// `SOURCE_CHANGED`: a file of a watched directory was replaced or written to after it was read.
     ChangedLater {
         /// The file.
         path: PathBuf,
-        /// What is different.
+        /// The difference.
         change: &'static str,
     },
-    /// `SOURCE_CORRUPT`: a file is not what its format says.
+    /// `SOURCE_CORRUPT`: the content of a file violates its format.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// `SOURCE_MISMATCH`: what a file or its path holds does not fit a column of the table.
+    /// `SOURCE_MISMATCH`: a value in a file or in its path does not fit a column of the table.
     Mismatch {
         /// The file.
         path: PathBuf,
         /// The column.
         column: String,
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
     /// `PAGE_TOO_LARGE`: reading a file of columns needs more memory than the budget has for it.
     PageTooLarge {
         /// The file.
         path: PathBuf,
-        /// Bytes of its pages that are in memory at once, and of the rows that are read at a time.
+        /// Bytes of the pages in memory at once, and of the rows that are read at a time.
         bytes: usize,
         /// The memory budget.
         budget_bytes: usize,
     },
-    /// `SOURCE_UNREADABLE`: the operating system does not let it be read.
+    /// `SOURCE_UNREADABLE`: the operating system refuses to read it.
     Unreadable {
-        /// What was to be read.
+        /// The name of the input.
         name: String,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,13 +1,13 @@
-//! Streams whose reading may wait: a thread of their own reads them into a bounded buffer, from which a source takes what
-//! is there.
+//! Streams whose reading may block: a separate thread reads each into a bounded buffer, and a source takes
+//! the available bytes.
 //!
 //! ```text
 //!   stdin, socket --thread--> buffer, 1 MiB --poll--> decoder --> rows
 //! ```
 //!
-//! When the buffer is full the thread waits, and with it whoever writes to the stream. Rows are given out as soon as their
-//! record has come whole. Such a stream cannot be read twice: a source that goes on from a saved position reads what comes
-//! from now on, and what came in between is lost.
+//! When the buffer is full the thread waits, which also blocks the writer of the stream. Rows are given out
+//! as soon as their record is complete. Such a stream cannot be read twice: a source that continues from a
+//! saved position reads the bytes that come from then on, and the bytes in between are lost.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -30,16 +30,16 @@ use crate::formats::{Format, Position};
 use crate::panics::caught;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
-/// What a feed holds at most.
+/// The capacity of a feed.
 pub const FEED_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long a thread rests whose stream has nothing and does not wait by itself.
+/// The pause of a thread whose stream is empty and does not block.
 const NAP: Duration = Duration::from_millis(10);
 
-/// How soon an empty feed is looked at again.
+/// The delay until an empty feed is polled again.
 const IDLE_NS: u64 = 2_000_000;
 
 /// A stream that a thread reads.
@@ -47,7 +47,7 @@ pub(super) struct Feed(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is room again, or nobody wants more.
+    /// Signalled when there is room again, or the reader of the feed is gone.
     has_room: Condvar,
 }
 
@@ -56,12 +56,12 @@ struct State {
     bytes: VecDeque<u8>,
     is_over: bool,
     failure: Option<io::Error>,
-    /// Nobody wants more.
+    /// Whether the reader of the feed is gone.
     is_dropped: bool,
 }
 
 impl Feed {
-    /// Reads what `open` opens, on a thread.
+    /// Starts a thread which reads the stream that `open` opens.
     pub(super) fn start(
         name: &str,
         open: impl FnOnce() -> io::Result<Box<dyn Read + Send>> + Send + 'static,
@@ -69,7 +69,7 @@ impl Feed {
         let shared = Arc::new(Shared { state: Mutex::default(), has_room: Condvar::new() });
         let filled = Arc::clone(&shared);
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // A reader that panics must not leave its source waiting for ever.
+            // A panic of the reader must not leave its source waiting forever.
             let read = AssertUnwindSafe(|| open().and_then(|mut stream| filled.fill(stream.as_mut())));
             let outcome = caught(read).unwrap_or_else(|_| Err(io::Error::other("its reader panicked")));
             let mut state = filled.lock();
@@ -79,11 +79,11 @@ impl Feed {
         Ok(Feed(shared))
     }
 
-    /// Moves bytes that have come; how many, and whether more may come.
+    /// Moves available bytes into `into`; returns their number, and whether more may come.
     fn take(&self, into: &mut [u8]) -> io::Result<(usize, More)> {
         let mut state = self.0.lock();
         let mut count = 0;
-        // The bytes lie in two pieces at most.
+        // The bytes lie in at most two pieces.
         for _ in 0..2 {
             count += state.bytes.read(&mut into[count..])?;
         }
@@ -112,11 +112,11 @@ impl Drop for Feed {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What it guards is whole between any two statements.
+        // The state is consistent between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads to the end, or until nobody wants more.
+    /// Reads to the end of the stream, or until the reader of the feed is gone.
     fn fill(&self, stream: &mut dyn Read) -> io::Result<()> {
         let mut read = vec![0; READ_BYTES];
         loop {
@@ -125,14 +125,14 @@ impl Shared {
                 Ok(count) => count,
                 Err(error) => match error.kind() {
                     io::ErrorKind::Interrupted => continue,
-                    // A stream that wakes up now and then lets its thread see whether it is still wanted.
+                    // A stream with a timeout lets its thread check whether the feed is still read.
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => 0,
                     _ => return Err(error),
                 },
             };
             let mut state = self.lock();
             if count == 0 {
-                // It has nothing at present.
+                // The stream has no bytes at present.
                 state = self.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner).0;
             }
             while FEED_BYTES_MAX - READ_BYTES < state.bytes.len() && !state.is_dropped {
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// The rows of a stream.
+/// A source of the rows of a stream.
 pub(super) struct StreamSource {
     feed: Feed,
     name: String,
@@ -155,7 +155,7 @@ pub(super) struct StreamSource {
     bad: BadRecords,
 }
 
-/// What a stream holds, by the options of its table.
+/// The content of a stream, by the options of its table.
 pub(super) struct Stream<'a> {
     pub(super) table: &'a Table,
     pub(super) format: Format,
@@ -163,7 +163,7 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// The rows of a feed with this name, with the columns at `wanted` in the table.
+    /// Creates a source of the rows of a feed with this name, with the columns at `wanted` in the table.
     pub(super) fn source(
         &self,
         name: String,
@@ -176,7 +176,7 @@ impl Stream<'_> {
             SqlError::new(Code::Invalid, message).at(self.table.options_place)
         })?;
         let held = record_columns(self.table);
-        // Metadata was refused, and partitions too.
+        // Metadata and partitions were refused, so all columns are in the records.
         let places: Vec<usize> =
             wanted.iter().filter_map(|place| held.iter().position(|known| known == place)).collect();
         Ok(Box::new(StreamSource {
@@ -190,7 +190,7 @@ impl Stream<'_> {
 }
 
 impl StreamSource {
-    /// Reads as much as a feed holds at most, whether that gives rows or not: then others are let in.
+    /// Reads at most one full feed, whether that gives rows or not, so that other tasks may run.
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
         let mut more = More::Now;
         let mut left_bytes = FEED_BYTES_MAX;
@@ -253,7 +253,7 @@ impl RowSource for StreamSource {
         self.bad.save(state)
     }
 
-    /// Reads what comes from now on.
+    /// Continues with the bytes that come from now on.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.decoding.start(Position::default());
         let saved = self.bad.load(state)?;

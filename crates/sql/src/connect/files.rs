@@ -1,4 +1,4 @@
-//! What connectors of files need beyond a [`Disk`]: directories, and files that are read at any place.
+//! File access of connectors beyond a [`Disk`]: directories, and files with random access.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,76 +10,76 @@ use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
 /// A disk with directories.
 pub trait Files: Disk {
-    /// What stands in a directory, in no order.
+    /// Lists the entries of a directory, in no order.
     ///
     /// # Errors
-    /// The operating system's, if it is none or may not be read.
+    /// The error of the operating system, if `directory` is no directory or may not be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>>;
 
-    /// Whether a directory stands at `path`.
+    /// Returns whether `path` is a directory.
     ///
     /// # Errors
-    /// The operating system's, if nothing stands there.
+    /// The error of the operating system, if the path does not exist.
     fn is_directory(&self, path: &Path) -> io::Result<bool>;
 
-    /// What stands at `path` itself: of a link not what it leads to.
+    /// Returns the kind of entry at `path` itself; links are not followed.
     ///
     /// # Errors
-    /// The operating system's, other than that nothing stands there.
+    /// The error of the operating system, except that the path does not exist.
     fn standing(&self, path: &Path) -> io::Result<Standing>;
 
-    /// Where a path leads to, links and `..` resolved.
+    /// Resolves links and `..` in a path.
     ///
     /// # Errors
-    /// The operating system's, if nothing stands there.
+    /// The error of the operating system, if the path does not exist.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Makes a directory and those above it, as far as they are missing, and their names durable.
+    /// Creates a directory and its missing parents, and makes their names durable.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The error of the operating system.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
 
-    /// Whether a regular file stands at `path` and a run is writing to it.
+    /// Returns whether a run is writing to the regular file at `path`.
     ///
     /// # Errors
-    /// The operating system's, and if something else than a regular file stands there.
+    /// The error of the operating system, and an error if the path is no regular file.
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 
-    /// Removes a regular file that no run is writing to; whether it did. A file that is held by its writer stays, and so does one
-    /// on a file system that cannot tell.
+    /// Removes a regular file that no run is writing to; returns whether it was removed. A file held by its
+    /// writer stays, and so does a file on a file system without locks.
     ///
     /// # Errors
-    /// The operating system's, and if something else than a regular file stands there.
+    /// The error of the operating system, and an error if the path is no regular file.
     fn remove_leftover(&self, path: &Path) -> io::Result<bool>;
 
-    /// Opens a regular file to be read at any place.
+    /// Opens a regular file for random access.
     ///
     /// # Errors
-    /// The operating system's, if it is missing or may not be read.
+    /// The error of the operating system, if the file is missing or may not be read.
     fn open_file(&self, path: &Path) -> io::Result<File>;
 }
 
-/// What stands at a path.
+/// The kind of entry at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// Nothing.
+    /// No entry.
     Nothing,
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads to.
+    /// A symbolic link, whatever its target.
     Link,
-    /// A pipe, a device, a socket.
+    /// A pipe, a device or a socket.
     Special,
 }
 
-/// Why a file that is published under `path` must not take the place of what stands there; none if it may. Publishing renames,
-/// and a rename puts a regular file in the place of a pipe, a device or a link without asking.
+/// Returns why a file published under `path` must not replace the existing entry; `None` if it may.
+/// Publishing renames, and a rename replaces a pipe, a device or a link by a regular file without asking.
 ///
 /// # Errors
-/// The operating system's, other than that nothing stands there.
+/// The error of the operating system, except that the path does not exist.
 pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<Option<&'static str>> {
     Ok(match files.standing(path)? {
         Standing::Nothing | Standing::File => None,
@@ -91,12 +91,12 @@ pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<O
     })
 }
 
-/// What stands in a directory.
+/// An entry of a directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Entry {
-    /// Where it stands.
+    /// The path of the entry.
     pub path: PathBuf,
-    /// Whether it is a directory, or leads to one.
+    /// Whether the entry is a directory, or a link to a directory.
     pub is_directory: bool,
 }
 
@@ -109,9 +109,9 @@ impl Disk for RealFiles {
         RealDisk.open(path)
     }
 
-    /// The run that writes a file holds its lock until the file has its name or is removed, so that no other run takes it for a leftover.
-    /// A file is always a new one: what stands at the path is neither followed nor written to. What a killed run left is held by
-    /// nobody, and is removed.
+    /// A run holds the lock of a file until the file gets its final name or is removed, so that no other run
+    /// takes it for a leftover. The file is always new: an existing entry at the path is neither followed nor
+    /// written to. A file left by a killed run is not locked, and is removed.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         for _ in 0..CREATE_TRIES {
             let file = match OpenOptions::new().write(true).create_new(true).open(path) {
@@ -126,8 +126,8 @@ impl Disk for RealFiles {
                 }
                 Err(error) => return Err(error),
             };
-            // Who looks whether it is a leftover holds it for a moment, and may remove it before it is locked. An error says that
-            // the file system has no locks.
+            // A run that checks for leftovers holds the lock for a moment, and may remove the file before it
+            // is locked here. An error means that the file system has no locks.
             let _ = file.lock();
             if stands_at(&file, path)? {
                 return Ok(Box::new(LockedFile(file)));
@@ -149,18 +149,18 @@ impl Disk for RealFiles {
     }
 }
 
-/// How often a file is tried to be created that others remove before it is locked, or create at the same time.
+/// How often the creation of a file is tried while other runs remove or create it at the same time.
 const CREATE_TRIES: usize = 16;
 
 /// Tells whether a run holds the lock of the file at a path.
 enum Held {
-    /// The file is ours as long as it is open.
+    /// This process holds the lock as long as the file is open.
     ByUs(File),
     /// A run is writing to it.
     ByAnother,
     /// The file system has no locks.
     Unknown(File),
-    /// The file has gone, or another one has taken its place.
+    /// The file is gone, or was replaced.
     Gone,
 }
 
@@ -191,7 +191,7 @@ fn unheld(path: &Path) -> io::Result<Held> {
     }
 }
 
-/// Whether an open file is the one that stands at a path itself.
+/// Returns whether an open file is the one at `path`; links are not followed.
 fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match fs::symlink_metadata(path) {
@@ -213,7 +213,7 @@ impl Files for RealFiles {
             let path = entry?.path();
             match fs::metadata(&path) {
                 Ok(metadata) => entries.push(Entry { path, is_directory: metadata.is_dir() }),
-                // It went between the two calls, or leads nowhere.
+                // The entry was removed between the two calls, or is a link without a target.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(of_path(&path, &error)),
             }
@@ -273,7 +273,7 @@ impl Files for RealFiles {
     }
 }
 
-/// A file that nobody else writes.
+/// A file which is locked against other writers.
 struct LockedFile(File);
 
 impl Write for LockedFile {
@@ -292,12 +292,12 @@ impl WriteFile for LockedFile {
     }
 }
 
-/// Which file a path means, whether it is there or not: one file has many paths.
+/// The identity of a file by its path, whether it exists or not, because one file has many paths.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct FileKey {
-    /// The identity of the directory, if it is there.
+    /// The identity of the directory, if it exists.
     directory: Option<(u64, u64)>,
-    /// The name in the directory, or else the path.
+    /// The file name in the directory; the whole path if the directory does not exist.
     name: PathBuf,
 }
 
@@ -316,7 +316,7 @@ impl FileKey {
     }
 }
 
-/// What a file holds that is published as a whole.
+/// The content of a file that is published as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// The rows of one sink.
@@ -326,19 +326,19 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether one file can serve both.
+    /// Returns whether one file can serve both purposes.
     pub(super) fn goes_with(self, other: Purpose) -> bool {
         self == Purpose::BadRecords && other == Purpose::BadRecords
     }
 }
 
-/// A path from the root on, as far as the operating system knows where it begins.
+/// Returns a path from the root on, as far as the operating system knows the current directory.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether a path is `root` or lies below it, by whatever name: directories are compared by what they are, for `..` and links
-/// lead to one by many ways.
+/// Returns whether a path is `root` or lies below it, under any name. Directories are compared by identity,
+/// because `..` and links give a directory many names.
 pub(super) fn is_below(files: &dyn Files, path: &Path, root: &Path) -> bool {
     let path = absolute(path);
     if path.starts_with(absolute(root)) {
@@ -354,14 +354,14 @@ pub(super) fn is_below(files: &dyn Files, path: &Path, root: &Path) -> bool {
         }
         above.push("..");
         if files.identity(&above).is_ok_and(|up| up.file == here.file) {
-            // Above the root of all there is itself.
+            // The parent of the root directory is the root directory.
             return false;
         }
     }
     false
 }
 
-/// The same error, with the path that it is about.
+/// Adds the path to an error.
 pub(super) fn of_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -1,29 +1,30 @@
-//! `filesystem`: files of records, in a directory or alone, read and written.
+//! `filesystem`: files of records, in a directory or as a single file, read and written.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `path` | required | a directory, or for reading a file; `file://` may stand before it, relative ones begin at the base |
+//! | `path` | required | a directory, or for reading a file; `file://` may precede it; relative to the base |
 //! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, `parquet`, with its options |
-//! | `source.monitor-interval` | none | how often the directory is looked at for new files; the table has no end then |
-//! | `source.path.regex-pattern` | none | only files whose whole path is of this pattern are read |
-//! | `partition.default-name` | `__DEFAULT_PARTITION__` | names the partition of NULL and of the empty text |
-//! | `sink.rolling-policy.file-size` | `128 mb` | a file that is larger is closed, and another begun |
-//! | `sink.rolling-policy.rollover-interval` | `30 min` | one that is open for so long is, too |
-//! | `sink.rolling-policy.inactivity-interval` | `30 min` | and one that nothing was written to for so long |
-//! | `sink.rolling-policy.check-interval` | `1 min` | how often that is looked at |
+//! | `source.monitor-interval` | none | how often the directory is searched for new files; the table then has no end |
+//! | `source.path.regex-pattern` | none | only files whose whole path matches this pattern are read |
+//! | `partition.default-name` | `__DEFAULT_PARTITION__` | the name of the partition of NULL and of the empty text |
+//! | `sink.rolling-policy.file-size` | `128 mb` | a larger file is closed, and another begun |
+//! | `sink.rolling-policy.rollover-interval` | `30 min` | a file that is open for so long is closed, too |
+//! | `sink.rolling-policy.inactivity-interval` | `30 min` | and so is a file that was not written to for so long |
+//! | `sink.rolling-policy.check-interval` | `1 min` | how often the two intervals are checked |
 //! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file in each directory that was written, when the job has ended |
-//! | `sink.partition-commit.success-file.name` | `_SUCCESS` | what it is called |
+//! | `sink.partition-commit.success-file.name` | `_SUCCESS` | the name of that file |
 //! | `parquet.compression` | `snappy` | `uncompressed`, `snappy` or `zstd` |
 //! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | ours: see `connect/bad.rs` |
 //! | `thalweg.single-file` | `false` | ours: `path` is one file, which is written when the query ends |
 //!
-//! How files are found and read is told in `filesystem/listing.rs` and `filesystem/split.rs`, how they are written in
-//! `filesystem/sink.rs`. Metadata, to be declared with these keys: `file.path`, `file.name`, `file.size`,
-//! `file.modification-time`.
+//! `filesystem/listing.rs` and `filesystem/split.rs` tell how files are found and read, `filesystem/sink.rs`
+//! how they are written. Metadata columns are declared with these keys: `file.path`, `file.name`,
+//! `file.size`, `file.modification-time`.
 //!
-//! Options of Flink's that say nothing about rows are checked and passed over (`sink.parallelism`,
-//! `sink.shuffle-by-partition.enable`, `source.report-statistics`); those that do and that we do not have are refused
-//! (`sink.partition-commit.trigger` = `partition-time`, delays of it, compaction, policies of other kinds).
+//! Options of Flink that do not affect rows are checked and ignored (`sink.parallelism`,
+//! `sink.shuffle-by-partition.enable`, `source.report-statistics`). Options that affect rows and are not
+//! supported are refused (`sink.partition-commit.trigger` = `partition-time`, delays of it, compaction,
+//! policies of other kinds).
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector"; `FileSystemConnectorOptions`, `FileSystemTableSource`.
 
@@ -56,7 +57,8 @@ use crate::scan::rows::RowSource;
 use crate::types::SqlType;
 use parquet::ParquetOptions;
 
-/// Files are dealt to so many splits at most; each reads its own one after the other.
+/// The greatest number of splits; files are distributed among them, and each split reads its files one after
+/// the other.
 const SPLITS_MAX: usize = 32;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -85,7 +87,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     let bad = BadOptions::bind(given)?;
     let pattern = match given.text("source.path.regex-pattern") {
         None => None,
-        // The pattern is for the whole of a path.
+        // The pattern must match the whole path.
         Some(text) => Some(pattern::compile(&format!("^(?:{text})$")).map_err(|refusal| {
             given.wrong("source.path.regex-pattern", format!("'{text}' is no pattern: {refusal:?}"))
         })?),
@@ -127,7 +129,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     }))
 }
 
-/// What the connector says of a file.
+/// Returns the metadata that the connector gives for a file.
 fn metadata() -> [(&'static str, SqlType); 4] {
     [
         ("file.path", SqlType::STRING),
@@ -137,7 +139,7 @@ fn metadata() -> [(&'static str, SqlType); 4] {
     ]
 }
 
-/// The places of the columns that stand in the names of directories.
+/// Returns the places of the partition columns, whose values stand in the names of directories.
 fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
     for place in &table.partitioned_by {
         let column = &table.columns[*place];
@@ -174,7 +176,7 @@ fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
     Ok(table.partitioned_by.clone())
 }
 
-/// When a file that is written is published.
+/// Limits at which an open file is closed.
 #[derive(Clone, Copy, Debug)]
 struct Rolling {
     bytes: u64,
@@ -201,7 +203,7 @@ fn rolling(given: &mut Given<'_>) -> Result<Rolling, SqlError> {
     Ok(rolling)
 }
 
-/// The name of the file that says that a partition is complete, if there is to be one.
+/// Returns the name of the file that marks a partition as complete, if there is to be one.
 fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
     const TRIGGER: &str = "sink.partition-commit.trigger";
     const DELAY: &str = "sink.partition-commit.delay";
@@ -246,11 +248,11 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
     }
 }
 
-/// What files consist of.
+/// The content of files.
 enum FileFormat {
     /// Records, one after the other.
     Lines(Format),
-    /// Columns.
+    /// Parquet columns.
     Parquet(ParquetOptions),
 }
 
@@ -261,7 +263,7 @@ struct FileSystem<'a> {
     bad: BadOptions,
     pattern: Option<regex::Regex>,
     watch: Option<Duration>,
-    /// The places of the columns that stand in the names of directories.
+    /// The places of the partition columns, whose values stand in the names of directories.
     partitions: Vec<usize>,
     default_partition: String,
     rolling: Rolling,
@@ -290,7 +292,7 @@ impl Connection for FileSystem<'_> {
         let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
         if let Some(file) = self.bad.diverts_to() {
             let path = world.path(file);
-            // By identity, too, for one file has many paths.
+            // Identities are compared, too, because one file has many paths.
             let identity = world.files.identity(&path).map(|identity| identity.file).ok();
             if is_below(world.files.as_ref(), &path, &reading.listing.root)
                 || files.iter().any(|file| Some(file.identity.file) == identity)
@@ -312,7 +314,7 @@ impl Connection for FileSystem<'_> {
                 ),
             });
         }
-        // One split looks for new files; which files were read is then known in one place.
+        // With watching, a single split looks for new files, so that one place knows which files were read.
         let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for (place, file) in files.into_iter().enumerate() {

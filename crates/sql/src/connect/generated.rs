@@ -1,6 +1,8 @@
-//! Rows that follow from their numbers, at a pace that is open-loop: a row is due when its schedule says, whoever waits for it.
+//! Generated rows by number, at an open-loop rate: a row is due at its scheduled time, whether a reader waits
+//! for it or not.
 //!
-//! A row that is taken late does not put off those behind it: they are due as before, and come at once when they are asked for.
+//! A row that is taken late does not delay the rows behind it: they are due as scheduled, and come at once
+//! when they are asked for.
 
 use std::fmt;
 
@@ -12,50 +14,52 @@ use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, Stat
 use super::layout::batch_of;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
-/// What makes rows by their numbers.
+/// A generator of rows by number.
 pub(super) trait Generate: Send {
-    /// When a row is due, in nanoseconds of a schedule on which no row is due before the one before it.
+    /// Returns the time at which a row is due, in nanoseconds of a schedule. No row is due before the
+    /// previous one.
     fn nanos_at(&self, row: u64) -> u64;
 
-    /// The wanted columns of `count` rows from `first` on.
+    /// Generates the requested columns of `count` rows from `first` on.
     ///
     /// # Errors
     /// An [`ArrowError`] if arrays do not fit together.
     fn make(&self, first: u64, count: usize) -> Result<Vec<ArrayRef>, ArrowError>;
 
-    /// Bytes held for what was made beforehand.
+    /// Returns the bytes held for data generated in advance.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// A generator as a table that is read.
+/// A generator as a source of rows.
 pub(super) struct Generated<G> {
     /// The name of the table.
     pub table: String,
-    /// The wanted columns.
+    /// The schema of the requested columns.
     pub schema: SchemaRef,
-    /// What makes them.
+    /// The generator.
     pub generator: G,
-    /// How many rows are made at once, at most.
+    /// The most rows generated at once.
     pub batch_rows_max: u64,
-    /// How many rows there are.
+    /// The total number of rows; `None` for no end.
     pub rows_max: Option<u64>,
-    /// Rows are due at once.
+    /// Whether all rows are due at once.
     pub is_max: bool,
-    /// Rows so far; 0 at the beginning.
+    /// Count of rows generated so far; 0 at the beginning.
     pub made: u64,
-    /// When the pace began, and at which nanosecond of the schedule; none at the beginning.
+    /// The time at which the rate began, and the nanosecond of the schedule at that time; `None` at the
+    /// beginning.
     pub pace: Option<(ProcessingTime, u64)>,
 }
 
 impl<G: Generate> Generated<G> {
-    /// How many rows of the next `limit` are due, and when the one behind them is.
+    /// Returns how many of the next `limit` rows are due, and when the row behind them is due.
     fn due(&mut self, now: ProcessingTime, limit: u64) -> (u64, ProcessingTime) {
         let made = self.made;
         let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
         let nanos = origin.saturating_add(now.nanos_since(begin));
-        // The first row that is not due is found by halving.
+        // Bisection finds the first row that is not due.
         let (mut is_due, mut is_not) = (0, limit);
         while is_due < is_not {
             let middle = is_due + (is_not - is_due) / 2;
@@ -107,7 +111,7 @@ impl<G: Generate> RowSource for Generated<G> {
         state.put(&self.made)
     }
 
-    /// Goes on with the next row; its pace begins anew.
+    /// Continues with the next row; the rate starts anew.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;
@@ -115,7 +119,8 @@ impl<G: Generate> RowSource for Generated<G> {
     }
 }
 
-/// Rows that cannot be made, which is a fault of ours: the columns were checked when the table was.
+/// The error for rows that cannot be generated. It is a bug of this program, because the columns were checked
+/// with the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unmade {
     table: String,

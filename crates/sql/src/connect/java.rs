@@ -1,4 +1,4 @@
-//! Values as Java's `toString` shows them: what Flink prints, and what it calls partitions by.
+//! Values as Java's `toString` writes them, which is how Flink prints them and names partitions.
 //!
 //! | type | printed | names a partition |
 //! |---|---|---|
@@ -30,12 +30,12 @@ use crate::types::SqlType;
 /// Writes values of one type.
 pub(super) struct JavaText(Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>);
 
-/// What the text is for.
+/// The use of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
-    /// To be printed.
+    /// Printing.
     Print,
-    /// To name a partition.
+    /// Naming a partition.
     Partition,
 }
 
@@ -44,7 +44,7 @@ impl JavaText {
         JavaText(writer(of, to))
     }
 
-    /// Appends a row of a column of that type, `null` if it is NULL.
+    /// Appends the value of a row; `null` if it is NULL.
     pub(super) fn write(&self, column: &dyn Array, row: usize, out: &mut String) {
         if column.is_null(row) || *column.data_type() == DataType::Null {
             out.push_str("null");
@@ -157,7 +157,7 @@ where
     T::Native: std::fmt::Display,
 {
     primitive::<T>(|value, out| {
-        // Writing to a string does not fail, here and below.
+        // Writing to a String does not fail, here and below.
         let _ = write!(out, "{value}");
     })
 }
@@ -182,7 +182,7 @@ fn timestamp(digits: u8, is_instant: bool) -> Writing {
     }
 }
 
-/// `yyyy-MM-dd`, with a sign before years of more than four digits and those before year 0.
+/// Writes `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 fn write_day(days: i64, out: &mut String) {
     let (year, month, day) = civil_of_days(days);
     let sign = match year {
@@ -196,11 +196,11 @@ fn write_day(days: i64, out: &mut String) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seconds {
     Always,
-    /// Left out if there are none.
+    /// Left out if they are 0.
     IfAny,
 }
 
-/// `HH:mm`, `HH:mm:ss`, and as many groups of three digits of a second as matter.
+/// Writes `HH:mm`, `HH:mm:ss`, and as many groups of three digits of a second as are needed.
 fn write_clock(seconds: i64, nanos: u32, shown: Seconds, out: &mut String) {
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let _ = write!(out, "{hour:02}:{minute:02}");
@@ -219,7 +219,7 @@ fn write_clock(seconds: i64, nanos: u32, shown: Seconds, out: &mut String) {
     };
 }
 
-/// As `BigDecimal.toString`: with an exponent below 10^-6.
+/// Writes as `BigDecimal.toString`: with an exponent below 10^-6.
 fn write_big_decimal(value: i128, scale: u8, out: &mut String) {
     let digits = value.unsigned_abs().to_string();
     let exponent = digits.len() as i32 - 1 - i32::from(scale);
@@ -237,7 +237,7 @@ fn write_big_decimal(value: i128, scale: u8, out: &mut String) {
     let _ = write!(out, "E{exponent}");
 }
 
-/// As `Arrays.toString`: bytes have signs.
+/// Writes as `Arrays.toString`: bytes are signed.
 fn write_bytes(bytes: &[u8], out: &mut String) {
     let write = |place: usize, out: &mut String| {
         let _ = write!(out, "{}", bytes[place] as i8);
@@ -245,7 +245,7 @@ fn write_bytes(bytes: &[u8], out: &mut String) {
     list(bytes.len(), write, '[', ']', out);
 }
 
-/// As `Period.toString` of years and months.
+/// Writes as `Period.toString` of years and months.
 fn write_period(months: i32, out: &mut String) {
     let (years, months) = (months / 12, months % 12);
     if years == 0 && months == 0 {
@@ -261,7 +261,7 @@ fn write_period(months: i32, out: &mut String) {
     }
 }
 
-/// As `Duration.toString`: hours, minutes and seconds, each with the sign.
+/// Writes as `Duration.toString`: hours, minutes and seconds, each with the sign.
 fn write_duration(millis: i64, out: &mut String) {
     if millis == 0 {
         out.push_str("PT0S");

@@ -1,14 +1,16 @@
-//! How a job ends, as its sources tell its sinks.
+//! The end of a job, as its sources report it to its sinks.
 //!
-//! A job is bounded if all that it reads has an end. A bounded job is complete when its input has been read to that end; if one of
-//! its sources was asked to end before, the job was cut short, and what its sinks publish is a part of the result. An unbounded job
-//! has no other end than being stopped, so being stopped makes nothing of it incomplete.
+//! A job is bounded if all of its inputs end. A bounded job is complete when its inputs have been read to
+//! their ends. If one of its sources was asked to end earlier, the job was cut short, and its sinks publish
+//! only a part of the result. An unbounded job ends only by being stopped, so a stop does not make it
+//! incomplete.
 //!
-//! A source takes note before it ends its stream, and a sink looks behind the end of that stream, so the sink sees the note.
+//! A source records the cut before it ends its stream. A sink checks for it after the end of that stream, so
+//! the sink sees it.
 
 use std::sync::{Arc, OnceLock};
 
-/// How one job ends; clones share it.
+/// The end of one job; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct JobEnd {
     is_bounded: bool,
@@ -16,22 +18,22 @@ pub struct JobEnd {
 }
 
 impl JobEnd {
-    /// The end of a job which is bounded, or not.
+    /// Creates the end of a bounded or an unbounded job.
     pub fn new(is_bounded: bool) -> Self {
         JobEnd { is_bounded, is_cut: Arc::default() }
     }
 
-    /// Whether all that the job reads has an end.
+    /// Returns whether all inputs of the job end.
     pub fn is_bounded(&self) -> bool {
         self.is_bounded
     }
 
-    /// Takes note that a source was asked to end before its input has.
+    /// Records that a source was asked to end before its input has.
     pub(crate) fn note_cut(&self) {
         self.is_cut.get_or_init(|| ());
     }
 
-    /// Whether the job has what it was to have, now that its streams have ended.
+    /// Returns whether the job has its whole result. Call it after its streams have ended.
     pub fn is_complete(&self) -> bool {
         !self.is_bounded || self.is_cut.get().is_none()
     }

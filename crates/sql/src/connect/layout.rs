@@ -13,7 +13,7 @@ use crate::error::{Code, SqlError, nearest};
 use crate::formats::{FORMATS, Format, FormatColumn, FormatError};
 use crate::types::SqlType;
 
-/// The places of the columns that records hold: physical ones that the table is not partitioned by.
+/// Returns the places of the columns in records: physical columns that are no partition columns.
 pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     let is_held = |place: &usize| {
         matches!(table.columns[*place].kind, TableColumnKind::Physical)
@@ -22,10 +22,11 @@ pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     (0..table.columns.len()).filter(is_held).collect()
 }
 
-/// The format `format` of lines, for the columns that records hold.
+/// Binds the format `format` to the columns in records.
 ///
 /// # Errors
-/// [`SqlError`] if there is none of that name, among these and `others`, or an option or a column does not go with it.
+/// [`SqlError`] if no format of this crate, nor one of `others`, has that name, or an option or a column is
+/// not allowed.
 pub(super) fn bind_format(given: &mut Given<'_>, format: &str, others: &[&str]) -> Result<Format, SqlError> {
     let table = given.table();
     let options = given.with_prefix(&format!("{format}."));
@@ -74,10 +75,10 @@ fn sql_error(
     }
 }
 
-/// Checks that the table asks the connector for metadata that it has.
+/// Checks that the connector has the metadata that the table declares.
 ///
 /// # Errors
-/// [`Code::Invalid`] if it has none of that name.
+/// [`Code::Invalid`] if the connector has no metadata of that name.
 pub(super) fn check_metadata(
     table: &Table,
     connector: &str,
@@ -101,7 +102,7 @@ pub(super) fn check_metadata(
     Ok(())
 }
 
-/// The schema of columns of a table.
+/// Returns the schema of the columns at `places`.
 pub(super) fn schema_of(table: &Table, places: &[usize]) -> SchemaRef {
     let field = |place: &usize| {
         let column = &table.columns[*place];
@@ -110,24 +111,24 @@ pub(super) fn schema_of(table: &Table, places: &[usize]) -> SchemaRef {
     Arc::new(Schema::new(places.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Columns as a batch of so many rows; none if they are not those of the schema.
+/// Creates a batch of `rows` rows; `None` if the columns do not fit the schema.
 pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Option<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).ok()
 }
 
-/// For each column that records hold, its place among the columns that are written.
+/// Returns, for each column in records, its place among the written columns.
 ///
 /// # Errors
-/// [`Code::Invalid`] if one is not written.
+/// [`Code::Invalid`] if one of them is not written.
 pub(super) fn record_places(table: &Table, columns: &[usize]) -> Result<Vec<usize>, SqlError> {
     places_among(table, &record_columns(table), columns)
 }
 
-/// For each column of a table at `places`, its place among the columns that are written.
+/// Returns, for each column at `places` of a table, its place among the written columns.
 ///
 /// # Errors
-/// [`Code::Invalid`] if one is not written.
+/// [`Code::Invalid`] if one of them is not written.
 pub(super) fn places_among(
     table: &Table,
     places: &[usize],

@@ -1,4 +1,4 @@
-//! Rows that are given, and rows that are collected: for tests.
+//! Sources and sinks in memory, for tests.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,19 +11,20 @@ use crate::catalog::{Table, TableColumnKind};
 use crate::formats::RowKind;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
-/// Gives out rows that are in memory.
+/// A source of rows in memory.
 pub struct Given {
     batches: Arc<Vec<RecordBatch>>,
-    /// The places of the wanted columns among those of the rows.
+    /// The places of the requested columns among the columns of the rows.
     columns: Vec<usize>,
-    /// The kind of each row, over all batches; all rows are new without it.
+    /// The kind of change of each row, over all batches; `None` if all rows are inserts.
     kinds: Option<Arc<Vec<RowKind>>>,
-    /// Batch and row that come next.
+    /// The batch and the row that come next.
     next: (usize, usize),
 }
 
 impl Given {
-    /// The rows of a table, whose columns are its physical ones: those at `wanted` in the table come out.
+    /// Creates a source of a table. `batches` hold its physical columns; the columns at `wanted` in the table
+    /// come out.
     pub fn new(
         table: &Table,
         wanted: &[usize],
@@ -72,16 +73,16 @@ impl RowSource for Given {
     }
 }
 
-/// Rows that have come, each batch with what becomes of its rows.
+/// Collected rows, each batch with its kinds of change.
 pub type Collected = Arc<Mutex<Vec<(RecordBatch, Option<Vec<RowKind>>)>>>;
 
-/// Keeps what comes.
+/// A sink that collects rows.
 pub struct Collect {
     rows: Collected,
 }
 
 impl Collect {
-    /// Puts rows into `rows`.
+    /// Collects rows into `rows`.
     pub fn new(rows: Collected) -> Self {
         Collect { rows }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thalweg_model::net::{Connection, Listener, Net};
 
-/// How long connecting may take.
+/// The timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The operating system's TCP.

@@ -1,34 +1,37 @@
-//! `nexmark`: the people, auctions and bids of an online auction house, made up.
+//! `nexmark`: generated people, auctions and bids of an online auction house.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `first-event.rate`, `next-event.rate` | `10000` | events per second of event time, and of the pace |
-//! | `rate.shape`, `rate.period` | `SQUARE`, `600 s` | if the rates differ: how they take turns, and in which time |
-//! | `events.num` | `0` | how many events there are, of all kinds; without end if 0 |
-//! | `person.proportion`, `auction.proportion`, `bid.proportion` | `1`, `3`, `46` | how many of each kind in a round of events |
-//! | `bid.hot-ratio.auctions` | `2` | one of so many bids is for another auction than the hot one |
-//! | `bid.hot-ratio.bidders`, `auction.hot-ratio.sellers` | `4` | one of so many is of another person than the hot one |
-//! | `person.avg-size`, `auction.avg-size`, `bid.avg-size` | `200 b`, `500 b`, `100 b` | which the column `extra` fills up |
+//! | `first-event.rate`, `next-event.rate` | `10000` | events per second of event time, and of emission |
+//! | `rate.shape`, `rate.period` | `SQUARE`, `600 s` | if the rates differ: how they alternate, and in which time |
+//! | `events.num` | `0` | the number of events of all kinds; 0 for no end |
+//! | `person.proportion`, `auction.proportion`, `bid.proportion` | `1`, `3`, `46` | how many of each kind in a round |
+//! | `bid.hot-ratio.auctions` | `2` | one in so many bids is for another auction than the hot one |
+//! | `bid.hot-ratio.bidders`, `auction.hot-ratio.sellers` | `4` | one in so many is by another than the hot one |
+//! | `person.avg-size`, `auction.avg-size`, `bid.avg-size` | `200 b`, `500 b`, `100 b` | filled up by `extra` |
 //! | `max-emit-speed` | `false` | rows come as fast as they are taken |
-//! | `thalweg.rate` | `paced` | ours: `max` is the same |
-//! | `thalweg.events` | `all` | ours: `person`, `auction` or `bid` for a table of these alone |
-//! | `thalweg.base-time` | `2015-07-15 00:00:00` | ours: when the first event happens |
+//! | `thalweg.rate` | `paced` | ours: `max` means the same as `max-emit-speed` |
+//! | `thalweg.events` | `all` | ours: `person`, `auction` or `bid` for a table of one kind only |
+//! | `thalweg.base-time` | `2015-07-15 00:00:00` | ours: the event time of the first event |
 //!
-//! A table of all events has the columns of nexmark-flink: `event_type INT` (0, 1, 2), and `person`, `auction` and `bid`, rows
-//! of which the one of the event's kind is not NULL. A table of one kind has the fields of that row as its columns, several
-//! times as fast. Either may leave columns and fields out, and have them in any order.
+//! A table of all events has the columns of nexmark-flink: `event_type INT` (0, 1, 2), and the rows `person`,
+//! `auction` and `bid`; only the row of the event's kind is not NULL. A table of one kind has the fields of
+//! that row as its columns; it is several times as fast. Both may omit columns and fields, and declare them
+//! in any order.
 //!
-//! Tables of one seed are views of one stream: a table of bids has the bids that the table of all events has, with the same
-//! ids, times and texts. Events come in the order of their times, rounds of them: 1 person, 3 auctions, 46 bids. Ids begin at
-//! 1,000; half of the bids are for the hot auction, which is the first of the last hundred; three of four are by the hot bidder
-//! and three of four auctions by the hot seller, who are the second and the first of the last hundred people; the others are
-//! for one of the last 100 auctions, or by one of the last 1,000 people, or for and by one of 10 that are yet to come. Prices
-//! are `round(10^(6 u) * 100)`.
+//! Tables with the same seed are views of one stream: a table of bids has the same bids as the table of all
+//! events, with the same ids, times and texts. Events come in the order of their times, in rounds of 1
+//! person, 3 auctions and 46 bids. Ids begin at 1,000. Half of the bids are for the hot auction, which is the
+//! first of the current group of 100 auctions. Three quarters of the bids are by the hot bidder, and three
+//! quarters of the auctions by the hot seller, who are the second and the first of the current group of 100
+//! people. Other bids are for one of the last 100 auctions or one of the next 10; other bidders and sellers
+//! are among the last 1,000 people or the next 10. Prices are `round(10^(6 u) * 100)`.
 //!
-//! Source: Tucker, Tufte, Papadimos and Maier, "NEXMark: A Benchmark for Queries over Data Streams", 2002, in the form of the
-//! public nexmark-flink (its README and option names). Differs from it: values are other ones and the same in every run; the first event is
-//! a person, no bidder's id is moved, and rates that differ take turns, of which nexmark-flink keeps the first; its
-//! `rate.limited`, `keep-alive` and `stop-at` are refused.
+//! Source: Tucker, Tufte, Papadimos and Maier, "NEXMark: A Benchmark for Queries over Data Streams", 2002, in
+//! the form of the public nexmark-flink (its README and option names). Differs from it: values are different,
+//! and the same in every run; the first event is a person; no bidder's id is moved; different rates
+//! alternate, where nexmark-flink keeps the first; its `rate.limited`, `keep-alive` and `stop-at` are
+//! refused.
 
 mod column;
 mod mix;
@@ -55,13 +58,13 @@ use mix::{Kind, Mix};
 use schedule::{Schedule, Shape};
 use words::Words;
 
-/// The most that one event may be filled up to.
+/// The greatest size to which one event may be filled up.
 const SIZE_BYTES_MAX: u64 = 1 << 20;
 
-/// The most that is made at once, but for one row.
+/// The greatest size of a generated batch, unless it has only one row.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
 
-/// The most of a rate, or of a proportion.
+/// The greatest rate or proportion.
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -96,7 +99,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         number(given, "bid.hot-ratio.bidders", 4, 1)?,
         number(given, "auction.hot-ratio.sellers", 4, 1)?,
     ];
-    // What the other fields of an event take, on average.
+    // The average size of the other fields of each kind.
     let extra = [
         average(given, "person.avg-size", 200, 62)?,
         average(given, "auction.avg-size", 500, 110)?,
@@ -123,7 +126,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         .collect::<Result<_, SqlError>>()?;
     let rows_max = match kind {
         None => events_max,
-        // A kind that there is none of has an end at once.
+        // A kind without events ends at once.
         Some(kind) if mix.count(kind, mix.round()) == 0 => Some(0),
         Some(kind) => events_max.map(|events| mix.count(kind, events)),
     };
@@ -131,7 +134,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     Ok(Box::new(Nexmark { table, kind, columns, mix, schedule, hot, extra, base_millis, rows_max, is_max }))
 }
 
-/// A whole number from `least` on.
+/// Reads an integer option of at least `least`.
 fn number(given: &mut Given<'_>, key: &str, unless: u32, least: u32) -> Result<u32, SqlError> {
     let what = format!("a whole number from {least} to {NUMBER_MAX}");
     match given.number::<u32>(key, &what)?.unwrap_or(unless) {
@@ -140,7 +143,7 @@ fn number(given: &mut Given<'_>, key: &str, unless: u32, least: u32) -> Result<u
     }
 }
 
-/// How long the extra of a kind is on average.
+/// Returns the average length of the column `extra` of a kind.
 fn average(given: &mut Given<'_>, key: &str, unless: u64, others: u64) -> Result<u64, SqlError> {
     match given.bytes(key)?.unwrap_or(unless) {
         bytes if bytes <= SIZE_BYTES_MAX => Ok(bytes.saturating_sub(others)),
@@ -148,13 +151,13 @@ fn average(given: &mut Given<'_>, key: &str, unless: u64, others: u64) -> Result
     }
 }
 
-/// Milliseconds of a time in text.
+/// Parses a time to milliseconds.
 pub(super) fn millis_of(text: &str) -> Option<i64> {
     let time = NaiveDateTime::parse_from_str(text.trim(), "%Y-%m-%d %H:%M:%S%.f").ok()?;
     Some(time.and_utc().timestamp_millis())
 }
 
-/// What a declared column is filled with.
+/// Returns the content of a declared column.
 fn bind_column(declared: &TableColumn, kind: Option<Kind>) -> Result<Column, SqlError> {
     let name = declared.name.as_str();
     let wrong_type = |of: &SqlType| {
@@ -285,7 +288,7 @@ impl Connection for Nexmark<'_> {
     }
 }
 
-/// Makes the wanted columns of all events, or of those of one kind.
+/// Generates the requested columns of all events, or of the events of one kind.
 struct Nexmarks {
     columns: Vec<Column>,
     figures: Figures,

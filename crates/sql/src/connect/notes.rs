@@ -1,11 +1,12 @@
-//! Notes: what people should know of a run and what does not fail it, from connectors to whoever runs the jobs.
+//! Notes: facts about a run which users should know and which do not fail it. Connectors add them, and the
+//! runner of the jobs shows them.
 //!
-//! A note is kept until it is taken. Equal notes are kept once, and at most [`NOTES_MAX`] of a run, so that a fault that repeats
-//! neither fills the memory nor the screen.
+//! A note is kept until it is taken. Equal notes are kept once, and a run keeps at most [`NOTES_MAX`], so
+//! that a repeated fault fills neither the memory nor the screen.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many different notes a run keeps.
+/// The number of different notes that a run keeps.
 pub const NOTES_MAX: usize = 100;
 
 /// The notes of a run; clones share them.
@@ -14,14 +15,14 @@ pub struct Notes(Arc<Mutex<Kept>>);
 
 #[derive(Default)]
 struct Kept {
-    /// All notes of the run, in the order in which they came.
+    /// All notes of the run, in the order of arrival.
     texts: Vec<String>,
-    /// How many of them were taken.
+    /// The number of notes that were taken.
     taken: usize,
 }
 
 impl Notes {
-    /// Keeps a note, unless the run has it already or has [`NOTES_MAX`] of them.
+    /// Adds a note, unless the run has the same note or [`NOTES_MAX`] notes already.
     pub fn add(&self, text: String) {
         let mut kept = self.kept();
         if kept.texts.len() < NOTES_MAX && !kept.texts.contains(&text) {
@@ -29,7 +30,7 @@ impl Notes {
         }
     }
 
-    /// The notes that came since the last call.
+    /// Returns the notes added since the last call.
     pub fn take(&self) -> Vec<String> {
         let mut kept = self.kept();
         let new = kept.texts[kept.taken..].to_vec();

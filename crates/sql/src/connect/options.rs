@@ -1,4 +1,5 @@
-//! The options of a table, read once each and by Flink's rules; what nobody has read is refused, with the name that is near.
+//! The options of a table, each read once and by Flink's rules. Unread options are refused, with a similar
+//! name as a hint.
 //!
 //! | kind | written as |
 //! |---|---|
@@ -17,7 +18,7 @@ use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
 use crate::secrets::{MASK, is_secret};
 
-/// The prefix of keys that are ours and that Flink does not know.
+/// The prefix of keys that only this engine has.
 pub const OWN_PREFIX: &str = "thalweg.";
 
 /// The options of one table while they are read.
@@ -25,28 +26,28 @@ pub struct Given<'a> {
     table: &'a Table,
     /// Keys that were not read yet.
     left: BTreeSet<&'a str>,
-    /// Keys that were asked for.
+    /// Keys that the connector asked for.
     known: BTreeSet<String>,
-    /// What the table is connected to, for messages.
+    /// The name of the connector, for messages.
     connector: &'a str,
 }
 
 impl<'a> Given<'a> {
-    /// All options of a table.
+    /// Creates the options of a table, all unread.
     pub fn new(table: &'a Table) -> Self {
         let left = table.options.keys().map(String::as_str).collect();
         Given { table, left, known: BTreeSet::new(), connector: "" }
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &'a Table {
         self.table
     }
 
-    /// The connector, whose name is told from now on.
+    /// Reads the connector's name, which appears in messages from now on.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if there is none.
+    /// [`Code::Invalid`] if the table has no connector.
     pub fn connector(&mut self) -> Result<&'a str, SqlError> {
         self.connector = self.text("connector").ok_or_else(|| {
             let message = format!("the table `{}` has no connector", self.table.name);
@@ -57,7 +58,7 @@ impl<'a> Given<'a> {
         Ok(self.connector)
     }
 
-    /// The value of an option, if it is given.
+    /// Returns the value of an option, if it is given.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
         if !self.known.contains(key) {
             self.known.insert(key.to_owned());
@@ -66,10 +67,10 @@ impl<'a> Given<'a> {
         self.table.options.get(key).map(|option| option.value.as_str())
     }
 
-    /// The value of an option that must be given.
+    /// Returns the value of a required option.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is not; `example` is what one may write.
+    /// [`Code::Invalid`] if it is missing or empty; `example` is shown as a possible value.
     pub fn required(&mut self, key: &str, example: &str) -> Result<&'a str, SqlError> {
         match self.text(key) {
             Some("") => Err(self.wrong(key, format!("is empty: write something such as '{example}'"))),
@@ -82,10 +83,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The value of an option that is true or false.
+    /// Returns the value of a boolean option, or `unless` if it is not given.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is neither.
+    /// [`Code::Invalid`] if the value is neither true nor false.
     pub fn flag(&mut self, key: &str, unless: bool) -> Result<bool, SqlError> {
         match self.text(key) {
             None => Ok(unless),
@@ -95,10 +96,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The value of an option that is a number.
+    /// Returns the value of a numeric option.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is none; `what` says what it is to be.
+    /// [`Code::Invalid`] if the value is not a number; `what` describes the expected value.
     pub fn number<T: FromStr>(&mut self, key: &str, what: &str) -> Result<Option<T>, SqlError> {
         match self.text(key) {
             None => Ok(None),
@@ -108,10 +109,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The value of an option that is one of several words, in any case.
+    /// Returns the value of an option with a list of allowed words, in any case; `unless` if it is not given.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is another.
+    /// [`Code::Invalid`] for another word.
     pub fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)], unless: T) -> Result<T, SqlError> {
         let Some(text) = self.text(key) else { return Ok(unless) };
         let found = choices.iter().find(|(choice, _)| text.eq_ignore_ascii_case(choice));
@@ -121,10 +122,10 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The value of an option that is a duration.
+    /// Returns the value of a duration option.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is none.
+    /// [`Code::Invalid`] if the value is not a duration.
     pub fn duration(&mut self, key: &str) -> Result<Option<Duration>, SqlError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         parse_duration(text).map(Some).ok_or_else(|| {
@@ -132,10 +133,10 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The value of an option that is a number of bytes.
+    /// Returns the value of a memory size option, in bytes.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is none.
+    /// [`Code::Invalid`] if the value is not a memory size.
     pub fn bytes(&mut self, key: &str) -> Result<Option<u64>, SqlError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         parse_bytes(text).map(Some).ok_or_else(|| {
@@ -143,10 +144,10 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// An option of Flink's that says how many run at a time: it is checked, and changes nothing with us.
+    /// Checks an option of Flink for the parallelism; it has no effect here.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if it is no number above 0.
+    /// [`Code::Invalid`] if the value is not a number above 0.
     pub fn parallelism(&mut self, key: &str) -> Result<(), SqlError> {
         match self.number::<u32>(key, "a whole number from 1 on")? {
             Some(0) => Err(self.wrong(key, "'0' is not a whole number from 1 on")),
@@ -154,10 +155,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Refuses an option that Flink has and we have not.
+    /// Refuses an option that Flink has and this engine does not support.
     ///
     /// # Errors
-    /// [`Code::Unsupported`] if it is given.
+    /// [`Code::Unsupported`] if the option is given.
     pub fn unsupported(&mut self, key: &str, help: &str) -> Result<(), SqlError> {
         match self.text(key) {
             None => Ok(()),
@@ -168,7 +169,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// All options whose keys begin so, by their whole keys; they are someone else's to check.
+    /// Returns all options with a key prefix, by their full keys. The caller must check them.
     pub fn with_prefix(&mut self, prefix: &str) -> BTreeMap<String, String> {
         let own = |(key, option): (&'a String, _)| -> Option<(String, String)> {
             let option: &crate::text::ddl::OptionValue = option;
@@ -178,7 +179,7 @@ impl<'a> Given<'a> {
         self.table.options.iter().filter_map(own).collect()
     }
 
-    /// The value of an option is wrong: `reason` follows its key. A secret value is masked in it.
+    /// Returns the error for a wrong value: `reason` follows the key, and a secret value is masked in it.
     pub fn wrong(&self, key: &str, reason: impl AsRef<str>) -> SqlError {
         let mut reason = reason.as_ref().to_owned();
         if let Some(option) =
@@ -189,15 +190,15 @@ impl<'a> Given<'a> {
         SqlError::new(Code::Invalid, format!("option '{key}': {reason}")).at(self.place(key))
     }
 
-    /// Where an option stands; where they all stand if it is not given.
+    /// Returns the place of an option; the place of all options if it is not given.
     pub fn place(&self, key: &str) -> Place {
         self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
     }
 
-    /// Refuses what was not read.
+    /// Refuses unread options.
     ///
     /// # Errors
-    /// [`Code::UnknownOption`] for the first of it.
+    /// [`Code::UnknownOption`] for the first unread option.
     pub fn finish(self) -> Result<(), SqlError> {
         let Some(key) = self.left.first() else { return Ok(()) };
         let message = format!("the connector '{}' has no option '{key}'", self.connector);
@@ -210,7 +211,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A duration as Flink writes it; none if it is none, or is longer than 584 years.
+/// Parses a duration in Flink's notation; `None` if it is not valid or is longer than 584 years.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
     let nanos: u64 = match unit.as_str() {
@@ -226,7 +227,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(number.checked_mul(nanos)?))
 }
 
-/// A memory size as Flink writes it, in bytes.
+/// Parses a memory size in Flink's notation to bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let (number, unit) = number_and_unit(text)?;
     let shift = match unit.as_str() {
@@ -240,7 +241,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes <= i64::MAX as u64)
 }
 
-/// Digits, and what stands behind them in small letters.
+/// Splits a text into a number and a lower-case unit.
 fn number_and_unit(text: &str) -> Option<(u64, String)> {
     let text = text.trim();
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -252,7 +253,7 @@ fn number_and_unit(text: &str) -> Option<(u64, String)> {
 mod tests {
     use super::*;
 
-    /// Durations of Flink's documentation and its `TimeUtilsTest`, and what is none.
+    /// Durations of Flink's documentation and its `TimeUtilsTest`, and invalid ones.
     #[test]
     fn durations_are_those_of_flink() {
         let check = |text: &str, nanos: Option<u64>| {
@@ -278,7 +279,7 @@ mod tests {
         check("1 é", None);
     }
 
-    /// Memory sizes of Flink's `MemorySizeTest`, and what is none.
+    /// Memory sizes of Flink's `MemorySizeTest`, and invalid ones.
     #[test]
     fn memory_sizes_are_those_of_flink() {
         let check = |text: &str, bytes: Option<u64>| assert_eq!(parse_bytes(text), bytes, "{text}");

@@ -1,13 +1,13 @@
-//! `print`: every row as a line of text, to the standard output.
+//! `print`: each row as a line of text, to the standard output.
 //!
 //! | option | default | |
 //! |---|---|---|
 //! | `print-identifier` | none | stands before every row: `identifier> +I[1, a]` |
 //! | `standard-error` | `false` | writes to the standard error instead |
-//! | `sink.parallelism` | | checked, and without effect: one sink prints |
+//! | `sink.parallelism` | | checked, but without effect: there is one sink |
 //!
-//! A row is what becomes of it and its values, as Java shows them: `+I[1, a, 2020-01-01T12:00, null]`. Lines go out with
-//! every batch of rows.
+//! A line is the kind of change and the values as Java prints them: `+I[1, a, 2020-01-01T12:00, null]`. Lines
+//! are written with every batch of rows.
 //!
 //! Source: Flink's documentation, "Print SQL Connector"; `PrintTableSinkFactory`, `PrintSinkOutputWriter`.
 
@@ -66,7 +66,7 @@ struct PrintSink {
     name: &'static str,
     writer: Shared,
     before: String,
-    /// For each column what writes its values.
+    /// The writers of the columns' values.
     texts: Vec<JavaText>,
     lines: String,
 }

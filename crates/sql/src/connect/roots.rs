@@ -1,11 +1,11 @@
-//! Files below given directories only: what `thalweg.file-roots` allows, and no more.
+//! Restriction of file access to given directories, as `thalweg.file-roots` allows.
 //!
-//! A path is taken to what it really is, links and `..` resolved, before anything is done with it, and refused if that lies below
-//! none of the roots. Creating, renaming and removing are about a name and not about what a link of that name leads to: there the
-//! directory of the name is resolved.
+//! Before any use a path is resolved to its real path, without links and `..`, and refused if that lies below
+//! none of the roots. Creating, renaming and removing concern a name and not the target of a link with that
+//! name, so there the directory of the name is resolved.
 //!
-//! Not promised: that nobody else replaces a directory by a link between the look and the use. Roots bound what SQL can name, and
-//! are no wall against programs that run beside.
+//! Not promised: protection against another program which replaces a directory by a link between the check
+//! and the use. Roots limit the paths that SQL can name, and are no barrier against other programs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,18 +16,18 @@ use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
 use super::files::{Entry, Files, Standing, absolute};
 
-/// Files below some directories.
+/// File access below some directories.
 pub(crate) struct Rooted {
     files: Arc<dyn Files>,
-    /// Where they really are.
+    /// The real paths of the roots.
     roots: Vec<PathBuf>,
 }
 
 impl Rooted {
-    /// The files that lie below `roots`, which exist.
+    /// Creates access to the files below `roots`, which must exist.
     ///
     /// # Errors
-    /// The root that cannot be found, and why.
+    /// The root that cannot be resolved, and the reason.
     pub(crate) fn new(files: Arc<dyn Files>, roots: &[PathBuf]) -> Result<Self, (PathBuf, io::Error)> {
         let real = |root: &PathBuf| files.real_path(&absolute(root)).map_err(|error| (root.clone(), error));
         let roots = roots.iter().map(real).collect::<Result<_, _>>()?;
@@ -60,7 +60,7 @@ impl Rooted {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
     }
 
-    /// Where a path really is, as far as it exists; what does not exist yet follows the directory that does.
+    /// Returns the real path of the existing part of a path, with the missing part appended.
     fn real(&self, path: &Path) -> io::Result<PathBuf> {
         match self.files.real_path(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -165,7 +165,7 @@ mod tests {
         ))
     }
 
-    /// Nothing outside of the roots is read or written, by whatever path, and what lies below them is.
+    /// No path reads or writes outside of the roots, and files below them are accessible.
     #[test]
     fn paths_do_not_lead_out_of_the_roots() {
         let folder = Folder::new();
@@ -194,7 +194,7 @@ mod tests {
         ] {
             told(rows_of(&of(path, ""), &world, 10).unwrap_err());
         }
-        // A link inside of a directory that may be read leads out of it.
+        // A link inside of an allowed directory leads out of it.
         told(rows_of(&of("in", ""), &world, 10).unwrap_err());
         for path in ["secret/new", "in/link/new", "new", "out/../new"] {
             told(write(&of(path, ""), &world, "{\"a\":1}", None).unwrap_err());

@@ -1,18 +1,19 @@
-//! `socket`, which is ours: records of a format from a TCP connection that we open, or to one.
+//! `socket`, which Flink does not have: records of a format, read from or written to an outgoing TCP connection.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `hostname` | required | whom to connect to |
-//! | `port` | required | where |
+//! | `hostname` | required | the host to connect to |
+//! | `port` | required | the port of the host |
 //! | `byte-delimiter` | `10` | the byte that ends a record, as a number: `10` is a line end |
 //! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, with its options |
 //! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | see `connect/bad.rs` |
 //!
-//! The keys are those of the example in Flink's documentation, "User-defined Sources & Sinks", which is no part of Flink.
-//! With another delimiter than the line end, line ends within a record of JSON count as spaces; other formats are refused.
+//! The keys are those of the example in Flink's documentation, "User-defined Sources & Sinks", which is no
+//! part of Flink. With another delimiter than the line end, line ends within a JSON record count as spaces;
+//! other formats are refused.
 //!
-//! A source has ended when the peer closes the connection. A sink connects when it is bound, and writes each batch as it
-//! comes: a peer that does not read makes it wait. What went out cannot be taken back when the query fails later.
+//! A source ends when the peer closes the connection. A sink connects when it is bound, and writes each batch
+//! at once; a peer that does not read blocks it. Written rows cannot be retracted when the query fails later.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -29,7 +30,7 @@ use super::{Abilities, Connection, RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 
-/// How often the thread that reads looks whether it is still wanted.
+/// How often the reading thread checks whether its feed is still read.
 const WAKE: Duration = Duration::from_millis(100);
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -39,7 +40,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         Some(port) if port > 0 => port,
         _ => return Err(given.wrong("port", "'0' is not a port from 1 to 65535")),
     };
-    // Flink's example takes a byte of Java, which has a sign.
+    // Flink's example takes a Java byte, which is signed.
     let delimiter = match given.number::<i16>("byte-delimiter", "a byte from 0 to 255")?.unwrap_or(10) {
         byte @ -128..=255 => (byte & 0xff) as u8,
         other => return Err(given.wrong("byte-delimiter", format!("'{other}' is not a byte from 0 to 255"))),
@@ -116,7 +117,7 @@ fn connect(net: &dyn Net, hostname: &str, port: u16) -> io::Result<Box<dyn NetCo
     Err(failure)
 }
 
-/// Records that end in another byte, as lines.
+/// Converts records that end in another byte to lines.
 struct Delimited {
     connection: Box<dyn NetConnection>,
     delimiter: u8,

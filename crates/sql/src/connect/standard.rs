@@ -1,12 +1,13 @@
-//! `stdin` and `stdout`, which are ours: records of a format from the standard input, and to the standard output.
+//! `stdin` and `stdout`, which Flink does not have: records of a format from the standard input, and to the standard
+//! output.
 //!
 //! | option | default | |
 //! |---|---|---|
 //! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, with its options |
 //! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | for `stdin`: see `connect/bad.rs` |
 //!
-//! The standard input is read by one table of one job of a run only. What is written goes out with every batch of rows, so that
-//! whoever reads it sees it at once; what went out cannot be taken back when the query fails later.
+//! Only one table of one job of a run may read the standard input. Output is written with every batch of
+//! rows, so that its reader sees it at once. Written rows cannot be retracted when the query fails later.
 
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -32,12 +33,12 @@ pub(super) fn bind_stdout<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connectio
     check_metadata(given.table(), "stdout", &[])?;
     let format = given.required("format", "json")?;
     let format = bind_format(given, format, &[])?;
-    // Said here, so that it is told before anything runs.
+    // The encoder is created here so that an error is reported before anything runs.
     encoder(given.table(), &format)?;
     Ok(Box::new(Stdout { table: given.table(), format }))
 }
 
-/// The format of a stream, and what becomes of its bad records.
+/// Reads the format of a stream and its options for bad records.
 pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<Stream<'a>, SqlError> {
     check_metadata(given.table(), connector, &[])?;
     let format = given.required("format", "json")?;
@@ -45,7 +46,7 @@ pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<
     Ok(Stream { table: given.table(), format, bad: BadOptions::bind(given)? })
 }
 
-/// What writes records of a format.
+/// Creates the encoder of a format.
 pub(super) fn encoder(
     table: &crate::catalog::Table,
     format: &crate::formats::Format,
@@ -100,7 +101,7 @@ impl Connection for Stdout<'_> {
     }
 }
 
-/// A stream that several sinks write to, each a batch at a time.
+/// A stream which several sinks write to, one batch at a time.
 pub(super) struct Shared(pub(super) Output);
 
 impl Write for Shared {
@@ -108,7 +109,7 @@ impl Write for Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
 
-    /// Whole, whoever else writes.
+    /// Writes all bytes under one lock, so that other writers cannot interleave.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes)
     }
@@ -118,11 +119,11 @@ impl Write for Shared {
     }
 }
 
-/// Records of a format, to a stream.
+/// A sink of records of a format, to a stream.
 pub(super) struct Encoded<W> {
     pub(super) name: &'static str,
     pub(super) writer: W,
-    /// The places, among the written columns, of those that records hold.
+    /// The places, among the written columns, of the columns in records.
     pub(super) places: Vec<usize>,
     pub(super) encoder: Box<dyn Encoder>,
     pub(super) text: Vec<u8>,
@@ -133,7 +134,7 @@ impl<W: Write + Send> RowSink for Encoded<W> {
         self.text.clear();
         let rows = rows.project(&self.places).map_err(|error| failed(self.name, io::Error::other(error)))?;
         let encoded = self.encoder.write(&rows, kinds, &mut self.text);
-        // Rows before one that has no form go out all the same.
+        // Rows before a row that cannot be encoded are still written.
         self.writer
             .write_all(&self.text)
             .and_then(|()| self.writer.flush())
@@ -150,7 +151,7 @@ impl<W: Write + Send> RowSink for Encoded<W> {
     }
 }
 
-/// A stream that refused to be written.
+/// Returns the error of a stream that cannot be written.
 pub(super) fn failed(name: &str, source: io::Error) -> SinkError {
     let target = name.to_owned();
     match source.kind() {

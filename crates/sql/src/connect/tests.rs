@@ -1,4 +1,4 @@
-//! Options that are wrong are refused, by name and place, before anything is opened; and the small connectors.
+//! Wrong options are refused, by name and place, before anything is opened; and the small connectors.
 
 use std::io::{Cursor, Read, Write};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::net::RealNet;
 use super::*;
 use crate::formats::RowKind;
 
-/// What is wrong with a table whose WITH has these options, or nothing.
+/// Returns the error of a table with these options in WITH, or an empty text.
 fn wrong(options: &str) -> String {
     let declaration = format!("CREATE TABLE t (a INT, b STRING) WITH ({options})");
     check(&table(&declaration)).err().map_or(String::new(), |error| error.to_string())
@@ -144,7 +144,7 @@ fn connectors_and_options_are_checked_by_name() {
     );
 }
 
-/// The place of an error is that of the key.
+/// The place of an error is the place of the key.
 #[test]
 fn errors_stand_where_their_key_stands() {
     let of = |declaration: &str| {
@@ -228,7 +228,7 @@ fn a_table_is_used_as_it_can_be() {
     assert!(check_source(&changes).unwrap().gives_changes);
 }
 
-/// A writer whose bytes a test sees.
+/// A writer whose bytes the test can read.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<u8>>>);
 
@@ -248,7 +248,7 @@ impl Seen {
     }
 }
 
-/// Rows as Flink's documentation of `print` has them.
+/// Rows are printed as in Flink's documentation of `print`.
 #[test]
 fn print_shows_rows_as_flink_does() {
     let seen = Seen::default();
@@ -267,7 +267,7 @@ fn print_shows_rows_as_flink_does() {
     assert_eq!(error.text(), "out> +I[2, null, null, null]\n");
 }
 
-/// A stream that refuses is told by its name, and one whose reader has gone as such.
+/// A stream that refuses output is named in the error; a closed reader is reported as such.
 #[test]
 fn streams_that_refuse_fail_the_query() {
     struct Closed(std::io::ErrorKind);
@@ -312,7 +312,7 @@ fn stdin_to_rows_and_rows_to_stdout() {
     assert!(error.contains("has no form for -D"), "{error}");
 }
 
-/// The bad record of a stream is told with the name of the stream; a reader that fails or panics ends the query.
+/// The error of a bad record in a stream names the stream; a reader that fails or panics ends the query.
 #[test]
 fn streams_that_fail_are_told() {
     struct Failing(bool);
@@ -334,7 +334,7 @@ fn streams_that_fail_are_told() {
     check(Box::new(Failing(true)), "its reader panicked");
 }
 
-/// More than a feed holds passes through it.
+/// Input longer than a feed passes through it.
 #[test]
 fn a_feed_is_bounded_and_loses_nothing() {
     let lines: Vec<String> = (0..300_000).map(|row| format!("{row},abcdefgh")).collect();
@@ -368,7 +368,7 @@ fn sockets_are_read_and_written() {
     assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["1,x", "2,NULL"]);
     write(&of(""), &world, "{\"a\":3,\"b\":\"y\"}", None).unwrap();
     assert_eq!(peer.join().unwrap(), "{\"a\":3,\"b\":\"y\"}\n");
-    // Nobody listens any more.
+    // No listener is left.
     let error = rows_of(&of(""), &world, 1).unwrap_err();
     assert!(error.contains(&format!("socket 127.0.0.1:{free} cannot be read")), "{error}");
     let error = write(&of(""), &world, "", None).unwrap_err();

@@ -1,7 +1,7 @@
-//! What the jobs of one run must not do to each other: read the standard input twice, or write one file as two.
+//! Conflicts between the jobs of one run: reading the standard input twice, or writing one file twice.
 //!
-//! It is looked at before anything runs or is opened. [`super::bind_source`] and [`super::bind_sink`] refuse the same once
-//! more, for paths that lead to one file only when one looks at the disk.
+//! The check takes place before anything runs or is opened. [`super::bind_source`] and [`super::bind_sink`]
+//! check again for paths which lead to the same file only on disk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,20 +11,20 @@ use super::files::{Purpose, absolute};
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError};
 
-/// The tables of a run, told one after the other.
+/// The tables of a run, which are added one after the other.
 pub struct Together<'a> {
     world: &'a World,
     stdin: Stdin,
-    /// Who writes which file, and what.
+    /// The table that writes each file, and its purpose.
     files: BTreeMap<PathBuf, (String, Purpose)>,
 }
 
-/// Whose the standard input is.
+/// The reader of the standard input.
 enum Stdin {
     Free,
-    /// The SQL itself comes from there.
+    /// The SQL itself comes from the standard input.
     Sql,
-    /// A table of a job.
+    /// A table of a job reads the standard input.
     Read {
         job: usize,
         table: String,
@@ -32,17 +32,18 @@ enum Stdin {
 }
 
 impl<'a> Together<'a> {
-    /// No tables yet. `is_sql_from_stdin`: no table can read the standard input.
+    /// Creates a check without tables. If `is_sql_from_stdin`, no table may read the standard input.
     pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
         let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
         Together { world, stdin, files: BTreeMap::new() }
     }
 
-    /// A job reads a table; it may say so several times, since a job reads each of its tables once.
+    /// Adds a table that a job reads. Repeated calls are allowed, because a job reads each of its tables
+    /// once.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if the table reads the standard input, and that is somebody else's, or diverts bad records to a file
-    /// that is written otherwise.
+    /// [`Code::Invalid`] if the standard input already has another reader, or bad records are diverted to a
+    /// file which is written for another purpose.
     pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
         if let Some(option) = table.options.get("thalweg.on-bad")
             && let Some(file) = option.value.strip_prefix("divert:")
@@ -78,10 +79,10 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// A part of a job writes to a table.
+    /// Adds a table to which a part of a job writes.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if both it and another write to the same file.
+    /// [`Code::Invalid`] if this table and another write to the same file.
     pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
         let is = |key: &str, value: &str| {
             table.options.get(key).is_some_and(|option| option.value.trim().eq_ignore_ascii_case(value))
@@ -94,7 +95,7 @@ impl<'a> Together<'a> {
         self.takes(&path.value, table, path.place, Purpose::Rows)
     }
 
-    /// Takes a file for what a table writes there, if that is all that it is to hold.
+    /// Claims a file for a table, unless the file already has another purpose.
     fn takes(
         &mut self,
         written: &str,
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::connect::bed::table;
 
-    /// A word a table: what reads or writes, of the job behind `@`; the first refusal.
+    /// Checks tables given as direction, job and options; expects the first refusal, or none.
     fn check(tables: &[(&str, usize, &str)], is_sql_from_stdin: bool, expected: &str) {
         let world = World::default();
         let mut together = Together::new(&world, is_sql_from_stdin);
@@ -159,7 +160,7 @@ mod tests {
         const STDIN: &str = "'connector' = 'stdin', 'format' = 'csv'";
         const OTHER: &str = "'connector' = 'datagen'";
         check(&[("<", 0, STDIN), ("<", 0, OTHER), ("<", 1, OTHER)], false, "");
-        // A job reads a table once, wherever it stands in it.
+        // A job reads a table once, however often it is named.
         check(&[("<", 0, STDIN), ("<", 0, STDIN)], false, "");
         check(&[("<", 0, STDIN), ("<", 1, STDIN)], false, "`t` of another query reads it already");
         check(&[("<", 0, STDIN)], true, "the SQL itself comes from there");
@@ -183,7 +184,7 @@ mod tests {
         pair("out", "out", "false", "");
     }
 
-    /// The one that is published last would take the other's place.
+    /// The file published last would replace the other.
     #[test]
     fn bad_records_have_a_file_of_their_own() {
         let divert = |file: &str| {

@@ -1,23 +1,25 @@
-//! `ysb`: events of the Yahoo streaming benchmark, which is ours: somebody met an ad.
+//! `ysb`, which Flink does not have: events of the Yahoo streaming benchmark. Each event is the contact of a user with
+//! an ad.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `events.num` | `0` | how many events there are; without end if 0 |
-//! | `rows-per-second` | none | the pace; rows come as fast as they are taken without it |
-//! | `event-time.rate` | the pace, or `10000000` | events per second of event time |
-//! | `base-time` | `2015-07-15 00:00:00` | when the first event happens |
+//! | `events.num` | `0` | the number of events; 0 for no end |
+//! | `rows-per-second` | none | the rate of emission; without it rows come as fast as they are taken |
+//! | `event-time.rate` | that rate, or `10000000` | events per second of event time |
+//! | `base-time` | `2015-07-15 00:00:00` | the event time of the first event |
 //!
 //! | column | type | |
 //! |---|---|---|
-//! | `event_time` | TIMESTAMP(3) | even, from the base time on |
+//! | `event_time` | TIMESTAMP(3) | evenly spaced, from the base time on |
 //! | `user_id`, `page_id` | BIGINT | from 1 to 1,000,000 |
-//! | `ad_id` | BIGINT | from 1 to 1,000; ten that follow each other belong to one campaign: `(ad_id - 1) / 10` |
+//! | `ad_id` | BIGINT | from 1 to 1,000; ten consecutive ids belong to one campaign: `(ad_id - 1) / 10` |
 //! | `ad_type` | BIGINT | from 0 to 4 |
 //! | `event_type` | BIGINT | 0 a view, 1 a click, 2 a purchase |
-//! | `ip` | BIGINT | 1.2.3.4, of all events |
+//! | `ip` | BIGINT | 1.2.3.4 in all events |
 //!
-//! All are even and drawn by the seed. As in the programs of the papers, so many events are made beforehand, 2^20, and come
-//! again and again with new times, so that a row costs a copy; of the columns, only those that are wanted.
+//! All values are uniform and drawn from the seed. As in the programs of the papers, 2^20 events are made in
+//! advance, and come again and again with new times, so that a row costs one copy. Only the requested columns
+//! are made.
 //!
 //! Source: Chintapalli et al., "Benchmarking Streaming Computation Engines: Storm, Flink and Spark Streaming", IPDPSW 2016, in
 //! the form of the Enjima paper: seven 64-bit numbers an event.
@@ -40,18 +42,18 @@ use crate::error::{Code, SqlError, nearest};
 use crate::scan::rows::RowSource;
 use crate::types::SqlType;
 
-/// Events that are made beforehand.
+/// The number of events that are made in advance.
 const CACHE_EVENTS: u64 = 1 << 20;
 
-/// Events per second of event time if rows have no pace.
+/// Events per second of event time if rows have no rate of emission.
 const EVENT_RATE: u32 = 10_000_000;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The address of all events, of all programs too: 1.2.3.4.
+/// The address in all events, as in all programs of the papers: 1.2.3.4.
 const ADDRESS: i64 = 0x0102_0304;
 
-/// Columns with numbers from a first one on, and how many numbers there are.
+/// Columns with their least numbers and the counts of different numbers.
 const NUMBERS: [(&str, i64, u64); 6] = [
     ("user_id", 1, 1_000_000),
     ("page_id", 1, 1_000_000),
@@ -103,7 +105,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     Ok(Box::new(Ysb { table, rows_max, pace, event_rate, base_millis }))
 }
 
-/// Rows or events per second, if they are given.
+/// Reads an option for rows or events per second.
 fn rate(given: &mut Given<'_>, key: &str) -> Result<Option<u32>, SqlError> {
     let what = format!("a whole number from 1 to {}", i32::MAX);
     match given.number::<u32>(key, &what)? {
@@ -175,12 +177,13 @@ struct Events {
 }
 
 impl Events {
-    /// When so many rows from one on happen. They are even, so each follows from the one before it without a division.
+    /// Returns the event times of `count` rows from `first` on. They are evenly spaced, so each is computed
+    /// from the previous one without a division.
     fn times(&self, first: u64, count: usize) -> Vec<i64> {
         let of_first = Events::spread(first, self.event_rate, 1_000).min(i64::MAX as u64) as i64;
         let mut millis = self.base_millis.saturating_add(of_first);
         let (whole, part) = ((1_000 / self.event_rate) as i64, 1_000 % self.event_rate);
-        // What is left of a millisecond, in parts of which the rate has as many as a second has rows.
+        // The fraction of a millisecond, in units of 1 / `event_rate` milliseconds.
         let mut left = first % self.event_rate * 1_000 % self.event_rate;
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
@@ -193,7 +196,8 @@ impl Events {
         times
     }
 
-    /// Whole seconds first, so that no product passes 64 bits.
+    /// Returns `row / rate` in units of `1 / of_second` seconds. Whole seconds come first, so that no product
+    /// exceeds 64 bits.
     fn spread(row: u64, rate: u64, of_second: u64) -> u64 {
         (row / rate).saturating_mul(of_second).saturating_add(row % rate * of_second / rate)
     }

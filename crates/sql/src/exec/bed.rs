@@ -1,5 +1,5 @@
-//! The bed of the tests of operators that remember keys: rows of four columns, operators that are driven by events, and what
-//! comes out as text.
+//! Test harness for operators with state per key: rows of four columns, an operator driven by events, and its
+//! output as text.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) const K: usize = 1;
 pub(super) const V: usize = 2;
 pub(super) const TS: usize = 3;
 
-/// The columns of such rows.
+/// Returns the columns of [`In`].
 pub(super) fn columns() -> Vec<Column> {
     vec![
         Column::plain("id", SqlType::Int, false),
@@ -42,7 +42,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// A batch of rows, which are new or what `kinds` says.
+/// Creates a batch of rows; all are inserts if `kinds` is `None`.
 pub(super) fn batch(rows: &[In], kinds: Option<&[RowKind]>) -> Batch {
     let ids: Int32Array = rows.iter().map(|row| Some(row.id)).collect();
     let keys: StringArray = rows.iter().map(|row| row.k).collect();
@@ -54,7 +54,7 @@ pub(super) fn batch(rows: &[In], kinds: Option<&[RowKind]>) -> Batch {
     batch
 }
 
-/// A call of an aggregate over columns at such places.
+/// Creates a call of an aggregate over the columns at `arguments`.
 pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> AggregateCall {
     let context = Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) };
     let given: Vec<Argument> = arguments
@@ -66,7 +66,7 @@ pub(super) fn call(name: &str, arguments: &[usize], is_distinct: bool) -> Aggreg
     AggregateCall { name: name.to_owned(), arguments: arguments.to_vec(), filter: None, function }
 }
 
-/// The columns `kept` of such rows, and the results of calls.
+/// Returns the columns of [`In`] at `kept`, followed by the result columns of calls.
 pub(super) fn with_results(kept: &[usize], calls: &[AggregateCall]) -> Vec<Column> {
     let kept = kept.iter().map(|place| columns()[*place].clone());
     let results =
@@ -74,7 +74,7 @@ pub(super) fn with_results(kept: &[usize], calls: &[AggregateCall]) -> Vec<Colum
     kept.chain(results).collect()
 }
 
-/// An operator with its clock.
+/// An operator with its clock and watermark.
 pub(super) struct Bed {
     pub(super) operator: Box<dyn BatchOperator>,
     clock: Arc<VirtualClock>,
@@ -82,13 +82,13 @@ pub(super) struct Bed {
 }
 
 impl Bed {
-    /// Makes an operator with a clock.
+    /// Creates an operator with a clock.
     pub(super) fn new(make: impl Fn(Now) -> Box<dyn BatchOperator>) -> Self {
         let clock = Arc::new(VirtualClock::default());
         Bed { operator: make(Now::new(clock.clone())), clock, watermark: EventTime::MIN }
     }
 
-    /// Goes on with another operator of the same kind, which is loaded from what this one saves.
+    /// Replaces the operator by a new one, loaded from the state which the old one saves.
     pub(super) fn reload(&mut self, make: impl Fn(Now) -> Box<dyn BatchOperator>) {
         let mut state = StateWriter::default();
         self.operator.save(&mut state).unwrap();
@@ -104,13 +104,13 @@ impl Bed {
         self.clock.advance_to(ProcessingTime::from_nanos(now_ms * 1_000_000));
     }
 
-    /// Takes rows, and shows what comes of it.
+    /// Passes rows to the operator and returns its output.
     pub(super) fn take(&mut self, rows: &[In], kinds: Option<&[RowKind]>) -> Vec<String> {
         self.operator.take(batch(rows, kinds), self.watermark).unwrap();
         self.drain()
     }
 
-    /// Sees a watermark of milliseconds, and shows what comes of it.
+    /// Passes a watermark in milliseconds to the operator and returns its output.
     pub(super) fn advance(&mut self, watermark_ms: i64) -> Vec<String> {
         self.watermark = if watermark_ms == i64::MAX {
             EventTime::MAX
@@ -132,7 +132,7 @@ impl Bed {
     }
 }
 
-/// A change as text: `+I 1 a 7 0`, with times in milliseconds.
+/// Formats a change as text: `+I 1 a 7 0`, with times in milliseconds.
 fn show(batch: &Batch, row: usize) -> String {
     let mut shown = batch.kind(row).to_string();
     for column in batch.rows.columns() {
@@ -149,7 +149,7 @@ fn show(batch: &Batch, row: usize) -> String {
     shown
 }
 
-/// A value as text.
+/// Formats a value as text.
 pub(super) fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "NULL".to_owned(), |value| value.to_string())
 }

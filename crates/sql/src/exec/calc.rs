@@ -1,12 +1,12 @@
-//! Calc: rows for which conditions hold, made into others; and each row in several forms, for grouping sets.
+//! Filter and projection; also grouping sets, for which each row is projected into several forms.
 //!
 //! Input      batches
-//! Output     a batch of the rows that are left, or none; for several forms, one batch each
+//! Output     a batch of the rows that pass, or none; for several forms, one batch each
 //! State      none
 //! Emits      at once
-//! Late       looks at no time
+//! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       that of the expressions; a condition is evaluated for the rows that those before it have left
+//! Cost       the cost of the expressions; each condition is evaluated only for the rows that passed those before it
 
 use std::sync::Arc;
 
@@ -27,30 +27,31 @@ use crate::types::relabelled;
 #[cfg(test)]
 mod tests;
 
-/// The Arrow schema of a stream's columns.
+/// Returns the Arrow schema of a stream's columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
-    // What may be NULL is known better by us than by Arrow, which would check it again for each batch.
+    // All fields are nullable for Arrow: the planner knows which values may be NULL, and Arrow would check
+    // each batch.
     Arc::new(Schema::new(
         columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>(),
     ))
 }
 
-/// Filters and computes.
+/// Filters rows and computes expressions.
 pub struct Calc {
     name: String,
     conditions: Arc<[Typed]>,
-    /// Each makes a row of each that is left.
+    /// Each form makes one row from each row that passes.
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     counts: Counts,
     allowance: Allowance,
-    /// Rows that are still to be evaluated, the next ones last.
+    /// Batches that are still to be evaluated; the next one is last.
     left: Vec<Batch>,
     out: Vec<Batch>,
 }
 
 impl Calc {
-    /// Keeps the rows for which all conditions hold, and makes each into one of each form.
+    /// Keeps the rows for which all conditions hold, and projects each into every form.
     pub fn new(
         name: impl Into<String>,
         conditions: Vec<Typed>,
@@ -80,7 +81,7 @@ impl Calc {
             batch = filtered(batch, &keep)?;
         }
         let kept = batch.len();
-        // That nothing follows is told even where no row is left.
+        // The last batch announces the end of its source, so it is forwarded even without rows.
         if batch.is_empty() && !batch.is_last() {
             return Ok(Made { kept, forms: Vec::new() });
         }
@@ -95,15 +96,15 @@ impl Calc {
     }
 }
 
-/// The outcome of a batch.
+/// The result of one batch.
 struct Made {
-    /// Rows that are left.
+    /// Count of rows that passed.
     kept: usize,
-    /// A batch of each form, the last form first.
+    /// One batch for each form, the last form first.
     forms: Vec<Batch>,
 }
 
-/// The rows of a batch for which a condition holds: neither FALSE nor NULL.
+/// Returns the rows of a batch for which a condition holds, that is, is neither FALSE nor NULL.
 pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
     let keep = if keep.null_count() > 0 { prep_null_mask_filter(keep) } else { keep.clone() };
     let kept = keep.true_count();
@@ -122,7 +123,7 @@ pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
     Ok(Batch { rows, kinds, ..batch })
 }
 
-/// A batch of those columns, which has as many rows even if there are none.
+/// Creates a batch of `columns` with `rows` rows, even if it has no columns.
 pub(crate) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let columns = columns
@@ -143,7 +144,7 @@ impl BatchOperator for Calc {
         Ok(())
     }
 
-    /// Evaluates as many rows at a time as there is memory for their results.
+    /// Evaluates only as many rows at a time as there is memory for their results.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(made) = self.out.pop() {
@@ -188,7 +189,7 @@ impl BatchOperator for Calc {
         })
     }
 
-    /// It remembers nothing.
+    /// Has no state.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The aggregate calls of an operator that asks for results again and again: accumulators by slot, and what rows bring them.
+//! Aggregate calls with accumulators by slot, for operators which need results again and again.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::expression::arrow_error;
 use crate::functions::EvaluationError;
 use crate::plan::AggregateCall;
 
-/// Calls and their accumulators.
+/// Aggregate calls and their accumulators.
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// The places in the input of all that the calls read, each once.
+    /// The input places of all columns that the calls read, each once.
     read: Vec<usize>,
 }
 
 struct Call {
     accumulator: Box<dyn Accumulator>,
-    /// Places among what is read.
+    /// Places within the columns read.
     arguments: Vec<usize>,
     filter: Option<usize>,
 }
 
 impl Calls {
-    /// Accumulators of calls, which can take rows back if they have to.
+    /// Creates the accumulators of `calls`; with `must_retract` they can retract rows.
     ///
     /// # Errors
-    /// [`EvaluationError`] if one has to and cannot, which plans do not ask for.
+    /// [`EvaluationError`] if an aggregate must retract and cannot; planning refuses such calls.
     pub(super) fn new(calls: &[AggregateCall], must_retract: bool) -> Outcome<Self> {
         let mut read: Vec<usize> = Vec::new();
         let mut place_of = |place: &usize| {
@@ -59,27 +59,28 @@ impl Calls {
         Ok(Calls { calls: made, read })
     }
 
-    /// How many calls there are.
+    /// Returns the number of calls.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// The places in the input of all that is read.
+    /// Returns the input places of all columns that the calls read.
     pub(super) fn read(&self) -> &[usize] {
         &self.read
     }
 
-    /// What is read of a batch.
+    /// Returns the columns of a batch that the calls read.
     pub(super) fn columns(&self, rows: &RecordBatch) -> Vec<ArrayRef> {
         self.read.iter().map(|place| Arc::clone(rows.column(*place))).collect()
     }
 
-    /// Makes room for so many slots.
+    /// Grows all accumulators to `slots` slots.
     pub(super) fn resize(&mut self, slots: usize) {
         self.calls.iter_mut().for_each(|call| call.accumulator.resize(slots));
     }
 
-    /// Takes rows into slots, or takes them back: for each slot there is a row, by its place in the columns.
+    /// Adds rows to slots (`comes`) or retracts them. `rows[i]`, a place in the columns, belongs to
+    /// `slots[i]`.
     pub(super) fn fold(
         &mut self,
         columns: &[ArrayRef],
@@ -105,19 +106,19 @@ impl Calls {
         Ok(())
     }
 
-    /// The results of slots, a column for each call.
+    /// Returns the results of slots, one column for each call.
     pub(super) fn results_of(&self, slots: &[u32]) -> Outcome<Vec<ArrayRef>> {
         self.calls.iter().map(|call| call.accumulator.results_of(slots)).collect()
     }
 
-    /// Forgets what slots have.
+    /// Resets the accumulators of slots.
     pub(super) fn reset(&mut self, slots: &[u32]) {
         if !slots.is_empty() {
             self.calls.iter_mut().for_each(|call| call.accumulator.reset(slots));
         }
     }
 
-    /// Bytes that taking in so many rows may take at once beside what is held.
+    /// Returns the bytes that taking in `rows` rows may allocate at once, beyond the bytes held.
     pub(super) fn growth_bytes(&self, rows: usize) -> usize {
         self.calls.iter().map(|call| call.accumulator.growth_bytes(rows)).sum()
     }
@@ -127,18 +128,18 @@ impl Calls {
         self.calls.iter().map(|call| call.accumulator.bytes()).sum()
     }
 
-    /// Writes down all accumulators.
+    /// Saves all accumulators.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.calls.iter().try_for_each(|call| call.accumulator.save(state))
     }
 
-    /// Replaces them by those that were written.
+    /// Replaces all accumulators by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.calls.iter_mut().try_for_each(|call| call.accumulator.load(state))
     }
 }
 
-/// Those values of a column.
+/// Returns the values of a column at `rows`.
 pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
     let first = rows.first().copied().unwrap_or_default();
     if rows.iter().zip(first..).all(|(row, expected)| *row == expected) {
@@ -147,7 +148,8 @@ pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
     take(column, &UInt32Array::from(rows.to_vec()), None).map_err(arrow_error)
 }
 
-/// For each call, the values at such places of the results that were asked for one after another: which of them, and where.
+/// Gathers, for each call, values from several result sets. Each entry of `from` is a result set and a row in
+/// it.
 pub(super) fn gathered(
     results: &[Vec<ArrayRef>],
     calls: usize,

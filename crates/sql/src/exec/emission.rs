@@ -1,5 +1,5 @@
-//! What all operators over batches have in common as operators of the engine: what a call makes goes out while there is room, a
-//! failure goes out instead and ends it, and small batches that wait are taken as one.
+//! Common parts of all operators over batches. Output goes out while there is room; a failure goes out in its
+//! place and ends the operator; small batches that wait in the input are merged.
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
@@ -11,27 +11,28 @@ use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 use crate::expression::arrow_error;
 use crate::functions::EvaluationError;
 
-/// What an operator puts out, and how late its input is.
+/// The output side of an operator, and the watermark by which its input rows are late.
 pub(super) struct Emission {
-    /// Who failed, if somebody does.
+    /// The name of the operator, for its failure.
     name: String,
-    /// What found no room; more may follow it.
+    /// The batch that found no room; more may follow it.
     held: Option<Record<Batch>>,
-    /// Batches without rows that follow a long one, so that it takes its places on the edge.
+    /// Empty batches which follow a long one, so that it takes as many places on the edge as its bytes
+    /// demand.
     fillers: Option<(usize, Record<Batch>)>,
-    /// Whether the operator may have more.
+    /// Whether the operator may have more output.
     is_emitting: bool,
-    /// What emitted batches are stamped with.
+    /// The event time with which emitted batches are stamped.
     stamp: EventTime,
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
-    /// Where long results are paid from.
+    /// The allowance that pays for long results.
     allowance: Allowance,
 }
 
 impl Emission {
-    /// Of an operator that has seen nothing.
+    /// Creates the emission of an operator that has seen no input.
     pub(super) fn new(name: &str) -> Self {
         Emission {
             name: name.to_owned(),
@@ -46,27 +47,28 @@ impl Emission {
         }
     }
 
-    /// Takes the allowance that long results are paid from.
+    /// Takes the allowance that pays for long results.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
 
-    /// The watermark that rows are late by.
+    /// Returns the watermark below which rows are late.
     pub(super) fn late_by(&self) -> EventTime {
         self.late_by
     }
 
-    /// Rows taken and put out.
+    /// Returns the number of rows taken and put out.
     pub(super) fn weighed(&self) -> Weighed {
         self.weighed
     }
 
-    /// Whether something is to go out.
+    /// Returns whether output is pending.
     pub(super) fn is_stalled(&self) -> bool {
         self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }
 
-    /// A batch that the operator is to take; none if it is to take nothing any more.
+    /// Returns the batch for the operator to take. Returns `None` after a failure; a batch that carries a
+    /// failure is passed on.
     pub(super) fn admit(&mut self, event_time: EventTime, batch: Batch) -> Option<Batch> {
         self.weighed.taken += batch.weight();
         self.stamp = self.stamp.max(event_time);
@@ -81,7 +83,7 @@ impl Emission {
         Some(batch)
     }
 
-    /// The watermark that the operator is to see, if it is to see one.
+    /// Returns the watermark for the operator to see, if any.
     pub(super) fn watermark(&mut self, mark: Mark) -> Option<EventTime> {
         match mark {
             Mark::Watermark(watermark) => {
@@ -96,7 +98,8 @@ impl Emission {
         }
     }
 
-    /// How a call went: what it made is asked for next.
+    /// Records the result of a call: after a success its output is drained next, after an error the failure
+    /// goes out.
     pub(super) fn note(&mut self, called: Outcome<()>) {
         match called {
             Ok(()) => self.is_emitting = true,
@@ -104,14 +107,14 @@ impl Emission {
         }
     }
 
-    /// Nothing comes any more but the reason.
+    /// Records a failure; nothing but the failure goes out from now on.
     pub(super) fn fail(&mut self, error: EvaluationError) {
         self.has_failed = true;
         self.is_emitting = false;
         self.held = Some(Record::new(self.stamp, Batch::failed(&self.name, error)));
     }
 
-    /// Takes over the failure of a copy, which puts out nothing else.
+    /// Takes over the failure of a copy; a copy has no other output.
     pub(super) fn absorb(&mut self, copy: &mut Emission) {
         if let Some(held) = copy.held.take()
             && held.value.failure.is_some()
@@ -122,7 +125,7 @@ impl Emission {
         }
     }
 
-    /// Pushes what `next` has while there is room.
+    /// Pushes the batches of `next` while there is room.
     pub(super) fn drain<O: Output<Batch>>(
         &mut self,
         mut next: impl FnMut() -> Outcome<Option<Batch>>,
@@ -167,12 +170,12 @@ impl Emission {
         }
     }
 
-    /// Writes down how late it is.
+    /// Saves the stamp and the watermark by which rows are late.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))
     }
 
-    /// Replaces that by what was written.
+    /// Restores the saved stamp and watermark.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (stamp, late_by): (i64, i64) = state.take()?;
         (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
@@ -180,8 +183,8 @@ impl Emission {
     }
 }
 
-/// A batch with those that wait behind it put together, as far as they are no more than new rows and it does not get too large.
-/// `seen` shows the batch of what waits, if it may go with the first one.
+/// Merges a batch with the batches waiting behind it, as long as all are plain inserts and the result fits in
+/// one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
     first: Record<Batch>,

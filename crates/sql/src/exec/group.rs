@@ -1,17 +1,18 @@
 //! GROUP BY without windows: aggregates per key, which change with every row.
 //!
-//! Input      batches of changes: rows that come, and rows that are taken back
-//! Output     changes: `+I` for a new key, `-U` and `+U` for one that has changed, `-D` for one without rows
-//! State      per key its accumulators, and how many rows it has where they can be taken back
+//! Input      batches of changes: rows that are added, and rows that are retracted
+//! Output     changes: `+I` for a new key, `-U` and `+U` for a key that has changed, `-D` for a key without rows
+//! State      per key its accumulators, and its row count where rows can be retracted
 //! Emits      at once: a change for every row, in their order
-//! Late       looks at no time
+//! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       one look-up per row; results are asked for after every row, of many keys at once where there are many
+//! Cost       one look-up per row; results are computed after every row, for many keys at once where there are many
 //! Source     Flink, "Group Aggregation"; `GroupAggFunction`
 //!
-//! A key is remembered for the time to live since its last row, whether that changed anything or not. As in Flink with a
-//! time to live, a change comes out even if the result is the same, so that whoever remembers the result goes on doing so.
-//! What is taken back of a key that is not remembered is passed over. SELECT DISTINCT is this without aggregates.
+//! A key is kept for the time to live after its last row, even if that row changed nothing. As in Flink with
+//! a time to live, a change comes out even if the result is the same, so that operators behind this one keep
+//! the result alive, too. A retraction for an unknown key is ignored. SELECT DISTINCT is this operator
+//! without aggregates.
 
 use std::sync::Arc;
 
@@ -35,20 +36,20 @@ use crate::types::SqlType;
 #[cfg(test)]
 mod tests;
 
-/// What is asked of each key.
+/// The keys and aggregates of a GROUP BY.
 #[derive(Clone, Debug)]
 pub struct GroupCalls {
     /// The places of the keys.
     pub keys: Vec<usize>,
     /// The aggregates.
     pub calls: Vec<AggregateCall>,
-    /// Whether rows may be taken back.
+    /// Whether rows may be retracted.
     pub is_retracting: bool,
-    /// How long keys are remembered.
+    /// How long keys are kept after their last row.
     pub ttl_ms: i64,
 }
 
-/// Aggregates per key.
+/// Computes aggregates per key.
 pub struct Group {
     places: Vec<usize>,
     is_retracting: bool,
@@ -56,13 +57,13 @@ pub struct Group {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// How many rows keys have, by their slots.
+    /// Row counts of the keys, by slot.
     rows: Vec<i64>,
     /// Rows that are still to be taken in.
     left: Option<Batch>,
-    /// How many rows are taken in at a time: each row has results of its own, and these may be long.
+    /// How many rows are taken in at a time. Each row has results of its own, which may be long.
     rows_at_a_time: usize,
-    /// Bytes of the results of a row, as they were last.
+    /// Bytes of the results of one row, as last measured.
     row_bytes: usize,
     out: Pieces,
     counts: Counts,
@@ -73,11 +74,11 @@ pub struct Group {
 /// How many rows are taken in at first where results may be long.
 const FIRST_ROWS: usize = 64;
 
-/// What a row does to its key.
+/// The effect of a row on its key.
 struct Step {
     row: u32,
     change: Change,
-    /// Where the result before stands, and the one after: which results, and where among them.
+    /// The results before and after the row: the index of the result set, and the row in it.
     before: (usize, usize),
     after: (usize, usize),
 }
@@ -89,23 +90,24 @@ enum Change {
     Gone,
 }
 
-/// What is done for several keys at once: each is in it once.
+/// One pass over several keys; each key has at most one row in it.
 #[derive(Default)]
 struct Round {
     slots: Vec<u32>,
     rows: Vec<u32>,
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
-    /// Whose results are wanted.
+    /// The slots whose results are computed after this pass.
     asked: Vec<u32>,
 }
 
 impl Group {
-    /// Rows of the columns `input` become rows of `columns`: keys, then results. The clock tells how old keys are.
+    /// Aggregates rows of the columns `input` into rows of `columns`: keys, then results. The clock gives the
+    /// age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a key is of a type that cannot be kept, or a call cannot
-    /// take rows back and has to; plans do not have such.
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a key has a type that cannot be kept, or a
+    /// call must retract rows and cannot; planning refuses both.
     pub fn new(
         group: GroupCalls,
         now: Now,
@@ -135,14 +137,14 @@ impl Group {
         })
     }
 
-    /// What each row does, and what is to be computed for that: the keys whose results before all that are wanted, and
-    /// rounds, in each of which a key has one row.
+    /// Plans the work for a batch: the effect of each row, the keys whose results are needed before the
+    /// batch, and rounds, in each of which a key has at most one row.
     fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>, Vec<Round>)> {
         let keys = self.keys.rows(&batch.rows)?;
         let mut steps = Vec::with_capacity(batch.len());
         let mut known: Vec<u32> = Vec::new();
         let mut rounds: Vec<Round> = Vec::new();
-        // Of each key, the round that it comes in next, and where its last result stands.
+        // For each key, its next round and the location of its latest result.
         let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
         for row in 0..batch.len() {
             let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
@@ -168,7 +170,7 @@ impl Group {
                 if !is_new {
                     known.push(slot);
                 }
-                // The results before come first, then those of each round.
+                // Result set 0 holds the results before the batch; the results of each round follow.
                 (0, (0, known.len().saturating_sub(1)))
             });
             if rounds.len() <= turn {
@@ -209,7 +211,7 @@ impl Group {
         } else {
             batch
         };
-        // Results before and after each row, and both once more in the order in which they come out.
+        // The results before and after each row, and a copy of both in the order of the output.
         let payment = pay(&self.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
         check_room(&self.allowance, self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows))?;
         self.fold(&batch)?;
@@ -232,7 +234,7 @@ impl Group {
             + self.rows.capacity() * size_of::<i64>()
             + self.out.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
@@ -302,13 +304,13 @@ impl BatchOperator for Group {
     }
 }
 
-/// Whether values of a type have no fixed size.
+/// Returns whether values of a type have no fixed size.
 fn is_long(of: &SqlType) -> bool {
     of.is_text() || of.is_bytes() || matches!(of, SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_))
 }
 
 impl Group {
-    /// Takes in the rows of a batch: what comes out stands in `out`.
+    /// Takes in the rows of a batch and puts the changes into `out`.
     fn fold(&mut self, batch: &Batch) -> Outcome<()> {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));

@@ -1,19 +1,19 @@
-//! Joins over batches, and what makes operators of the engine of them.
+//! Joins over batches, and the stage that makes them operators of the engine.
 //!
-//! Both inputs are one stream of [`Either`]: so watermarks come as the lesser of both, and by which watermark the rows of
-//! one side are late is told by the marks of that side. What each kind of join does with rows, watermarks and time stands at
-//! the head of its file:
+//! Both inputs are one stream of [`Either`], so the watermark is the lesser of both. The marks of each side
+//! carry that side's own watermark, by which its rows are late. The head of each file tells what its kind of
+//! join does with rows, watermarks and time:
 //!
 //! | file | rows wait for each other |
 //! |---|---|
 //! | [`window`] | until their window ends |
-//! | [`interval`] | until nobody can come any more who is near enough in time |
-//! | [`temporal`] | until the version that is valid at their time is known |
+//! | [`interval`] | until the watermark rules out a match in time |
+//! | [`temporal`] | until the version valid at their time is known |
 //! | [`lookup`] | until the other table has been read whole |
 //! | [`regular`] | for a time to live |
 //!
-//! Watermarks go on behind what they made come out, held back by how far behind them rows may come out
-//! ([`JoinOperator::hold`]). Watermarks of single inputs end here.
+//! A watermark is forwarded behind the output that it caused, and held back by the distance at which rows may
+//! come out behind it ([`JoinOperator::hold`]). Watermarks of single inputs end here.
 
 use std::sync::Arc;
 
@@ -44,20 +44,20 @@ pub mod window;
 
 use shape::Shape;
 
-/// Which input something belongs to.
+/// One of the two inputs of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The first.
+    /// The left input, which is the first.
     Left,
-    /// The second.
+    /// The right input, which is the second.
     Right,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides, the left first.
     pub const BOTH: [Side; 2] = [Side::Left, Side::Right];
 
-    /// The other one.
+    /// Returns the other side.
     pub fn other(self) -> Side {
         match self {
             Side::Left => Side::Right,
@@ -65,62 +65,64 @@ impl Side {
         }
     }
 
-    /// Where what belongs to it stands in a pair.
+    /// Returns the index of this side in a pair.
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A join over batches. As of [`BatchOperator`](super::operator::BatchOperator), what a call makes is asked for piece by
-/// piece before the next call.
+/// A join over batches. As with [`BatchOperator`](super::operator::BatchOperator), the output of a call is
+/// fetched batch by batch before the next call.
 pub trait JoinOperator: Send {
-    /// Its name, for people.
+    /// Returns its name for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch of one side, of which rows are late by `late_by`: later ones of that side have event times at or above
-    /// it.
+    /// Takes a batch of one side. Rows below `late_by`, the watermark of that side, are late; later rows of
+    /// that side have event times at or above it.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a row has no result, or rows are taken back of which that is not understood.
+    /// [`EvaluationError`] if an expression fails on a row, or the join does not support a retraction in the
+    /// batch.
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
-    /// Sees the lesser watermark of both sides.
+    /// Handles the lesser watermark of both sides.
     ///
     /// # Errors
-    /// [`EvaluationError`] if something that comes out has no result.
+    /// [`EvaluationError`] if an expression fails on a row that comes out.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()>;
 
-    /// The next batch of what the last call made; none if that was all.
+    /// Returns the next batch of the output of the last call; `None` at its end.
     ///
     /// # Errors
-    /// [`EvaluationError`] if there is none because it has no result.
+    /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// How far rows that come out may lie behind the watermark.
+    /// Returns how far rows that come out may lie behind the watermark.
     fn hold(&self) -> Span {
         Span::ZERO
     }
 
-    /// Whether rows wait here whatever the watermark is, so that none may pass them.
+    /// Returns whether rows wait for something other than a watermark, so that no later row may overtake
+    /// them.
     fn is_waiting(&self) -> bool {
         false
     }
 
-    /// Which watermarks make a difference to it.
+    /// Returns the watermarks that make a difference to this join.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }
 
-    /// Rows so far, by what became of them.
+    /// Returns the row counts so far, by what was done with the rows.
     fn counts(&self) -> Counts;
 
-    /// Bytes of what it remembers.
+    /// Returns the bytes of state.
     fn state_bytes(&self) -> usize;
 
-    /// Before the first batch: takes the allowance that its state is paid from.
+    /// Takes the allowance that pays for its state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance);
 
-    /// Writes down all state; nothing waits to come out.
+    /// Saves all state. Called only when no output is pending.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
@@ -133,12 +135,12 @@ pub trait JoinOperator: Send {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// The operator of a join of inputs with the columns `left` and `right`, whose results have `columns`.
-/// `right_sources` says how many sources the right input is read by: a join that reads it whole waits for all of them, and of
-/// several none comes first.
+/// Creates the operator of a join of inputs with the columns `left` and `right`, whose results have
+/// `columns`. `right_sources` is the number of sources of the right input. A join that reads the right input
+/// whole waits for all of them; the rows of several sources have no order.
 ///
 /// # Errors
-/// [`EvaluationError`] if a key is of a type that cannot be one.
+/// [`EvaluationError`] if a key has a type that cannot be a key.
 pub fn operator(
     join: &Join,
     left: &[Column],
@@ -157,7 +159,8 @@ pub fn operator(
             Box::new(interval::IntervalJoin::new(shape, [left_time, right_time], bounds)?)
         }
         JoinMethod::Temporal { left_time, right_time, counts, ttl_ms } => {
-            // Which of the rows of several readers comes first is chance.
+            // The order in which rows of several sources arrive is not determined, so it may not decide which
+            // version counts.
             let is_single = right_sources == 1;
             let counts = match counts {
                 Counted::InOrder if !is_single => Counted::All,
@@ -176,7 +179,7 @@ pub fn operator(
     })
 }
 
-/// What state costs, and where that is paid from.
+/// The bytes of state, and the allowance that pays for them.
 #[derive(Default)]
 struct Funds {
     allowance: Allowance,
@@ -184,7 +187,7 @@ struct Funds {
 }
 
 impl Funds {
-    /// From here on so many bytes are held. A refusal ends the query, so nothing is to be done about it here.
+    /// Sets the bytes held from now on. A refusal ends the query, so it needs no handling here.
     fn hold(&mut self, bytes: usize) {
         if bytes > self.bytes {
             let _ = self.allowance.ask(bytes - self.bytes);
@@ -193,7 +196,8 @@ impl Funds {
     }
 }
 
-/// Rows are taken back where a join does not understand that; plans with such inputs are refused, so this is for others.
+/// Refuses a batch with retractions, for joins that do not support them. Planning refuses such inputs; this
+/// is a second check.
 fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     match &batch.kinds {
         Some(kinds) if kinds.iter().any(|kind| *kind != crate::formats::RowKind::Insert) => {
@@ -206,19 +210,19 @@ fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     }
 }
 
-/// A join as an operator of the engine.
+/// Runs a join as an operator of the engine.
 pub struct JoinStage {
     inner: Box<dyn JoinOperator>,
     emission: Emission,
 }
 
 impl JoinStage {
-    /// Runs a join.
+    /// Wraps a join.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
         JoinStage { emission: Emission::new(inner.name()), inner }
     }
 
-    /// Pushes what there is while there is room.
+    /// Pushes pending output while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         self.emission.drain(|| self.inner.next(), output)
     }
@@ -237,7 +241,7 @@ fn of_either(value: Either<Batch, Batch>) -> (Side, Batch) {
     }
 }
 
-/// The batch, if it is of that side.
+/// Returns the batch if it belongs to `side`.
 fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
     match (value, side) {
         (Either::Left(batch), Side::Left) | (Either::Right(batch), Side::Right) => Some(batch),
@@ -269,15 +273,16 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Either<Batch, Batch>>, output: &mut O) {
         let (side, batch) = of_either(record.value);
         self.take(record.event_time, side, batch);
-        // What finds no room is held, and said to be (O3).
+        // Output without room is held and reported as such (O3).
         let _ = self.drain(output);
     }
 
-    /// Rows are counted by the join itself.
+    /// Does nothing: the join counts its rows itself.
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        // A query that is stopped at its watermark ends without a last one: what waits for something else is told all the same.
+        // A query stopped at its watermark ends without a last watermark. A join whose rows wait for
+        // something else still gets one.
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {
@@ -321,7 +326,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
         self.inner.state_bytes()
     }
 
-    /// Whose code ran is told by what stands around it.
+    /// Returns `None`: the wrapper around this stage knows which operator's code ran.
     fn faulted(&self) -> Option<&str> {
         None
     }
@@ -338,7 +343,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     }
 }
 
-/// No rows of a schema.
+/// Returns an empty batch of a schema.
 fn nothing(schema: &Arc<Schema>) -> RecordBatch {
     RecordBatch::new_empty(Arc::clone(schema))
 }

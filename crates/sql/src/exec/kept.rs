@@ -1,7 +1,7 @@
-//! Rows that an operator holds, as part of its state: written as comparable rows (arrow's `RowConverter`), end to end.
+//! State of rows that an operator holds: written as comparable rows (arrow's `RowConverter`), end to end.
 //!
-//! Every value comes back as it was, floats with their bits. What it leaves to others: checksums, and whether the bytes are
-//! those of rows of the same types, which is the checkpoint's business.
+//! Every value comes back unchanged, floats bit by bit. The checkpoint checks that the bytes are intact and
+//! belong to rows of the same types.
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -11,7 +11,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use super::calc::batch_of;
 use crate::keys::{ROW_FORMAT, check_row_format};
 
-/// Writes down rows.
+/// Saves rows.
 ///
 /// # Errors
 /// [`StateError`] if a value cannot be written.
@@ -34,7 +34,7 @@ pub fn save_rows(rows: &RecordBatch, state: &mut StateWriter) -> Result<(), Stat
     state.put(&bytes)
 }
 
-/// Reads rows of a schema back that [`save_rows`] wrote.
+/// Loads rows of a schema which [`save_rows`] wrote.
 ///
 /// # Errors
 /// [`StateError`] if the bytes are not such rows.
@@ -62,7 +62,7 @@ pub fn load_rows(schema: &SchemaRef, state: &mut StateReader<'_>) -> Result<Reco
     batch_of(schema, columns, count).map_err(|error| state.wrong(error.message))
 }
 
-/// Makes comparable rows of all columns of a schema.
+/// Creates a converter of all columns of a schema to comparable rows.
 pub(super) fn converter_of(schema: &SchemaRef) -> Result<RowConverter, arrow::error::ArrowError> {
     RowConverter::new(schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect())
 }
@@ -87,7 +87,7 @@ mod tests {
         loaded
     }
 
-    /// NULL, empty text, -0.0 and instants are what they were.
+    /// NULL, empty text, -0.0 and instants come back unchanged.
     #[test]
     fn rows_come_back() {
         let fields = [
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(round_trip(&bare).num_rows(), 5);
     }
 
-    /// Bytes that are cut off are an error.
+    /// Truncated bytes are an error.
     #[test]
     fn other_bytes_are_refused() {
         let fields = [SqlType::STRING.field("s", true)];

@@ -1,12 +1,13 @@
-//! Keys that are forgotten: each key of a stream has a slot while it is remembered, and the slot serves another afterwards.
+//! Keys with slots and expiry: each key of a stream has a slot while it is kept; later the slot serves
+//! another key.
 //!
-//! A key is remembered for as long as the time to live says since its last row, or until it is released. What is expired is
-//! never found again, though it may lie there for another time to live: it is looked for among those that were written
-//! longest ago, and once for each row at most. Slots that were released are not given out again before their holder has
-//! taken them back ([`Keyed::recycle`]), since it has to forget what it keeps there.
+//! A key is kept for the time to live after its last row, or until it is released. An expired key is never
+//! found again, though its memory may be held for up to another time to live. Expired keys are searched among
+//! those written longest ago. A released slot is not given out again before its holder has recycled it
+//! ([`Keyed::recycle`]), because the holder must first reset its own state of that slot.
 //!
-//! Source: Flink, `StateTtlConfig`, with `OnCreateAndWrite` and `NeverReturnExpired`: expired is what was written a time to
-//! live ago or longer. As in SQL's GROUP BY, NULL is a key, and floats are told apart by their bits.
+//! Source: Flink, `StateTtlConfig`, with `OnCreateAndWrite` and `NeverReturnExpired`: a key written a time to
+//! live ago or longer is expired. As in SQL's GROUP BY, NULL is a key, and floats are compared by their bits.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher};
@@ -24,17 +25,17 @@ use crate::expression::arrow_error;
 use crate::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use crate::plan::Column;
 
-/// So many slots may be released before it is worth taking them back.
+/// The least number of released slots worth recycling.
 const RELEASED_MIN: usize = 64;
 
 /// Keys and their slots.
 pub(super) struct Keyed {
     places: Vec<usize>,
-    /// None if there are no key columns: then all rows have one key.
+    /// Converts key columns to bytes; `None` without key columns: then all rows have one key.
     converter: Option<RowConverter>,
     table: HashTable<u32>,
     slots: Vec<Slot>,
-    /// Slots of keys, by when they were last looked at; each at most once.
+    /// Slots of keys, by the time they were last checked for expiry; each slot at most once.
     queue: VecDeque<(i64, u32)>,
     free: Vec<u32>,
     released: Vec<u32>,
@@ -49,13 +50,13 @@ struct Slot {
     key: Box<[u8]>,
     hash: u64,
     written_ms: i64,
-    /// What keeps it from expiring.
+    /// Count of [`pin`](Keyed::pin) calls that keep it from expiring.
     pins: u32,
     is_live: bool,
     is_queued: bool,
 }
 
-/// The keys of a batch.
+/// The keys of a batch, as bytes.
 pub(super) struct KeyRows(Option<Rows>);
 
 impl KeyRows {
@@ -68,7 +69,7 @@ impl KeyRows {
 }
 
 impl Keyed {
-    /// Keys are the columns at `places` of rows of `input`.
+    /// Creates an index of keys, which are the columns at `places` of rows of `input`.
     pub(super) fn new(
         places: Vec<usize>,
         input: &[Column],
@@ -94,7 +95,7 @@ impl Keyed {
         })
     }
 
-    /// Sets the present instant, which holds until it is set again, and releases keys that are expired by it.
+    /// Sets the current time until the next call, and releases the keys expired by then.
     pub(super) fn begin(&mut self, now_ms: i64) {
         self.now_ms = self.now_ms.max(now_ms);
         if self.ttl_ms.is_none() {
@@ -129,7 +130,7 @@ impl Keyed {
         slot.pins == 0 && self.has_passed(slot.written_ms)
     }
 
-    /// The keys of a batch, to ask for.
+    /// Converts the keys of a batch for look-ups.
     pub(super) fn rows(&self, rows: &RecordBatch) -> Outcome<KeyRows> {
         let Some(converter) = &self.converter else { return Ok(KeyRows(None)) };
         let columns: Vec<ArrayRef> =
@@ -137,7 +138,7 @@ impl Keyed {
         converter.convert_columns(&columns).map(|rows| KeyRows(Some(rows))).map_err(arrow_error)
     }
 
-    /// The slot of a key that is remembered.
+    /// Returns the slot of a key that is kept.
     pub(super) fn find(&mut self, keys: &KeyRows, row: usize) -> Option<u32> {
         let key = keys.key(row);
         let slot = self.find_hashed(key, self.hash(key))?;
@@ -148,7 +149,7 @@ impl Keyed {
         Some(slot)
     }
 
-    /// The slot of a key, and whether it has been given one just now.
+    /// Returns the slot of a key, and whether the key is new.
     pub(super) fn find_or_add(&mut self, keys: &KeyRows, row: usize) -> (u32, bool) {
         let key = keys.key(row);
         let hash = self.hash(key);
@@ -192,17 +193,17 @@ impl Keyed {
         hasher.finish()
     }
 
-    /// Something was written there: it lives on from now.
+    /// Restarts the time to live of a slot's key, after a write.
     pub(super) fn touch(&mut self, slot: u32) {
         self.slots[slot as usize].written_ms = self.now_ms;
     }
 
-    /// Keeps a key from expiring until that is taken back.
+    /// Keeps a key from expiring until [`unpin`](Self::unpin).
     pub(super) fn pin(&mut self, slot: u32) {
         self.slots[slot as usize].pins += 1;
     }
 
-    /// Takes that back.
+    /// Reverts one [`pin`](Self::pin).
     pub(super) fn unpin(&mut self, slot: u32) {
         let pins = &mut self.slots[slot as usize].pins;
         *pins = pins.saturating_sub(1);
@@ -224,8 +225,8 @@ impl Keyed {
         self.released.push(slot);
     }
 
-    /// Takes released slots back, to be given out again: their holder forgets what it has there. None of few, unless they
-    /// are wanted however few they are.
+    /// Returns the released slots and makes them available again; the caller must reset its state of these
+    /// slots. Returns nothing until enough slots are released, unless `are_few_wanted`.
     pub(super) fn recycle(&mut self, are_few_wanted: bool) -> Vec<u32> {
         if !are_few_wanted && self.released.len() < RELEASED_MIN + self.table.len() / 4 {
             return Vec::new();
@@ -235,22 +236,22 @@ impl Keyed {
         released
     }
 
-    /// Slots have numbers below this.
+    /// Returns the number of slots; all slot numbers are below it.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The slots of all keys.
+    /// Returns the slots of all keys.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.slots).filter(|(_, slot)| slot.is_live).map(|(number, _)| number)
     }
 
-    /// Bytes that so many new keys may take at once beside what is held.
+    /// Returns the bytes that `more` new keys may allocate at once, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
         growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.key_bytes
             + self.table.allocation_size()
@@ -259,7 +260,7 @@ impl Keyed {
             + (self.free.capacity() + self.released.capacity()) * size_of::<u32>()
     }
 
-    /// Writes down all keys with their slots.
+    /// Saves all keys with their slots.
     ///
     /// # Errors
     /// [`StateError`] if they cannot be written.
@@ -273,7 +274,7 @@ impl Keyed {
         Ok(())
     }
 
-    /// Replaces all keys by those that [`save`](Self::save) wrote; slots without a key are to be taken back.
+    /// Replaces all keys by those that [`save`](Self::save) wrote; slots without a key are to be recycled.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such keys.
@@ -330,7 +331,7 @@ mod tests {
         Keyed::new(vec![0], &[Column::plain("k", SqlType::BigInt, true)], ttl_ms, 7).unwrap()
     }
 
-    /// Slots of keys as they come at instants: `instant: keys`, and the slots that they have.
+    /// Checks the slots of keys that come at given times: each step is a time, keys and their expected slots.
     fn check(ttl_ms: Option<i64>, steps: &[(i64, &[Option<i64>], &[u32])]) {
         let mut keyed = keyed(ttl_ms);
         for (now_ms, keys, expected) in steps {
@@ -352,7 +353,7 @@ mod tests {
     fn slots_serve_again_when_their_key_is_expired() {
         let (one, two, null) = (Some(1), Some(2), None);
         check(None, &[(0, &[one, two, one, null], &[0, 1, 0, 2]), (i64::MAX, &[null, one], &[2, 0])]);
-        // Written at 0, and a time to live of 10: it is there at 9, and not at 10.
+        // Written at 0 with a time to live of 10: kept at 9, expired at 10.
         check(
             Some(10),
             &[(0, &[one], &[0]), (9, &[one], &[0]), (18, &[one], &[0]), (28, &[two, one], &[0, 1])],
@@ -360,7 +361,7 @@ mod tests {
         check(Some(10), &[(0, &[one, two], &[0, 1]), (5, &[two], &[1]), (10, &[null, two], &[0, 1])]);
     }
 
-    /// A key that is pinned does not expire, whoever looks for it.
+    /// A pinned key does not expire, even when it is looked up.
     #[test]
     fn what_is_pinned_stays() {
         let mut keyed = keyed(Some(10));
@@ -376,7 +377,7 @@ mod tests {
         assert_eq!((keyed.find(&rows, 0), keyed.live().count()), (None, 0));
     }
 
-    /// Keys that never come again must not be held for ever.
+    /// Keys that never come again must not be held forever.
     #[test]
     fn what_is_expired_goes() {
         let mut keyed = keyed(Some(100));

@@ -1,19 +1,19 @@
-//! Limit: the first rows of a stream, behind those that are left out.
+//! Limit: the first rows of a stream, after skipping some.
 //!
 //! Input      batches
-//! Output     the same rows, until so many are out; none afterwards
+//! Output     the same rows, until `fetch` rows are out; none afterwards
 //! State      two counts
 //! Emits      at once
-//! Late       looks at no time
+//! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       none; columns are cut, not copied
+//! Cost       none; columns are sliced, not copied
 
 use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
 
 use super::operator::{BatchOperator, Outcome};
 use crate::batch::Batch;
 
-/// Cuts a stream short.
+/// Passes a limited number of rows.
 pub struct Limit {
     skip: u64,
     fetch: u64,
@@ -22,7 +22,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Leaves `skip` rows out, then lets `fetch` through.
+    /// Skips `skip` rows, then passes `fetch` rows.
     pub fn new(skip: u64, fetch: u64) -> Self {
         Limit { skip, fetch, counts: Counts::default(), out: None }
     }

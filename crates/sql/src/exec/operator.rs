@@ -1,11 +1,11 @@
-//! Operators over batches, and what makes operators of the engine of them.
+//! Operators over batches, and the stage that makes them operators of the engine.
 //!
-//! An operator over batches takes one batch, or a watermark, and is then asked for what comes of it, a batch at a time,
-//! until there is nothing more: so what it emits is made when there is room for it. It may fail; the failure travels on as
-//! data, past operators that look at nothing else, and ends the query in a sink.
+//! An operator over batches takes one batch, or a watermark. Its output is then fetched batch by batch until
+//! there is no more, so output is made only when there is room for it. An operator may fail. The failure
+//! travels on as data through the operators behind it, and ends the query in a sink.
 //!
-//! Batches that wait in the input are put together up to [`BATCH_ROWS_MAX`](crate::batch::BATCH_ROWS_MAX) rows before they are taken, and none is waited
-//! for: many small ones cost what a few large ones do.
+//! Batches that wait in the input are merged up to [`BATCH_ROWS_MAX`](crate::batch::BATCH_ROWS_MAX) rows
+//! before they are taken, without waiting for more. So many small batches cost as much as a few large ones.
 
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
@@ -16,79 +16,83 @@ use super::emission::{Emission, together};
 use crate::batch::Batch;
 use crate::functions::EvaluationError;
 
-/// Why an operator cannot go on.
+/// The result of an operator, or the reason why it cannot go on.
 pub type Outcome<T> = Result<T, EvaluationError>;
 
 /// An operator over batches.
 pub trait BatchOperator: Send {
-    /// Its name, for people.
+    /// Returns its name for display.
     fn name(&self) -> &str;
 
-    /// Takes a batch, of which rows are late by `late_by`: later ones on its input have event times at or above it.
+    /// Takes a batch. Rows below the watermark `late_by` are late; later rows on its input have event times
+    /// at or above it.
     ///
     /// # Errors
-    /// [`EvaluationError`] if a row has no result.
+    /// [`EvaluationError`] if an expression fails on a row.
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
-    /// Sees a watermark: whatever it closes comes out afterwards.
+    /// Handles a watermark; the output of what it closes is fetched afterwards.
     ///
     /// # Errors
-    /// [`EvaluationError`] if something that is closed has no result.
+    /// [`EvaluationError`] if an expression fails on what is closed.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let _ = watermark;
         Ok(())
     }
 
-    /// The next batch of what the last call made; none if that was all.
+    /// Returns the next batch of the output of the last call; `None` at its end.
     ///
     /// # Errors
-    /// [`EvaluationError`] if there is none because it has no result.
+    /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
-    /// There is room again for what [`next`](Self::next) has left. What was asked of the allowance before is settled since.
+    /// Called when there is room again for output that [`next`](Self::next) still holds. Earlier requests to
+    /// the allowance have been settled by then.
     fn resume(&mut self) {}
 
-    /// Whether what it emits has times of its own, so that how late its input was says nothing of it.
+    /// Returns whether its output has event times of its own, so that the watermark of a single input does
+    /// not apply to it.
     fn emits_own_times(&self) -> bool {
         false
     }
 
-    /// Which watermarks make a difference to it.
+    /// Returns the watermarks that make a difference to it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
 
-    /// Rows so far, by what became of them.
+    /// Returns the row counts so far, by what was done with the rows.
     fn counts(&self) -> Counts;
 
-    /// Bytes of what it remembers.
+    /// Returns the bytes of state.
     fn state_bytes(&self) -> usize {
         0
     }
 
-    /// Before the first batch: takes the allowance that its state is paid from.
+    /// Takes the allowance that pays for its state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// A copy for another worker, which has seen nothing; only of one that several workers may share.
+    /// Creates a copy without state for another worker. Called only for operators which several workers may
+    /// share.
     fn fork(&self) -> Box<dyn BatchOperator> {
         unreachable!("only operators that say so are shared, and those have a `fork` of their own")
     }
 
-    /// Takes over what a copy has gathered, which is empty afterwards; of one that remembers nothing, nothing.
+    /// Merges the state of a copy, which is empty afterwards. Does nothing for an operator without state.
     ///
     /// # Errors
-    /// [`EvaluationError`] if what was gathered cannot be put together.
+    /// [`EvaluationError`] if the states cannot be merged.
     fn absorb(&mut self, copy: &mut dyn BatchOperator) -> Outcome<()> {
         let _ = copy;
         Ok(())
     }
 
-    /// For [`absorb`](Self::absorb).
+    /// Returns `self` for the downcast in [`absorb`](Self::absorb).
     fn as_any(&mut self) -> &mut dyn std::any::Any;
 
-    /// Writes down all state.
+    /// Saves all state.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
@@ -101,21 +105,21 @@ pub trait BatchOperator: Send {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// How several workers may be inside an operator, which the type says.
+/// The way in which workers share an operator, as a type.
 pub trait Way: Send + Sync + 'static {
-    /// As the engine asks for it.
+    /// The engine's value for this way.
     const SHARING: Sharing;
 }
 
-/// One worker at a time.
+/// One worker at a time runs the operator.
 #[derive(Debug)]
 pub struct InTurn;
 
-/// Any, each with a copy that remembers nothing.
+/// Any number of workers, each with a stateless copy.
 #[derive(Debug)]
 pub struct Anybody;
 
-/// Any, each with a copy whose state is put together at watermarks.
+/// Any number of workers, each with a copy whose state is merged at watermarks.
 #[derive(Debug)]
 pub struct Gathering;
 
@@ -131,19 +135,19 @@ impl Way for Gathering {
     const SHARING: Sharing = Sharing::Merging;
 }
 
-/// An operator over batches as an operator of the engine.
+/// Runs an operator over batches as an operator of the engine.
 pub struct Stage<W> {
     inner: Box<dyn BatchOperator>,
     emission: Emission,
-    /// A copy that gathers.
+    /// Whether this is a copy whose state is merged.
     is_part: bool,
-    /// Nothing may come out before a mark, not even that it has failed.
+    /// Whether output is held back until the next mark, even a failure.
     is_closed: bool,
     way: std::marker::PhantomData<W>,
 }
 
 impl<W: Way> Stage<W> {
-    /// Runs an operator.
+    /// Wraps an operator.
     pub fn new(inner: Box<dyn BatchOperator>) -> Self {
         Stage {
             emission: Emission::new(inner.name()),
@@ -154,7 +158,7 @@ impl<W: Way> Stage<W> {
         }
     }
 
-    /// Pushes what there is while there is room.
+    /// Pushes pending output while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
         if self.is_closed {
             return Flow::Done;
@@ -209,11 +213,11 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn process_one<O: Output<Batch>>(&mut self, record: Record<Batch>, output: &mut O) {
         self.take(record.event_time, record.value);
-        // What finds no room is held, and said to be (O3).
+        // Output without room is held and reported as such (O3).
         let _ = self.drain(output);
     }
 
-    /// Rows are counted by the operator itself.
+    /// Does nothing: the operator counts its rows itself.
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
@@ -257,7 +261,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
         self.inner.state_bytes()
     }
 
-    /// Whose code ran is told by what stands around it.
+    /// Returns `None`: the wrapper around this stage knows which operator's code ran.
     fn faulted(&self) -> Option<&str> {
         None
     }

@@ -1,4 +1,4 @@
-//! The order of rows: by some columns, then as they came.
+//! The order of rows: by some columns, then by arrival.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::batch::Batch;
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
-/// The places of the rows of a batch in an order; equal ones as they came, or the other way round.
+/// Returns the places of the rows of a batch in sorted order. Equal rows are in the order of arrival, or
+/// reversed if `is_last_first`.
 pub(super) fn sorted(
     rows: &RecordBatch,
     first: &[ArrayRef],
@@ -33,13 +34,13 @@ pub(super) fn sorted(
     lexsort_to_indices(&columns, None).map_err(arrow_error)
 }
 
-/// Those rows of a batch, in that order.
+/// Returns the rows of a batch at `places`, in that order.
 pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordBatch> {
     let columns = rows.columns().iter().map(|column| take(column, places, None)).collect::<Result<_, _>>();
     super::calc::batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
-/// The same rows, in memory of their own if they are less than half of what they hold: a part of a batch holds all of it.
+/// Returns the rows of a batch, copied if they fill less than half of the memory that they hold: a slice holds the whole batch.
 pub(super) fn compacted(rows: RecordBatch) -> Outcome<RecordBatch> {
     if bytes_of(&rows) / 2 <= Batch::new(rows.clone()).bytes() {
         return Ok(rows);
@@ -47,7 +48,7 @@ pub(super) fn compacted(rows: RecordBatch) -> Outcome<RecordBatch> {
     copied(&rows)
 }
 
-/// The same rows in memory of their own.
+/// Returns a copy of the rows of a batch, in memory of its own.
 pub(super) fn copied(rows: &RecordBatch) -> Outcome<RecordBatch> {
     concat_batches(&rows.schema(), [rows, &rows.slice(0, 0)]).map_err(arrow_error)
 }

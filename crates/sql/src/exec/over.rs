@@ -2,27 +2,30 @@
 //!
 //! Input      batches of rows, which are only ever added
 //! Output     the same rows with a result for each call behind their columns, in the order of time, then of arrival
-//! State      rows until the watermark has passed them; per key accumulators and, of bounded frames, what of their rows the
-//!            calls read
+//! State      rows until the watermark has passed them; accumulators per key; for bounded frames also the values which
+//!            the calls read from the rows in the frame
 //! Emits      when the watermark has passed a row; by order of arrival, at once
-//! Late       unbounded frames: the watermark had passed the row when it came. Bounded ones: the row is not behind the last
-//!            row of its key that came out, so that keys which are not remembered take rows behind the watermark; behind
-//!            several readers they are judged as unbounded ones are. Counted, and dropped
-//! Watermark  forwarded unchanged, after all that it has passed
-//! Cost       sorting each batch by time, and what a watermark passes ([`Runs`]); each row is taken in and, of bounded frames, taken back once. Keys
-//!            are worked on side by side, so many rows of one key at one watermark cost more than those of many
+//! Late       unbounded frames: the watermark had passed the row when it came. Bounded frames: a row of its key with
+//!            the same or a later time has come out already, so a key without state accepts rows behind the watermark;
+//!            behind several readers bounded frames use the rule of unbounded ones. Late rows are counted, and dropped
+//! Watermark  forwarded unchanged, after the output of all rows that it has passed
+//! Cost       sorting each batch by time, and merging the rows that a watermark passes ([`Runs`]); each row is added
+//!            once and, in bounded frames, retracted once. Keys are processed side by side, so many rows of one key at
+//!            one watermark cost more than the same number of rows of many keys
 //! Source     Flink, "Over Aggregation"; `RowTimeRangeBoundedPrecedingFunction`, `RowTimeRowsBoundedPrecedingFunction`,
 //!            `AbstractRowTimeUnboundedPrecedingOver`, `ProcTimeUnboundedPrecedingFunction`
 //!
-//! By RANGE, rows of a key that have the same time see each other, and have the same results; by ROWS they come one after
-//! the other. A key of a span of time is forgotten when the watermark is half a span ahead of all that could need it, and as
-//! in Flink its late rows are judged by the moments at which it would have been: such a moment counts as a row that came
-//! out. Other keys are forgotten by their time to live only, and not while they have rows that wait.
+//! With RANGE, rows of a key with the same time see each other and have the same results; with ROWS they
+//! follow one another. A key of a RANGE over a span of time is forgotten when the watermark is half a span
+//! beyond the time at which a row could still need it. As in Flink, the moments planned for this cleanup also
+//! decide which rows of the key are late: such a moment counts as the time of a row that came out. Other keys
+//! are forgotten only by their time to live, and not while they have waiting rows.
 //!
-//! Differs from Flink: rows at or before the epoch are like any others for bounded frames, where Flink drops the first ones.
-//! Over processing time, rows of a span do not wait for others of their millisecond: each sees those before it, and has the
-//! time at which its batch was taken. The time to live of ROWS and of unbounded frames is the least that Flink grants, which
-//! is between one and one and a half times of what is set.
+//! Differs from Flink: bounded frames treat rows at or before the epoch like any others; Flink drops the
+//! first of them. Over processing time, rows of a span do not wait for others of their millisecond: each sees
+//! the rows before it, and has the time at which its batch was taken. The time to live of ROWS and of
+//! unbounded frames is exactly the configured one; Flink keeps state for between one and one and a half times
+//! that long.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -58,22 +61,22 @@ mod tests;
 pub(crate) use lag::lag;
 pub(crate) use standing::{Standing, standing};
 
-/// What is asked of each row.
+/// The keys, the order, the frame and the aggregates of an OVER window.
 #[derive(Clone, Debug)]
 pub struct OverCalls {
     /// The places of the keys.
     pub keys: Vec<usize>,
-    /// The place of event time; none if rows are ordered by arrival.
+    /// The place of event time; `None` if rows are ordered by arrival.
     pub time: Option<usize>,
-    /// Which rows are covered.
+    /// The rows which the aggregates cover.
     pub frame: Frame,
     /// The aggregates.
     pub calls: Vec<AggregateCall>,
-    /// How long keys are remembered; for ever without it.
+    /// How long keys are kept after their last row; `None` keeps them forever.
     pub ttl_ms: Option<i64>,
 }
 
-/// Aggregates over the rows before each row.
+/// Computes aggregates over the rows before each row.
 pub struct Over {
     time: Option<usize>,
     frame: Frame,
@@ -81,17 +84,19 @@ pub struct Over {
     now: Now,
     keys: Keyed,
     calls: Calls,
-    /// Of the keys, by their slots.
+    /// The states of keys, by their slots.
     states: Vec<KeyState>,
-    /// What the calls read, as bytes; none if they read nothing.
+    /// Converts the columns that the calls read to bytes; `None` if they read nothing or the frame is
+    /// unbounded.
     converter: Option<RowConverter>,
-    /// Rows that the watermark has not passed, with the slots of their keys behind their columns; none if they wait for no time.
+    /// Rows that the watermark has not passed, with the slots of their keys as a last column; `None` for the
+    /// order of arrival.
     waiting: Option<Runs>,
-    /// What it has passed, in order.
+    /// Rows that the watermark has passed, in order.
     ready: VecDeque<Ready>,
-    /// Moments at which keys are looked at, the earliest first.
+    /// Cleanup times of keys, the earliest first.
     timers: BinaryHeap<Reverse<(i64, u32)>>,
-    /// Timers up to this moment are due when the time goes on: not those that are set behind it before.
+    /// Timers up to this time fire at the next advance. A timer which is set at an earlier time waits for it, too.
     due_ms: i64,
     is_advancing: bool,
     out: Pieces,
@@ -103,14 +108,14 @@ pub struct Over {
     is_single: bool,
 }
 
-/// What is known of a key beside its accumulators.
+/// The state of a key beside its accumulators.
 #[derive(Default)]
 struct KeyState {
-    /// Up to where its rows have come out.
+    /// The greatest time up to which its rows have come out.
     last_ms: Option<i64>,
-    /// When it is forgotten, if that is by time.
+    /// The time at which it is forgotten, for a frame of a span of time.
     cleanup_ms: Option<i64>,
-    /// The rows in its frame, the oldest first: their times, and what the calls read.
+    /// The rows in its frame, the oldest first: their times, and the values that the calls read.
     past: VecDeque<Past>,
 }
 
@@ -121,24 +126,24 @@ struct Ready {
     next: usize,
 }
 
-/// What is done for several keys at once: each is in it once.
+/// One pass over several keys; each key has at most one step in it.
 #[derive(Default)]
 struct Round {
-    /// What leaves frames, by slot and place.
+    /// Rows which leave frames: the slot, and the place of the row.
     back_slots: Vec<u32>,
     back_rows: Vec<u32>,
     slots: Vec<u32>,
     rows: Vec<u32>,
-    /// The keys, of which each may have several rows.
+    /// The slots whose results are needed; each may serve several rows.
     asked: Vec<u32>,
 }
 
 impl Over {
-    /// Rows of the columns `input` become rows of `columns`. The clock tells how old keys are.
+    /// Extends rows of the columns `input` to rows of `columns`. The clock gives the age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a key or an argument is of a type that cannot be kept, or
-    /// a call cannot do what its frame asks for; plans do not have such.
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a key or an argument has a type that cannot
+    /// be kept, or a call does not support its frame; planning refuses both.
     pub fn new(
         over: OverCalls,
         now: Now,
@@ -151,7 +156,7 @@ impl Over {
             calls.read().iter().map(|place| SortField::new(input[*place].of.arrow())).collect();
         let is_kept = over.frame.is_bounded() && !fields.is_empty();
         let converter = if is_kept { Some(RowConverter::new(fields).map_err(arrow_error)?) } else { None };
-        // Keys of a span of time are forgotten by time.
+        // Keys of a RANGE over a span are forgotten by event time, not by a time to live.
         let ttl_ms = over.ttl_ms.filter(|_| !matches!(over.frame, Frame::Range(Some(_))));
         Ok(Over {
             time: over.time,
@@ -176,13 +181,14 @@ impl Over {
         })
     }
 
-    /// The same for rows of one reader: in bounded frames a row behind the watermark is then late only if a row of its key has come
-    /// out that is not before it, as in Flink. What has come out behind several readers depends on their turns.
+    /// Sets whether all rows come from one reader. If so, a row of a bounded frame behind the watermark is
+    /// late only if a row of its key with the same or a later time has come out, as in Flink. Behind several
+    /// readers, the rows that have come out depend on how the readers interleave, so the watermark decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
     }
 
-    /// Before rows are taken or passed: forgets what is expired.
+    /// Forgets expired keys. Called before rows are taken or passed on.
     fn begin(&mut self) -> i64 {
         let now_ms = self.now.ms();
         self.keys.begin(now_ms);
@@ -209,7 +215,7 @@ impl Over {
         slot
     }
 
-    /// A key has a row of that time: when it may be forgotten.
+    /// Plans the cleanup of a key that has a row at `time_ms`.
     fn note_time(&mut self, slot: u32, time_ms: i64) {
         let Frame::Range(Some(span_ms)) = self.frame else { return };
         let state = &mut self.states[slot as usize];
@@ -221,7 +227,7 @@ impl Over {
         }
     }
 
-    /// Looks at the keys whose moment has come.
+    /// Handles the timers that are due.
     fn fire_timers(&mut self) {
         while let Some(&Reverse((time_ms, slot))) = self.timers.peek() {
             if time_ms > self.due_ms {
@@ -240,12 +246,12 @@ impl Over {
         }
     }
 
-    /// Rows of the same time come out together, where they see each other.
+    /// Returns whether rows of the same time see each other and so come out together.
     fn sees_peers(&self) -> bool {
         self.time.is_some() && matches!(self.frame, Frame::Range(_))
     }
 
-    /// Which rows come out next: from one place to another.
+    /// Returns the range of rows that come out next.
     fn piece(&self, ready: &Ready) -> (usize, usize) {
         let count = ready.times.len();
         let mut to = count.min(ready.next + BATCH_ROWS_MAX);
@@ -255,7 +261,7 @@ impl Over {
         (ready.next, to)
     }
 
-    /// Gives rows their results.
+    /// Computes the results of the rows from `from` to `to`.
     fn work(&mut self, ready: &Ready, from: usize, to: usize) -> Outcome<RecordBatch> {
         let sees_peers = self.sees_peers();
         let rows = ready.rows.slice(from, to - from);
@@ -266,7 +272,7 @@ impl Over {
             None => None,
         };
         let mut rounds: Vec<Round> = Vec::new();
-        // Of each key, the round that it comes in next, and what the last one was about.
+        // For each key: its next round, the time of its last row, and the place of that row's result.
         let mut turns: HashMap<u32, (usize, i64, usize), RandomState> = HashMap::default();
         let mut gone: Vec<Box<[u8]>> = Vec::new();
         let mut results: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
@@ -343,14 +349,14 @@ impl Over {
         let waiting = self.waiting.as_ref().map_or(0, Runs::bytes);
         let bytes = held + waiting + self.past_bytes + ready + self.out.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
     }
 }
 
-/// The columns of rows that wait: their own, and the slots of their keys.
+/// Returns the schema of waiting rows: their own columns, then the slots of their keys.
 fn with_slots(columns: &[Column]) -> SchemaRef {
     let own = schema_of(columns);
     let slot = Field::new("slot", DataType::UInt32, false);
@@ -358,14 +364,14 @@ fn with_slots(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The same two apart.
+/// Splits waiting rows into their own columns and the slots of their keys.
 fn without_slots(rows: &RecordBatch) -> Outcome<(RecordBatch, Vec<u32>)> {
     let own: Vec<usize> = (0..rows.num_columns() - 1).collect();
     let slots = rows.column(own.len()).as_primitive::<UInt32Type>().values().to_vec();
     Ok((rows.project(&own).map_err(arrow_error)?, slots))
 }
 
-/// A row in a frame: its time, and what the calls read of it.
+/// A row in a frame: its time, and the values that the calls read.
 type Past = (i64, Box<[u8]>);
 
 /// Bytes of the rows in a frame.
@@ -470,7 +476,7 @@ impl BatchOperator for Over {
         Ok(None)
     }
 
-    /// Rows that waited come out behind others that came later.
+    /// Waiting rows come out after rows that arrived later.
     fn emits_own_times(&self) -> bool {
         self.time.is_some()
     }
@@ -495,7 +501,7 @@ impl BatchOperator for Over {
         self
     }
 
-    /// Between batches, when all that was ready has come out.
+    /// Called between batches, when all ready rows have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.save_all(state)
     }

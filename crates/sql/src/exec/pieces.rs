@@ -1,4 +1,4 @@
-//! What operators emit piece by piece, and the clock that they ask how old their state is.
+//! Output of operators in pieces, and the clock by which state expires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ use super::order::bytes_of;
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::formats::RowKind;
 
-/// Rows that come out, no more of them at a time than a batch may have.
+/// Cuts output rows into pieces of at most one batch.
 #[derive(Default)]
 pub(super) struct Pieces {
     made: Option<(RecordBatch, Option<Vec<RowKind>>, usize)>,
 }
 
 impl Pieces {
-    /// What comes out next, and what becomes of each row if they are not all new. What was there has come out.
+    /// Sets the next rows and their kinds of change; `None` if all are inserts. Earlier rows must have been
+    /// fetched.
     pub(super) fn put(&mut self, rows: RecordBatch, kinds: Option<Vec<RowKind>>) {
         self.made = Some((rows, kinds, 0));
     }
 
-    /// The next piece.
+    /// Returns the next piece.
     pub(super) fn next(&mut self) -> Option<Batch> {
         let (rows, kinds, from) = self.made.take()?;
         let count = (rows.num_rows() - from).min(BATCH_ROWS_MAX);
@@ -37,7 +38,7 @@ impl Pieces {
         Some(piece)
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.made.as_ref().map_or(0, |(rows, _, _)| bytes_of(rows))
     }
@@ -48,12 +49,12 @@ impl Pieces {
 pub struct Now(Arc<dyn Clock>);
 
 impl Now {
-    /// By a clock.
+    /// Creates it from a clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Now(clock)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns milliseconds since the epoch.
     pub(super) fn ms(&self) -> i64 {
         i64::try_from(self.0.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX)
     }

@@ -1,20 +1,21 @@
 //! Top-N without windows: the first rows of each key by an order, which change with every row.
 //!
 //! Input      batches of rows, or of changes
-//! Output     changes of the rows whose rank is asked for; the rank stands behind their columns if it is asked for, too
-//! State      per key the rows that may be among the first: so many as are asked for, or all if rows can be taken back
-//! Emits      at once: for every row the changes that it makes, in their order
-//! Late       looks at no time
+//! Output     changes of the rows with the requested ranks, followed by the rank if it is requested
+//! State      per key the rows that may be among the first: as many as requested, or all if rows can be retracted
+//! Emits      at once: for every row the changes that it causes, in their order
+//! Late       ignores event time
 //! Watermark  forwarded unchanged
-//! Cost       a look at the rows before it for every row, and, with ranks, a change for all behind it
+//! Cost       per row a look at the rows before it and, with ranks, a change for each row behind it
 //! Source     Flink, "Top-N"; `AppendOnlyTopNFunction`, `FastTop1Function`, `RetractableTopNFunction`
 //!
-//! Of rows that are equal by the order the first that came is first. With ranks, or where the first ranks are left out, a
-//! row that comes in moves those behind it, and each rank whose row is another is a change. Without, only what comes in and
-//! what falls out is one: `-D` and `+I`, or, of a single row of an input that is only added to, `-U` and `+U`. What is taken
-//! back and was not there is passed over. (First and last rows by time: [`Deduplicate`].)
+//! Among rows that are equal by the order, the first to arrive is first. With ranks, or where the first ranks
+//! are left out, a new row moves the rows behind it, and each rank with another row is a change. Otherwise
+//! only the row that enters and the row that leaves are changes: `-D` and `+I`; or `-U` and `+U` for a single
+//! row of an input whose rows are only added. A retraction of an unknown row is ignored. (First and last rows
+//! by time: [`Deduplicate`].)
 //!
-//! Differs from Flink: all rows of a key live as long as the key does, where a map of Flink's forgets them one by one.
+//! Differs from Flink: all rows of a key live as long as the key; Flink's map forgets them one by one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,42 +42,42 @@ mod tests;
 
 pub use dedup::{Deduplicate, Keep};
 
-/// What is wanted of each key.
+/// The keys, the order and the ranks of a top-N.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The places of the keys.
     pub keys: Vec<usize>,
     /// The order. A column of processing time stands for the order of arrival.
     pub order: Vec<SortKey>,
-    /// The first rank that comes out, from 1 on.
+    /// The first rank in the output, from 1 on.
     pub from: u64,
-    /// The last.
+    /// The last rank in the output.
     pub to: u64,
-    /// Whether the rank stands behind the columns.
+    /// Whether the rank follows the columns.
     pub has_rank: bool,
-    /// Whether rows may be taken back.
+    /// Whether rows may be retracted.
     pub is_retracting: bool,
-    /// How long keys are remembered.
+    /// How long keys are kept after their last row.
     pub ttl_ms: i64,
 }
 
 /// A row, as bytes.
 type Row = Arc<[u8]>;
 
-/// The rows of a key, in order: by the columns that they are ordered by, then as they came.
+/// The rows of a key by their order columns, then by arrival.
 type Ranked = BTreeMap<(Box<[u8]>, u64), Row>;
 
 /// Ranks the rows of keys.
 pub struct TopN {
     wanted: Wanted,
-    /// Whether the last that came is first.
+    /// Whether the row that arrived last is first.
     is_last_first: bool,
     order_places: Vec<usize>,
     order: Option<RowConverter>,
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Of keys, by their slots.
+    /// The rows of keys, by slot.
     ranked: Vec<Ranked>,
     arrivals: u64,
     taking: Option<Taking>,
@@ -96,7 +97,7 @@ struct Taking {
     next: usize,
 }
 
-/// Rows between columns and bytes, and the changes of them that come out.
+/// Converts rows between columns and bytes, and collects the changes that come out.
 struct Maker {
     converter: RowConverter,
     output: SchemaRef,
@@ -122,7 +123,7 @@ impl Maker {
         }
     }
 
-    /// Hands over what there is.
+    /// Moves the collected changes to `out`.
     fn finish(&mut self, out: &mut Pieces) -> Outcome<()> {
         if self.kinds.is_empty() {
             return Ok(());
@@ -141,11 +142,11 @@ impl Maker {
 }
 
 impl TopN {
-    /// Ranks rows of the columns `input`. The clock tells how old keys are.
+    /// Ranks rows of the columns `input`. The clock gives the age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a column is of a type that cannot be kept, which those of
-    /// SQL are not.
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a column has a type that cannot be kept; all
+    /// SQL types can.
     pub fn new(
         wanted: Wanted,
         now: Now,
@@ -153,7 +154,7 @@ impl TopN {
         columns: &[Column],
         hash_seed: u64,
     ) -> Outcome<Self> {
-        // No two rows come at once, so what is behind the order of arrival makes no difference.
+        // No two rows arrive at once, so order columns behind the order of arrival make no difference.
         let by_arrival = wanted.order.iter().position(|key| input[key.place].role == Role::Proctime);
         let order = &wanted.order[..by_arrival.unwrap_or(wanted.order.len())];
         let fields: Vec<SortField> = order
@@ -193,7 +194,7 @@ impl TopN {
         }
     }
 
-    /// Takes a row in, or takes it back.
+    /// Adds a row, or retracts it.
     fn work(&mut self, taking: &Taking, row: usize) {
         let comes = matches!(taking.batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
         let slot = if comes {
@@ -222,7 +223,7 @@ impl TopN {
         }
     }
 
-    /// Whether ranks come out, or some are left out, so that the rows behind one that comes or goes are others.
+    /// Returns whether a row that comes or goes changes the ranks, or the requested rows, behind it.
     fn moves_ranks(&self) -> bool {
         self.wanted.has_rank || self.wanted.from > 1
     }
@@ -234,7 +235,7 @@ impl TopN {
         let Wanted { from, to, is_retracting, .. } = self.wanted;
         let ranked = &mut self.ranked[slot as usize];
         let key = (order.into(), arrival);
-        // What is behind all that are wanted, and stays there, is of no use.
+        // A row behind all requested ranks stays there if rows are only added, so it is not kept.
         let is_full = ranked.len() as u64 >= to;
         if !is_retracting && is_full && ranked.last_key_value().is_none_or(|(last, _)| *last < key) {
             return false;
@@ -244,7 +245,7 @@ impl TopN {
         ranked.insert(key.clone(), Arc::clone(&row));
         let made = &mut self.made;
         if moves_ranks {
-            // From the new one on, each rank has the row that had the rank before.
+            // From the new row on, each rank is compared with the row that had it before.
             let mut rows =
                 ranked.iter().zip(1u64..=to.saturating_add(1)).skip_while(|((other, _), _)| **other < key);
             let mut current = rows.next();
@@ -261,7 +262,7 @@ impl TopN {
                 }
             }
         } else {
-            // Whether it is among the first, and which row fell out.
+            // The row that fell out of the first `to` rows, if any.
             let place = usize::try_from(to).unwrap_or(usize::MAX);
             let fallen = if is_full { ranked.iter().nth(place) } else { None };
             match fallen {
@@ -340,14 +341,15 @@ impl TopN {
             + self.taking.as_ref().map_or(0, |taking| taking.rows.size())
             + self.out.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
     }
 }
 
-/// Bytes of a row and what it is ordered by, in nodes that are half full: rows that come in their order leave them so.
+/// Returns the bytes of a row and its order key, in nodes that are half full, as rows that arrive in order
+/// leave them.
 fn entry_bytes(order: &[u8], row: &Row) -> usize {
     // An Arc has two counters before its bytes.
     2 * size_of::<((Box<[u8]>, u64), Row)>()
@@ -380,7 +382,7 @@ impl BatchOperator for TopN {
         Ok(())
     }
 
-    /// Rows are worked on as there is room for the changes that they make, since a row may make many.
+    /// Works on rows only while there is room for their changes, because one row may cause many.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(piece) = self.out.next() {
@@ -420,7 +422,7 @@ impl BatchOperator for TopN {
         self
     }
 
-    /// Between batches, when all changes have come out.
+    /// Called between batches, when all changes have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals))?;

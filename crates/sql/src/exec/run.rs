@@ -1,7 +1,8 @@
-//! Plans as streams of a query: each node becomes an operator, and neighbours that remember nothing one task.
+//! Plans as streams of a query: each node becomes an operator, and adjacent stateless operators become one
+//! task.
 //!
-//! A table that is read in several places of a job is read once: its stream is shared. What follows straight from a table, up to the first aggregate, may be run
-//! by several workers, each with a copy of its own.
+//! A table that is read in several places of a job is read once: its stream is shared. Operators directly
+//! behind a table, up to the first aggregate, may run on several workers, each with its own copy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,28 +41,28 @@ use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Puts the plans of one job together in one query.
+/// Assembles the plans of one job in one query.
 pub struct Assembly<'a> {
     query: &'a Query,
     context: &'a Context,
     world: &'a World,
     tally: Tally,
-    /// How many operators of each kind there are.
+    /// The number of operators of each kind so far, for their names.
     named: BTreeMap<String, usize>,
     /// Tables that are read in several places.
     shared: BTreeMap<String, Shared>,
-    /// How many splits each table has that is read.
+    /// The number of splits of each table that is read.
     splits: BTreeMap<String, usize>,
 }
 
-/// A table that is read once for all who want it.
+/// A table that is read once for all its readers.
 struct Shared {
-    /// The columns that are read.
+    /// The columns that any reader reads.
     places: Vec<usize>,
     stream: Option<SharedStream<Batch>>,
 }
 
-/// The watermark that a batch says.
+/// Returns the watermark that a batch carries.
 fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
     record.value.watermark
 }
@@ -69,7 +70,7 @@ fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
 type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
 
 impl<'a> Assembly<'a> {
-    /// Puts `plans` together, each with what it ends in.
+    /// Assembles `plans`, each with the sink in which it ends.
     ///
     /// # Errors
     /// [`SqlError`] if a table cannot be opened.
@@ -116,7 +117,7 @@ impl<'a> Assembly<'a> {
         matches!(of, SqlType::TimestampLtz(_)).then_some(self.context.zone)
     }
 
-    /// The zone by whose clocks windows are cut, if they are.
+    /// Returns the session's zone if windows are cut by local time.
     fn zone_if(&self, is_local: bool) -> Option<Tz> {
         is_local.then_some(self.context.zone)
     }
@@ -182,7 +183,7 @@ impl<'a> Assembly<'a> {
                     }
                 };
                 let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
-                // Copies of several workers are put together in any order.
+                // Copies of several workers are merged in any order.
                 let is_ordered = calls.iter().any(AggregateCall::is_ordered);
                 match Read::of(input).filter(|_| !is_ordered) {
                     Some(read) => self.read(&read, input, Some(aggregate)),
@@ -289,7 +290,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// How many sources a plan reads.
+    /// Returns how many sources a plan reads.
     fn sources_of(&self, plan: &Plan) -> usize {
         let own = match &plan.node {
             Node::Scan { table, .. } => self.splits.get(&table.name).copied().unwrap_or(1),
@@ -313,7 +314,8 @@ impl<'a> Assembly<'a> {
         Ok(self.stream(input)?.process(Stage::<Anybody>::new(operator)).name(&name).boxed())
     }
 
-    /// A table with what is computed of its rows, and an aggregate behind it, if there is one: these several workers may share.
+    /// Reads a table with the expressions over its rows and an optional aggregate behind them. Several
+    /// workers may share these operators.
     fn read(
         &mut self,
         read: &Read<'_>,
@@ -362,8 +364,8 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// Makes sure that a table that is read in several places has its stream; gives the columns that this has, and those of
-    /// the reader.
+    /// Creates the stream of a table that is read in several places, unless it exists. Returns the columns of
+    /// that stream, and the columns of this reader.
     fn share<'p>(&mut self, read: &Read<'p>) -> Result<(Vec<usize>, &'p [Column])> {
         let places =
             self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
@@ -402,20 +404,20 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// An operator that cannot be made, most often for a key of a type that cannot be one.
+/// Converts the error of an operator that cannot be created, mostly because a key has an unsupported type.
 fn refused(error: EvaluationError) -> SqlError {
     SqlError::new(Code::Unsupported, error.message)
 }
 
-/// What a plan ends in.
+/// The sink at the end of a plan.
 pub struct Ending {
-    /// What it is called.
+    /// The name of the sink.
     pub name: String,
-    /// Where rows go.
+    /// The sink of the rows.
     pub sink: crate::deliver::TableSink,
 }
 
-/// A table, and what is computed of its rows.
+/// A table, and the expressions over its rows.
 struct Read<'p> {
     table: &'p Arc<Table>,
     places: &'p [usize],
@@ -426,7 +428,8 @@ struct Read<'p> {
 }
 
 impl<'p> Read<'p> {
-    /// If the plan is no more than that.
+    /// Returns the parts of a plan which is only a table and at most one projection over it; otherwise
+    /// `None`.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {
             Node::Scan { table, places } => Some(Read {
@@ -448,7 +451,7 @@ impl<'p> Read<'p> {
     }
 }
 
-/// Notes how often each table is read, and which of its columns.
+/// Counts how often each table is read, and collects the columns read.
 fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
     if let Node::Scan { table, places } = &plan.node {
         let (times, known) = read.entry(table.name.clone()).or_default();
@@ -460,7 +463,7 @@ fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
     plan.inputs().into_iter().for_each(|input| note_scans(input, read));
 }
 
-/// Rows that stand in the query.
+/// A source of literal rows of the query.
 struct Values {
     batch: Option<RecordBatch>,
 }

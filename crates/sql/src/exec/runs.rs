@@ -1,7 +1,8 @@
 //! Rows that wait for the watermark, as runs in the order of event time.
 //!
-//! Each batch becomes a run. A watermark takes the first rows of each, so it costs one search for each run that begins before it, and
-//! sorting what it has passed; what goes on waiting is not looked at. When there are [`RUNS_MAX`] runs, neighbours are put together.
+//! Each batch becomes a run. A watermark takes the first rows of each run. So it costs one search for each
+//! run that begins before it, and the sorting of the rows that it passes; waiting rows are not touched. When
+//! there are [`RUNS_MAX`] runs, adjacent runs are merged.
 //!
 //! Source: runs and their merging as in external sorting (Knuth, The Art of Computer Programming 3, section 5.4).
 
@@ -17,43 +18,44 @@ use super::order::{bytes_of, compacted, copied, sorted, taken};
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
-/// So many runs wait side by side.
+/// The number of runs at which adjacent runs are merged.
 const RUNS_MAX: usize = 512;
 
-/// Of a run of which so small a part is left the rest is copied, so that the whole of it need not be held.
+/// If less than one part in this many of a run is left, the rest is copied, so that the memory of the whole
+/// run is freed.
 const LEFT_SHARE: usize = 4;
 
-/// Rows that wait.
+/// Holds waiting rows.
 pub(super) struct Runs {
     schema: SchemaRef,
     /// The place of event time.
     time: usize,
-    /// In the order in which their rows came.
+    /// The runs in the order in which their rows came.
     runs: Vec<Run>,
     bytes: usize,
 }
 
-/// Rows in the order of time, equal ones as they came; at least one.
+/// Rows in the order of time, equal times in the order of arrival; at least one row.
 struct Run {
     rows: RecordBatch,
     first_ms: i64,
-    /// How many rows its memory was made for.
+    /// How many rows its memory was allocated for.
     made_for: usize,
     bytes: usize,
 }
 
 impl Runs {
-    /// None wait yet.
+    /// Creates an empty set of runs.
     pub(super) fn new(schema: SchemaRef, time: usize) -> Self {
         Runs { schema, time, runs: Vec::new(), bytes: 0 }
     }
 
-    /// The columns of the rows.
+    /// Returns the columns of the rows.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Takes rows, in any order; their times are not NULL.
+    /// Adds rows, in any order; their times must not be NULL.
     pub(super) fn push(&mut self, rows: RecordBatch) -> Outcome<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -68,7 +70,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Those before an instant, in the order of time, equal ones as they came; none if there are none.
+    /// Takes the rows before `passed_ms`, in the order of time, equal times in the order of arrival; `None`
+    /// if there are none.
     pub(super) fn passed(&mut self, passed_ms: i64) -> Outcome<Option<RecordBatch>> {
         let mut passed: Vec<RecordBatch> = Vec::new();
         for at in 0..self.runs.len() {
@@ -98,18 +101,18 @@ impl Runs {
         }
     }
 
-    /// Bytes of all that wait.
+    /// Returns the bytes of all waiting rows.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Writes down all that wait.
+    /// Saves all waiting rows.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let all = concat_batches(&self.schema, self.runs.iter().map(|run| &run.rows));
         save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
     }
 
-    /// Replaces what waits by what was written.
+    /// Replaces the waiting rows by the saved ones.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         (self.runs, self.bytes) = (Vec::new(), 0);
         let rows = load_rows(&self.schema, state)?;
@@ -119,7 +122,7 @@ impl Runs {
         self.push(rows).map_err(|error| state.wrong(error.message))
     }
 
-    /// All that wait, run by run.
+    /// Iterates over all waiting rows, run by run.
     pub(super) fn rows(&self) -> impl Iterator<Item = &RecordBatch> {
         self.runs.iter().map(|run| &run.rows)
     }
@@ -138,7 +141,7 @@ impl Runs {
         taken(&rows, &order)
     }
 
-    /// Makes one run of each two neighbours.
+    /// Merges each pair of adjacent runs.
     fn put_together(&mut self) -> Outcome<()> {
         let mut runs: Vec<Run> = Vec::with_capacity(RUNS_MAX);
         for pair in self.runs.chunks(2) {
@@ -189,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes out is what a stable sort of all rows before the watermark has, at any length of runs.
+        /// The output equals a stable sort of all rows before the watermark, at any length of runs.
         #[test]
         fn the_first_rows_come_in_order(
             batches in prop::collection::vec((prop::collection::vec(0i64..50, 0..6), 0i64..60), 0..40),
@@ -223,7 +226,8 @@ mod tests {
         }
     }
 
-    /// There are never more runs than that, and a run of which little is left does not hold the memory of all.
+    /// There are never more than [`RUNS_MAX`] runs, and a run with few rows left does not hold the memory of
+    /// all its rows.
     #[test]
     fn runs_are_bounded() {
         let mut runs = Runs::new(schema(), 1);
@@ -237,7 +241,7 @@ mod tests {
         let whole = long.bytes();
         assert_eq!(shown(long.passed(3_990).unwrap()).len(), 3_990);
         assert!(long.bytes() * 10 < whole, "{} of {whole}", long.bytes());
-        // Nor do parts that a large batch was cut into.
+        // Slices of a large batch do not hold the whole batch either.
         let mut parts = Runs::new(schema(), 1);
         let large = batch(&rows);
         for first in (0..4_000).step_by(100) {

@@ -1,26 +1,29 @@
-//! Sessions: gives rows the windows that last as long as rows of a key follow each other within a gap.
+//! Session windows: each lasts as long as rows of a key follow each other within a gap.
 //!
 //! Input      batches with a time column
-//! Output     the same rows with the start, end and time of their session behind their columns
+//! Output     the same rows, followed by the start, end and time of their session
 //! State      the rows of open sessions, by key
 //! Emits      when the watermark reaches the end of a session; sessions in the order of their ends
-//! Late       the session that it would be in has ended: counted, and dropped
-//! Watermark  forwarded unchanged, after all that it closes
+//! Late       the session of the row has ended: counted, and dropped
+//! Watermark  forwarded unchanged, after the output of all sessions that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
-//! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
-//! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
+//! A row opens the window `[t, t + gap)`, and windows of a key that touch are merged, as in Flink. Two rows
+//! exactly a gap apart are in the same session, unless the session of the first has ended by the watermark
+//! before the second.
 //!
-//! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
-//! windows: a gap counts an hour that is skipped, and an hour that is shown twice once. So starts and ends are intervals of readings
-//! that do not overlap within a key, and whatever is behind sessions knows by the end alone when they are over.
+//! Where the time column is TIMESTAMP_LTZ, times are local times of the session's zone, as in Flink and as
+//! for all other windows. So a gap includes an hour that the clocks skip, and counts a repeated hour once.
+//! Starts and ends are intervals of local time that do not overlap within a key, and operators behind
+//! sessions know by the end alone when they are over.
 //!
-//! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and
-//! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
+//! A row that is late by `w` stands only for the part of its window behind `w`. So the rows that belong
+//! together depend only on rows and their watermarks, not on the order in which several readers interleave.
+//! If no part is left, the row is late.
 //!
-//! Differs from Flink: there a row that is late alone joins a session of its key that happens to be open. Here it does so behind
-//! one reader only, where it is certain which is.
+//! Differs from Flink: in Flink a late row joins a session of its key that happens to be open. Here this
+//! holds only behind a single reader, where the open sessions are determined.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,7 +52,7 @@ use crate::types::SqlType;
 #[cfg(test)]
 mod tests;
 
-/// Gives rows their sessions.
+/// Assigns rows to sessions.
 pub struct AssignSessions {
     gap_ms: i64,
     keys: Vec<usize>,
@@ -59,46 +62,46 @@ pub struct AssignSessions {
     input: SchemaRef,
     schema: SchemaRef,
     is_instant: bool,
-    /// Open sessions of each key, in the order of their starts; they do not touch.
+    /// The open sessions of each key, in the order of their starts; they do not touch.
     open: HashMap<Box<[u8]>, Vec<Session>, foldhash::fast::RandomState>,
-    /// Batches whose rows are in open sessions, each with how many are; a slot without is free.
+    /// Batches with rows in open sessions, each with the number of such rows; a slot without a batch is free.
     batches: Vec<Option<(RecordBatch, usize)>>,
     free: Vec<usize>,
-    /// No open session ends before this reading.
+    /// A lower bound, in local time, of the ends of open sessions.
     least_end_ms: i64,
     closed: VecDeque<Session>,
     counts: Counts,
-    /// Whether all rows come from one reader, so that there is an order of them.
+    /// Whether all rows come from one reader, so that their order is determined.
     is_single: bool,
-    /// Of the batches.
+    /// Bytes of the batches.
     bytes: usize,
-    /// Of keys and sessions, but for their rows.
+    /// Bytes of keys and sessions, without their rows.
     entry_bytes: usize,
-    /// What was asked for so far.
+    /// Bytes asked of the allowance so far.
     asked_bytes: usize,
     allowance: Allowance,
 }
 
-/// About what a session and a row of one take beside their values.
+/// Approximate bytes of a session, and of a row in a session beside its values.
 const SESSION_BYTES: usize = size_of::<Session>() + 16;
 const ROW_BYTES: usize = 2 * size_of::<(usize, usize)>();
 
 #[derive(Clone, Debug)]
 struct Session {
-    /// As readings of the clocks.
+    /// Start and end in local time.
     start_ms: i64,
     end_ms: i64,
-    /// Where it begins among others: see [`Reach`].
+    /// Its lower end for comparisons with other sessions: see [`Reach`].
     low: i128,
-    /// Batch and row of each of its rows, in the order in which they came.
+    /// The batch and row of each of its rows, in the order of arrival.
     rows: Vec<(usize, usize)>,
 }
 
 impl AssignSessions {
-    /// Sessions of the columns at `keys`, by the time column at `time`.
+    /// Creates sessions by the key columns at `keys` and the time column at `time`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
+    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(
         gap_ms: i64,
         keys: Vec<usize>,
@@ -131,7 +134,7 @@ impl AssignSessions {
         })
     }
 
-    /// The same for rows of one reader: there a row that is late joins a session that is open, as in Flink.
+    /// Sets whether all rows come from one reader. If so, a late row joins an open session, as in Flink.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         AssignSessions { is_single, ..self }
     }
@@ -146,15 +149,15 @@ impl AssignSessions {
     fn note_bytes(&mut self) {
         let bytes = self.held_bytes();
         if bytes > self.asked_bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.asked_bytes);
         }
         self.asked_bytes = bytes;
     }
 
-    /// The columns of rows, in this order.
+    /// Gathers the columns of rows, in the given order.
     fn columns_at(&self, places: &[(usize, usize)]) -> Outcome<Vec<ArrayRef>> {
-        // The batches that these rows are in, each once.
+        // The distinct batches of these rows.
         let mut used: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
         used.sort_unstable();
         used.dedup();
@@ -188,12 +191,12 @@ impl AssignSessions {
     }
 }
 
-/// What a row stands for among the sessions of its key.
+/// The span that a row covers among the sessions of its key.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start_ms: i64,
     end_ms: i64,
-    /// Its span among others, in half milliseconds: from its time on, or from behind the watermark that it is late by.
+    /// Its lower end in half milliseconds: its time, or just behind the watermark by which it is late.
     low: i128,
 }
 
@@ -206,20 +209,21 @@ impl Reach {
         Reach { start_ms, end_ms: start_ms.saturating_add(gap_ms), low }
     }
 
-    /// Whether it would be a session that has ended.
+    /// Returns whether the session of this row alone would have ended.
     fn is_late(self) -> bool {
         2 * i128::from(self.end_ms) < self.low
     }
 
-    /// Whether the row belongs to a session; all that are looked at are open.
+    /// Returns whether the row belongs to an open session.
     fn meets(self, session: &Session) -> bool {
         session.low <= 2 * i128::from(self.end_ms) && self.low <= 2 * i128::from(session.end_ms)
     }
 }
 
-/// Puts a row among the sessions of its key, those that it meets become one; by how many there are more or fewer then.
+/// Adds a row to the sessions of its key and merges the sessions that it touches. Returns the change of the
+/// number of sessions.
 fn join(sessions: &mut Vec<Session>, reach: Reach, row: (usize, usize)) -> isize {
-    // They lie apart from each other, in order.
+    // Sessions are disjoint and in order.
     let first = sessions.partition_point(|session| 2 * i128::from(session.end_ms) < reach.low);
     let count = sessions[first..].iter().take_while(|session| reach.meets(session)).count();
     if count == 0 {
@@ -275,7 +279,7 @@ impl BatchOperator for AssignSessions {
             let key: &[u8] = key.as_ref().map_or(&[], |key| key.as_ref());
             let known = self.open.get_mut(key);
             if reach.is_late() {
-                // One reader's rows come in an order, so that it is certain which session is open.
+                // The rows of one reader have an order, so the open session is determined.
                 reach.low = 2 * i128::from(reach.start_ms);
                 let meets =
                     |sessions: &&mut Vec<Session>| sessions.iter().any(|session| reach.meets(session));
@@ -294,7 +298,7 @@ impl BatchOperator for AssignSessions {
             self.entry_bytes =
                 self.entry_bytes.saturating_add_signed(more * SESSION_BYTES as isize) + ROW_BYTES;
             kept += 1;
-            // Those that it has made one end together, at its end or later.
+            // A session which was merged from several ends at this row's end or later.
             self.least_end_ms = self.least_end_ms.min(reach.end_ms);
         }
         self.counts.folded += kept as u64;
@@ -394,7 +398,7 @@ impl BatchOperator for AssignSessions {
         self.allowance = allowance.clone();
     }
 
-    /// Keys with their sessions, and of each session its rows.
+    /// Writes the keys with their sessions, and the rows of each session.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut open: Vec<(&Box<[u8]>, &Vec<Session>)> = self.open.iter().collect();
         open.sort_unstable_by_key(|(key, _)| *key);

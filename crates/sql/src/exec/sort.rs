@@ -1,12 +1,12 @@
-//! Sort: rows in the order of event time, then of other columns, then as they came.
+//! Sort: rows in the order of event time, then of other columns, then of arrival.
 //!
 //! Input      batches with a time column
 //! Output     the same rows in order
 //! State      the rows at or behind the watermark
 //! Emits      when the watermark has passed a row
-//! Late       the watermark had passed it when it came: counted, and dropped
-//! Watermark  forwarded unchanged, after all that it has passed
-//! Cost       sorting each batch by time, and what a watermark passes; see [`Runs`]
+//! Late       the watermark had passed the row when it came: counted, and dropped
+//! Watermark  forwarded unchanged, after the output of all rows that it has passed
+//! Cost       sorting each batch by time, and the rows that a watermark passes; see [`Runs`]
 //! Source     Flink, "ORDER BY clause" (streams are sorted by ascending time first)
 
 use arrow::array::{AsArray, BooleanArray};
@@ -29,13 +29,13 @@ pub struct Sort {
     waiting: Runs,
     out: Pieces,
     counts: Counts,
-    /// What was asked for.
+    /// Bytes asked of the allowance.
     bytes: usize,
     allowance: Allowance,
 }
 
 impl Sort {
-    /// Sorts by the column at `time`, then by others.
+    /// Sorts by the column at `time`, then by `keys`.
     pub fn new(time: usize, keys: Vec<SortKey>, columns: &[Column]) -> Self {
         Sort {
             time,
@@ -51,7 +51,7 @@ impl Sort {
     fn note_bytes(&mut self) {
         let bytes = self.waiting.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
@@ -96,7 +96,7 @@ impl BatchOperator for Sort {
         Ok(self.out.next())
     }
 
-    /// Rows wait for the watermark of all inputs, so none is late by that of its own any more.
+    /// Rows wait for the watermark of all inputs, so no output row is late by the watermark of its own input.
     fn emits_own_times(&self) -> bool {
         true
     }

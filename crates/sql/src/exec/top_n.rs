@@ -1,16 +1,16 @@
 //! Top-N per window: the first rows of each key by an order, with their rank.
 //!
 //! Input      batches of rows that have windows
-//! Output     the rows whose rank is asked for, with the rank behind their columns
+//! Output     the rows with the requested ranks, followed by their rank
 //! State      per open window, the rows that may still be among the first
 //! Emits      when the watermark reaches the end of the window
 //! Late       the window has ended: counted, and dropped
-//! Watermark  forwarded unchanged, after all that it closes
-//! Cost       sorting, each time as many rows again have come as were kept
+//! Watermark  forwarded unchanged, after the output of all windows that it closes
+//! Cost       sorting, each time the number of rows has doubled
 //! Source     Flink, "Window Top-N" and "Window Deduplication"
 //!
-//! Of rows that are equal by the order the first that came is first; but where only the last row by time is wanted, which
-//! is how the last of duplicates is kept, the last that came is.
+//! Among rows that are equal by the order, the first to arrive is first. The exception is a request for the last
+//! row by time only, as deduplication makes it: then the last to arrive is first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::keys::KeyIndex;
 use crate::plan::{Column, Role, SortKey};
 use crate::types::SqlType;
 
-/// What is wanted of each window and key.
+/// The keys, the order and the ranks of a window top-N.
 #[derive(Clone, Debug)]
 pub struct Ranks {
     /// The place of the window's end.
@@ -43,24 +43,24 @@ pub struct Ranks {
     pub keys: Vec<usize>,
     /// The order.
     pub order: Vec<SortKey>,
-    /// The first rank that comes out, from 1 on.
+    /// The first rank in the output, from 1 on.
     pub from: u64,
-    /// The last.
+    /// The last rank in the output.
     pub to: u64,
 }
 
 /// Ranks the rows of windows.
 pub struct WindowTopN {
     ranks: Ranks,
-    /// Whether the last that came is first among equals.
+    /// Whether, among equal rows, the row that arrived last is first.
     is_last_first: bool,
     key_types: Vec<SqlType>,
     input: SchemaRef,
     output: SchemaRef,
     clocks: Clocks,
-    /// By the end of the window.
+    /// Kept rows by the end of their window.
     windows: BTreeMap<i64, Kept>,
-    /// Windows that end at or before this reading are over.
+    /// Windows that end at or before this local time are over.
     closing_ms: i64,
     out: Pieces,
     hash_seed: u64,
@@ -75,7 +75,7 @@ struct Kept {
     /// Bytes of the rows.
     bytes: usize,
     count: usize,
-    /// With so many rows those that are not among the first are dropped.
+    /// The row count at which rows that are not among the first are dropped.
     prune_at: usize,
 }
 
@@ -103,7 +103,8 @@ impl WindowTopN {
         }
     }
 
-    /// The places of the rows with the ranks from `from` to the last that is wanted, by key and rank, and their ranks.
+    /// Returns the places and ranks of the rows with ranks from `from` to the last requested one, by key and
+    /// rank.
     fn ranked(&self, all: &RecordBatch, from: u64) -> Outcome<(Vec<u32>, Vec<i64>)> {
         let keys: Vec<ArrayRef> =
             self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
@@ -171,7 +172,8 @@ impl BatchOperator for WindowTopN {
             kept.rows.push(rows);
             if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
                 let all = self.all_of(&kept.rows)?;
-                // Those that may still be among the first, in the order in which they came, so that equal ones stay in it.
+                // The rows that may still be among the first, in the order of arrival, so that equal rows
+                // stay in that order.
                 let (mut places, _) = self.ranked(&all, 1)?;
                 places.sort_unstable();
                 kept.count = places.len();

@@ -3,14 +3,14 @@
 //! Input      batches with a time column, or with the start and end of each row's window
 //! Output     keys, results, start, end and time of the window; in the order of the windows' ends
 //! State      a table of keys with accumulators per slice: windows that overlap share slices
-//! Emits      when the watermark reaches the end of a window; a piece at a time
+//! Emits      when the watermark reaches the end of a window; in pieces
 //! Late       all windows of a row have ended: counted, and not folded
-//! Watermark  forwarded unchanged, after all that it closes
-//! Cost       one look-up per row; a window puts its slices together when it ends
+//! Watermark  forwarded unchanged, after the output of all windows that it closes
+//! Cost       one look-up per row; a window merges its slices when it ends
 //! Source     Flink, "Window Aggregation"; Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005, for slices
 //!
-//! A window is fired once: a row that is on time for some of its windows counts for those that have not ended. Windows
-//! without rows do not come out.
+//! A window fires once: a row that is on time for some of its windows counts for the windows that have not
+//! ended. Windows without rows do not come out.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -42,16 +42,16 @@ use crate::types::{INSTANT_ZONE, SqlType};
 #[cfg(test)]
 mod tests;
 
-/// How the windows of rows are told.
+/// The source of the window of a row.
 #[derive(Clone, Debug)]
 enum Cut {
-    /// By their time.
+    /// Windows are cut here by the time column.
     Here {
         slices: Slices,
         /// The place of the time column.
         time: usize,
     },
-    /// By their columns.
+    /// Windows were cut before and stand in columns.
     Before {
         /// The place of the window's start.
         start: usize,
@@ -60,7 +60,7 @@ enum Cut {
     },
 }
 
-/// What is asked of each key and window.
+/// The keys, calls and output columns of a window aggregate.
 struct Shape {
     keys: Vec<usize>,
     key_types: Vec<SqlType>,
@@ -70,7 +70,7 @@ struct Shape {
     hash_seed: u64,
 }
 
-/// What is asked of an aggregate.
+/// Arguments for a new window aggregate.
 pub struct Asked<'a> {
     /// The columns of the input.
     pub input: &'a [Column],
@@ -80,30 +80,31 @@ pub struct Asked<'a> {
     pub calls: Vec<AggregateCall>,
     /// The columns of the output.
     pub columns: &'a [Column],
-    /// Seeds the tables of keys.
+    /// Seeds the hash tables of keys.
     pub hash_seed: u64,
 }
 
-/// Aggregates per key and window.
+/// Computes aggregates per key and window.
 pub struct WindowAggregate {
     shape: Arc<Shape>,
     cut: Cut,
     clocks: Clocks,
-    /// By where a slice begins; of windows that were cut before, by end and start.
+    /// Tables by the start of their slice; for windows that were cut before, by end and start.
     slices: BTreeMap<(i64, i64), Table>,
-    /// Windows that end at or before this reading have fired.
+    /// Windows that end at or before this local time have fired.
     closed_ms: i64,
-    /// Windows that end at or before this one are firing.
+    /// Windows that end at or before this local time are firing.
     closing_ms: i64,
-    /// The last end that fired since the last watermark.
+    /// The last window end that fired since the last watermark.
     fired_end: i64,
     firing: Option<Fired>,
     counts: Counts,
     bytes: usize,
-    /// The most that there was since a call began: what is given back and needed again within it is not asked for twice.
+    /// The highest byte count since the last call began. Memory that is freed and needed again within a call
+    /// is not asked for twice.
     asked: usize,
     allowance: Allowance,
-    /// Why windows behind those that came out last cannot come out.
+    /// The error of the next windows; it is returned after the windows before them have come out.
     failure: Option<EvaluationError>,
 }
 
@@ -111,15 +112,15 @@ pub struct WindowAggregate {
 struct Table {
     index: KeyIndex,
     accumulators: Vec<Box<dyn Accumulator>>,
-    /// Its bytes, as they were counted last.
+    /// Its bytes when they were last counted.
     counted: usize,
 }
 
-/// What a table costs before it has a key, beside its accumulators.
+/// Approximate bytes of an empty table beside its accumulators, and of each accumulator.
 const TABLE_BYTES: usize = 256;
 const ACCUMULATOR_BYTES: usize = 64;
 
-/// A window that comes out.
+/// A window whose rows are coming out.
 struct Fired {
     start: i64,
     end: i64,
@@ -152,11 +153,11 @@ impl Shape {
         Ok(())
     }
 
-    /// Takes all of another table into one.
+    /// Merges all keys of `other` into `table`.
     fn merge(&self, table: &mut Table, other: &Table) -> Outcome<()> {
         let (mut into, mut some) = (Vec::new(), Vec::new());
         table.index.check_room(other.index.len())?;
-        // A batch of keys at a time: columns of all of them would be as large as the table.
+        // A batch of keys at a time: the columns of all keys would be as large as the table.
         for from in (0..other.index.len()).step_by(BATCH_ROWS_MAX) {
             let to = other.index.len().min(from + BATCH_ROWS_MAX);
             table.index.index(&other.index.columns(from..to)?, to - from, &mut some);
@@ -177,13 +178,13 @@ impl Table {
         TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
     }
 
-    /// Bytes that taking in so many rows may take at once beside what is held.
+    /// Returns the bytes that taking in `rows` rows may allocate at once, beyond the bytes held.
     fn growth_bytes(&self, rows: usize) -> usize {
         let accumulators = self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows));
         self.index.growth_bytes(rows) + accumulators.sum::<usize>()
     }
 
-    /// Counts its bytes: what they were, and what they are.
+    /// Counts its bytes again; returns the previous and the new count.
     fn count(&mut self) -> (usize, usize) {
         let before = self.counted;
         self.counted = self.bytes();
@@ -192,12 +193,13 @@ impl Table {
 }
 
 impl WindowAggregate {
-    /// Cuts windows by the column at `time`, in the readings of a zone's clocks if that holds instants.
+    /// Cuts windows by the column at `time`; with a `zone`, the column holds instants and windows are cut in
+    /// local time. Returns `None` for sessions.
     pub fn cutting(spec: &WindowSpec, time: usize, zone: Option<Tz>, asked: Asked<'_>) -> Option<Self> {
         Some(Self::new(Cut::Here { slices: Slices::of(spec)?, time }, zone, asked))
     }
 
-    /// Takes the windows that rows were given.
+    /// Uses the windows in the columns `start` and `end` of the rows.
     pub fn given((start, end): (usize, usize), zone: Option<Tz>, asked: Asked<'_>) -> Self {
         Self::new(Cut::Before { start, end }, zone, asked)
     }
@@ -229,11 +231,12 @@ impl WindowAggregate {
         }
     }
 
-    /// Where all rows belong, if that can be told by the first and the last of their times: most batches lie in one slice.
+    /// Returns the slice of all rows if the least and the greatest time are in the same slice, as in most
+    /// batches.
     fn only_place(&self, rows: &RecordBatch) -> Option<(i64, i64)> {
         let Cut::Here { slices, time } = self.cut else { return None };
         let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values();
-        // Clocks of a zone may go back between the two.
+        // With a zone, local time may go back between two instants.
         let first = *times.first().filter(|_| self.clocks.is_none())?;
         let (least, most) =
             times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
@@ -241,7 +244,7 @@ impl WindowAggregate {
         (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
     }
 
-    /// Where each row belongs.
+    /// Returns the slice or the window of each row.
     fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
         match self.cut {
             Cut::Here { slices, time } => {
@@ -256,7 +259,7 @@ impl WindowAggregate {
         }
     }
 
-    /// Where the last window ends that belongs to a place.
+    /// Returns the end of the last window to which a slice or window belongs.
     fn last_end(&self, place: (i64, i64)) -> i64 {
         match &self.cut {
             Cut::Here { slices, .. } => slices.last_end_of(place.0),
@@ -264,29 +267,30 @@ impl WindowAggregate {
         }
     }
 
-    /// A table has other bytes than before. Only what changed is counted: there may be many tables.
+    /// Updates the byte count after a table changed. Only the change is counted, because there may be many
+    /// tables.
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(self.bytes - self.asked);
             self.asked = self.bytes;
         }
     }
 
-    /// Takes a table away, to be fired.
+    /// Removes a table, to be fired.
     fn fired(&mut self, place: (i64, i64), start: i64, end: i64) -> Option<Fired> {
         self.slices.remove(&place).map(|table| Fired { start, end, table, next: 0 })
     }
 
-    /// Takes a table away, for good.
+    /// Removes a table for good.
     fn forget(&mut self, place: (i64, i64)) {
         if let Some(table) = self.slices.remove(&place) {
             self.note((table.counted, 0));
         }
     }
 
-    /// The next window to come out.
+    /// Starts the output of the next window that has ended.
     fn fire(&mut self) -> Outcome<Option<Fired>> {
         let Cut::Here { slices, .. } = self.cut else {
             let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
@@ -302,7 +306,7 @@ impl WindowAggregate {
                 end += slices.slice_ms;
             }
             if end > last {
-                // All its windows have fired.
+                // All windows of this slice have fired.
                 self.forget((slice, 0));
                 continue;
             }
@@ -319,7 +323,7 @@ impl WindowAggregate {
                 self.shape.merge(&mut table, slice)?;
             }
             if slices.accumulates() {
-                // What windows that begin together share is put together once.
+                // The part shared by windows that begin together is merged once.
                 let mut first = self.shape.table();
                 self.shape.merge(&mut first, &table)?;
                 let parts: Vec<(i64, i64)> =
@@ -336,14 +340,14 @@ impl WindowAggregate {
         Ok(None)
     }
 
-    /// The next rows of what fires, at most so many; none if that was all.
+    /// Returns at most `rows_max` further rows of the windows that fire; `None` at their end.
     fn piece(&mut self, rows_max: usize) -> Outcome<Option<RecordBatch>> {
         loop {
             if self.firing.is_none() {
                 self.firing = self.fire()?;
             }
             let Some(fired) = &mut self.firing else {
-                // What comes from here on is late for all that has fired.
+                // Rows that come from now on are late for all windows that have fired.
                 self.closed_ms = self.closing_ms;
                 return Ok(None);
             };
@@ -355,7 +359,7 @@ impl WindowAggregate {
             while to > from + 1 && result_bytes(to) > EVALUATION_BYTES_MAX {
                 to = from + (to - from) / 2;
             }
-            // A result is put together, and then written into its column.
+            // A result is first built, and then copied into its column.
             let payment = pay(&self.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
             fired.next = to;
             if from < to {
@@ -417,7 +421,7 @@ impl BatchOperator for WindowAggregate {
             let counted = table.count();
             self.note(counted);
         } else {
-            // Rows of one place together, in the order in which they came.
+            // Rows of the same slice or window are grouped, in the order of arrival.
             let mut order: Vec<u32> = (0..rows as u32).collect();
             order.sort_by_key(|row| places[*row as usize]);
             for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
@@ -458,7 +462,7 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        // Windows of few rows come out together, and those that can before what cannot.
+        // Windows with few rows come out together; windows without an error come out before the error.
         let mut pieces: Vec<RecordBatch> = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while self.failure.is_none() && rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
@@ -471,7 +475,7 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        // The failure stays until the windows before it are out.
+        // The error is kept until the windows before it are out.
         if pieces.is_empty()
             && let Some(error) = self.failure.take()
         {
@@ -573,10 +577,10 @@ impl BatchOperator for WindowAggregate {
     }
 }
 
-/// Gives rows their windows.
+/// Assigns rows to windows.
 ///
-/// Each row comes out once for each window that it lies in, with the window's start, end and time behind its columns. No
-/// row is late for it: what becomes of it is for those to say who do something with windows.
+/// Each row comes out once for each of its windows, followed by the window's start, end and time. No row is
+/// late here: operators that use the windows decide about late rows.
 pub struct AssignWindows {
     slices: Slices,
     clocks: Clocks,
@@ -584,12 +588,12 @@ pub struct AssignWindows {
     schema: SchemaRef,
     is_instant: bool,
     counts: Counts,
-    /// The batch whose rows come out, the next of them, and which of its windows come next.
+    /// The current batch, its next row, and the end of that row's next window.
     current: Option<(Batch, usize, Option<i64>)>,
 }
 
 impl AssignWindows {
-    /// Gives rows windows by the column at `time`; none for sessions, which are not told by a row alone.
+    /// Assigns windows by the column at `time`; `None` for sessions, which depend on more than one row.
     pub fn new(spec: &WindowSpec, time: usize, zone: Option<Tz>, columns: &[Column]) -> Option<Self> {
         Some(AssignWindows {
             slices: Slices::of(spec)?,
@@ -603,7 +607,7 @@ impl AssignWindows {
     }
 }
 
-/// Rows with the start, end and time of their windows behind their columns.
+/// Appends the start, end and time columns of windows to rows.
 pub(super) fn with_windows(
     schema: &SchemaRef,
     rows: Vec<ArrayRef>,
@@ -687,7 +691,7 @@ impl BatchOperator for AssignWindows {
         })
     }
 
-    /// It remembers nothing: what is between its rows and its output comes out before state is saved.
+    /// Has no state: pending output comes out before state is saved.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

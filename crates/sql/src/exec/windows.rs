@@ -1,8 +1,8 @@
-//! Windows of SQL in arithmetic: which an instant lies in, and in which zone they begin.
+//! Arithmetic of SQL windows: the windows of an instant, and the time zone in which they begin.
 //!
-//! Windows of a TIMESTAMP column are cut in its own readings. Those of a TIMESTAMP_LTZ column are cut as the clocks of the
-//! session's zone show it, so that a window of a day begins at midnight there; `window_start` and `window_end` are such
-//! readings. What fires is decided by instants.
+//! Windows of a TIMESTAMP column are cut in the column's own time. Windows of a TIMESTAMP_LTZ column are cut
+//! in local time of the session's zone, so that a window of a day begins at midnight there. `window_start`
+//! and `window_end` are in the same local time. Firing is decided by instants.
 //!
 //! All numbers here are milliseconds. Source: Flink's documentation, "Windowing TVFs", and "Time Zone" for the zones.
 
@@ -17,27 +17,29 @@ const QUARTER_MS: i64 = 900_000;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// From instants to readings of clocks, and back.
+/// Converts instants to local time (readings of clocks) and back.
 #[derive(Clone, Debug)]
 pub struct Clocks {
-    /// None if times are readings already.
+    /// The zone; `None` if times need no conversion.
     zone: Option<Tz>,
-    /// A quarter of an hour within which the offset does not change, and the offset.
+    /// A quarter of an hour with a constant offset, and that offset.
     last: (i64, i64),
 }
 
 impl Clocks {
-    /// The clocks of a zone, or none.
+    /// Creates the clocks of a zone; `None` and UTC need no conversion.
     pub fn new(zone: Option<Tz>) -> Self {
         Clocks { zone: zone.filter(|zone| *zone != Tz::UTC), last: (i64::MIN, 0) }
     }
 
-    /// Returns the reading that a watermark has passed: windows that end at it or before have all their rows, and rows behind
-    /// the watermark show it or more. Every operator that holds windows compares their ends with this, so that a window fires
-    /// once and rows are late for exactly those windows that have fired.
+    /// Returns the reading that a watermark has passed. Windows that end at it or before have all their rows,
+    /// and rows behind the watermark have this reading or a greater one. Every operator that holds windows
+    /// compares their ends with this reading, so that a window fires once and rows are late for exactly the
+    /// windows that have fired.
     ///
-    /// Readings behind the watermark may be less than the one it shows, before clocks are put back: then it is the least of
-    /// them. So a window ends at `end` by this if and only if its [`end`](Self::end) is at or before the watermark.
+    /// Before clocks are put back, readings behind the watermark may be less than the reading at it; the
+    /// result is then the least of them. So a window ends at `end` by this if and only if its
+    /// [`end`](Self::end) is at or before the watermark.
     pub fn passed(&mut self, watermark: EventTime) -> i64 {
         let passed = passed_ms(watermark);
         let Some(zone) = self.zone.filter(|_| passed < i64::MAX) else { return passed };
@@ -46,7 +48,7 @@ impl Clocks {
         if over <= passed {
             return reading;
         }
-        // The clocks show this reading again: they are put back at the first instant that has another offset.
+        // The clocks show this reading twice: they are put back at the first instant with another offset.
         let offset = offset_ms(zone, passed);
         let (mut low, mut high) = (passed, over);
         while low < high {
@@ -60,17 +62,18 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
-    /// Returns `window_time`, the last time that lies in a window: an instant if windows are cut by the clocks of a zone.
+    /// Returns `window_time`, the last time in a window; an instant if windows are cut in local time of a
+    /// zone.
     pub fn time_of(&self, end_ms: i64) -> i64 {
         self.end(end_ms).saturating_sub(1)
     }
 
-    /// Whether readings and instants are the same.
+    /// Returns whether readings and instants are equal.
     pub fn is_none(&self) -> bool {
         self.zone.is_none()
     }
 
-    /// What the clocks show at an instant.
+    /// Returns the local time at an instant.
     pub fn reading(&mut self, instant_ms: i64) -> i64 {
         let Some(zone) = self.zone else { return instant_ms };
         let quarter = instant_ms.div_euclid(QUARTER_MS);
@@ -85,9 +88,9 @@ impl Clocks {
         instant_ms.saturating_add(offset_ms(zone, instant_ms))
     }
 
-    /// The instant at which a window is over whose end the clocks show: all rows whose readings lie before it have come by then.
-    /// Where clocks repeat an hour that is when they have shown it for the second time, where they jump over one, the
-    /// jump. So ends that follow each other never go back.
+    /// Returns the instant at which a window with the local end `reading_ms` is over: all rows with earlier
+    /// readings have come by then. If clocks repeat the hour, it is the second time; if they skip the hour,
+    /// it is the jump. So the instants of ascending ends never go back.
     ///
     /// Source: Flink, `TimeWindowUtil.toEpochMillsForTimer`.
     pub fn end(&self, reading_ms: i64) -> i64 {
@@ -99,7 +102,8 @@ impl Clocks {
                 reading_ms - i64::from(offset.fix().local_minus_utc()) * 1_000
             }
             LocalResult::None => {
-                // Between a day before and a day behind there is one change: the first instant that shows more than this.
+                // Within two days before and after there is one change: the first instant with a greater
+                // reading than this.
                 let (mut low, mut high) =
                     (last_ms.saturating_sub(2 * DAY_MS), last_ms.saturating_add(2 * DAY_MS));
                 while low < high {
@@ -116,14 +120,14 @@ impl Clocks {
     }
 }
 
-/// What the clocks of a zone are ahead of UTC at an instant.
+/// Returns how far a zone's local time is ahead of UTC at an instant.
 fn offset_ms(zone: Tz, instant_ms: i64) -> i64 {
     NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
         i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) * 1_000
     })
 }
 
-/// `NaiveDateTime` of milliseconds since the epoch, if it has one.
+/// Creates a `NaiveDateTime` from milliseconds since the epoch, if it is in range.
 trait FromMillis: Sized {
     fn from_millis(millis: i64) -> Option<Self>;
 }
@@ -134,31 +138,32 @@ impl FromMillis for NaiveDateTime {
     }
 }
 
-/// The watermark in whole milliseconds: what lies below it has passed. Ends of windows are compared with [`Clocks::passed`].
+/// Returns the watermark in whole milliseconds; times below it have passed. Ends of windows are compared with
+/// [`Clocks::passed`] instead.
 pub fn passed_ms(watermark: EventTime) -> i64 {
     if watermark == EventTime::MAX { i64::MAX } else { watermark.as_micros().div_euclid(1_000) }
 }
 
-/// How windows that lie side by side are cut into slices: each window is made of whole ones.
+/// The slices into which aligned windows are cut; each window consists of whole slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slices {
     /// The length of a slice.
     pub slice_ms: i64,
-    /// Where one begins.
+    /// The start of one slice.
     offset_ms: i64,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// A window is a slice, or the last so many.
+    /// A window is the last slices up to a size, or a single slice.
     Last { size_ms: i64 },
-    /// A window is all slices from where windows of this size begin.
+    /// A window is all slices since the start of an aligned span of this size.
     FromBegin { size_ms: i64 },
 }
 
 impl Slices {
-    /// The slices of windows; none of sessions, which are cut by the rows.
+    /// Returns the slices of windows; `None` for sessions, which depend on the rows.
     pub fn of(spec: &WindowSpec) -> Option<Self> {
         Some(match *spec {
             WindowSpec::Tumble { size_ms, offset_ms } => {
@@ -174,23 +179,23 @@ impl Slices {
         })
     }
 
-    /// Where the slice of a reading begins.
+    /// Returns the start of the slice of a reading.
     #[inline]
     pub fn start_of(&self, reading_ms: i64) -> i64 {
         floor(reading_ms, self.slice_ms, self.offset_ms)
     }
 
-    /// Whether each window is one slice.
+    /// Returns whether each window is one slice.
     pub fn is_one_each(&self) -> bool {
         matches!(self.kind, Kind::Last { size_ms } if size_ms == self.slice_ms)
     }
 
-    /// Whether windows that begin together are made of each other.
+    /// Returns whether windows with the same start extend each other.
     pub fn accumulates(&self) -> bool {
         matches!(self.kind, Kind::FromBegin { .. })
     }
 
-    /// Where the last window ends that a slice belongs to.
+    /// Returns the end of the last window to which a slice belongs.
     pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
@@ -200,7 +205,7 @@ impl Slices {
         }
     }
 
-    /// Where the window begins that ends there.
+    /// Returns the start of the window with this end.
     pub fn start_of_window(&self, end_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => end_ms.saturating_sub(size_ms),
@@ -210,12 +215,12 @@ impl Slices {
         }
     }
 
-    /// Where the first window ends that a slice belongs to.
+    /// Returns the end of the first window to which a slice belongs.
     pub fn first_end_of(&self, slice_start_ms: i64) -> i64 {
         slice_start_ms.saturating_add(self.slice_ms)
     }
 
-    /// All windows of a reading, the earliest first: start and end.
+    /// Returns all windows of a reading, the earliest first, as start and end.
     pub fn windows_of(&self, reading_ms: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
         let slices = *self;
         let slice = slices.start_of(reading_ms);
@@ -232,10 +237,10 @@ impl Slices {
     }
 }
 
-/// The greatest `offset + n * size` that is not above a value.
+/// Returns the greatest `offset + n * size` that is not above a value.
 #[inline]
 fn floor(value: i64, size: i64, offset: i64) -> i64 {
-    // Readings lie within a few hundred million years, and offsets within a size.
+    // Readings are within a few hundred million years, and the offset is reduced to less than a size.
     let offset = offset.rem_euclid(size);
     value.saturating_sub(value.wrapping_sub(offset).rem_euclid(size))
 }
@@ -272,13 +277,13 @@ mod tests {
         let jump = 1_710_054_000_000; // 2024-03-10T07:00:00Z, 03:00 there.
         assert_eq!(clocks.reading(jump) - jump, -4 * hour);
         assert_eq!(clocks.reading(jump - 1) - (jump - 1), -5 * hour);
-        // Ends within the hour that is jumped over are the jump; the first behind it is as far behind the jump.
+        // Ends within the skipped hour map to the jump; the first end behind it is as far behind the jump.
         let shown = |at: i64| at - 4 * hour;
         for minutes in [0, 1, 30, 60] {
             assert_eq!(clocks.end(shown(jump) - hour + minutes * 60_000), jump, "{minutes}");
         }
         assert_eq!(clocks.end(shown(jump) + 600_000), jump + 600_000);
-        // Ends within the hour that comes twice are of the second time.
+        // Ends within the repeated hour map to its second time.
         let repeat = 1_730_613_600_000; // 2024-11-03T06:00:00Z, 01:00 there for the second time.
         assert_eq!(
             (clocks.reading(repeat), clocks.reading(repeat - hour)),
@@ -291,7 +296,7 @@ mod tests {
         assert_eq!((none.reading(7), none.end(7)), (7, 7));
     }
 
-    /// The two ways to tell whether a window is over agree at every instant near a change of clocks.
+    /// Both ways to tell whether a window is over agree at every instant near a change of clocks.
     #[test]
     fn ends_are_passed_when_their_instant_is() {
         let minute = 60_000;

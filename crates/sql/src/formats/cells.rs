@@ -1,4 +1,5 @@
-//! The values of columns one by one, for encoders: each array is looked at once for a batch, and then read by row.
+//! Values of columns one by one, for encoders. The type of each array is resolved once per batch; then values are
+//! read by row.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
 use arrow::buffer::NullBuffer;
@@ -53,7 +54,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// None if no type of SQL is held so.
+    /// Opens an array; `None` if no SQL type is stored in it.
     pub(super) fn new(array: &'a ArrayRef) -> Option<Self> {
         let kind = match array.data_type() {
             DataType::Null => CellsKind::Null,
@@ -114,7 +115,7 @@ impl<'a> Cells<'a> {
         Some(Cells { nulls: array.nulls(), kind })
     }
 
-    /// The value of a row.
+    /// Returns the value of a row.
     pub(super) fn at(&'a self, row: usize) -> Cell<'a> {
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return Cell::Null;
@@ -157,7 +158,7 @@ fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> &[T::Native] {
     array.values()
 }
 
-/// The values of all columns of a batch, which are as many as a table has.
+/// Opens all columns of a batch, which has as many columns as the table.
 pub(super) fn cells_of<'a>(
     columns: &'a [ArrayRef],
     names: &[String],

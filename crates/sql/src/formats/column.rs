@@ -1,6 +1,7 @@
-//! Columns while they are filled: values go to the end, and the end can be taken back, down to the parts of nested values.
+//! Columns under construction: values are appended at the end, and the last values can be removed, also inside nested
+//! values.
 //!
-//! Arrow's own builders cannot take values back, which a record that turns out to be bad in its last field asks for.
+//! Arrow's own builders cannot remove values. This is needed when a record turns out to be bad in its last field.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use arrow::datatypes::{
 use super::FormatColumn;
 use crate::types::SqlType;
 
-/// Why a record is bad: which of the wanted columns does not fit, if it is one, and what is wrong.
+/// The reason why a record is bad, and the wanted column which does not fit, if it is a column.
 #[derive(Debug)]
 pub(super) struct Bad {
     pub(super) column: Option<usize>,
@@ -35,7 +36,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// # Panics
-    /// If a column is wanted that is not there, or one twice.
+    /// If a wanted column does not exist or is wanted twice.
     pub(super) fn new(columns: &[FormatColumn], wanted: &[usize]) -> Self {
         let is_once = (1..wanted.len()).all(|place| !wanted[..place].contains(&wanted[place]));
         assert!(is_once, "the planner wants each column of a format once");
@@ -48,7 +49,7 @@ impl Rows {
         self.len
     }
 
-    /// How many columns are wanted.
+    /// Returns the number of wanted columns.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
@@ -57,7 +58,7 @@ impl Rows {
         self.schema.field(column).name()
     }
 
-    /// Appends one row, a value to each column in turn; if one does not fit, none of them stays.
+    /// Appends one row, a value to each column in turn; if one value does not fit, the row is removed.
     #[inline]
     pub(super) fn append(
         &mut self,
@@ -77,13 +78,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Takes back all but the first `len` rows.
+    /// Removes all but the first `len` rows.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = len;
         self.columns.iter_mut().for_each(|column| column.truncate(len));
     }
 
-    /// The rows as a batch; goes on without any.
+    /// Returns the rows as a batch, and leaves none.
     pub(super) fn finish(&mut self) -> RecordBatch {
         let options = RecordBatchOptions::new().with_row_count(Some(mem::take(&mut self.len)));
         let columns = self.columns.iter_mut().map(Column::finish).collect();
@@ -93,14 +94,14 @@ impl Rows {
     }
 }
 
-/// A column of one type, with the values appended so far.
+/// A column of one type with the values appended so far.
 pub(super) struct Column {
     of: SqlType,
     validity: NullBufferBuilder,
     values: Values,
 }
 
-/// The values of a column; slots that are NULL hold any value.
+/// Values of a column; slots which are NULL hold any value.
 pub(super) enum Values {
     None,
     Boolean(BooleanBufferBuilder),
@@ -113,7 +114,7 @@ pub(super) enum Values {
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     Decimal(Vec<i128>),
-    /// Text and bytes. What text is made of is valid UTF-8, which Arrow checks once more for each column.
+    /// Text and bytes. Bytes of text are valid UTF-8; Arrow checks that again for each column.
     Bytes {
         ends: Vec<i32>,
         bytes: Vec<u8>,
@@ -161,18 +162,18 @@ impl Column {
         self.validity.len()
     }
 
-    /// Whether the last value is there and not NULL.
+    /// Returns whether there is a last value which is not NULL.
     fn ends_valid(&self) -> bool {
         self.len().checked_sub(1).is_some_and(|last| self.validity.is_valid(last))
     }
 
-    /// The parts that a value is appended to; [`Column::seal`] makes them one.
+    /// Returns the parts to which a value is appended; [`Column::seal`] completes the value.
     #[inline]
     pub(super) fn parts(&mut self) -> (&SqlType, &mut Values) {
         (&self.of, &mut self.values)
     }
 
-    /// Makes what was appended to the parts one value.
+    /// Completes the value appended to the parts.
     #[inline]
     pub(super) fn seal(&mut self) {
         self.validity.append_non_null();
@@ -203,7 +204,7 @@ impl Column {
         }
     }
 
-    /// Takes back all but the first `len` values, and what was appended to parts without being sealed.
+    /// Removes all but the first `len` values, and unsealed content of the parts.
     pub(super) fn truncate(&mut self, len: usize) {
         self.validity.truncate(len);
         let start = |ends: &mut Vec<i32>| {
@@ -231,7 +232,7 @@ impl Column {
         }
     }
 
-    /// The values as an array of the type's Arrow type; the column goes on empty.
+    /// Returns the values as an array of the type's Arrow type, and leaves the column empty.
     pub(super) fn finish(&mut self) -> ArrayRef {
         let len = self.validity.len();
         let nulls = self.validity.finish();
@@ -311,7 +312,7 @@ fn numbers<T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(fetch(values)), nulls).with_data_type(arrow))
 }
 
-/// The values, and room for as many more: the next batch is about as large as this one.
+/// Takes the values, and reserves room for as many more, since the next batch has about that size.
 fn fetch<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = values.len();
     mem::replace(values, Vec::with_capacity(room))

@@ -1,32 +1,33 @@
 //! Comma-separated values, `'format' = 'csv'`.
 //!
-//! A record is a line, or several where a field in quotes spans them; its fields are the columns in their order. There is no
-//! header unless `csv.ignore-first-line` says so.
+//! A record is a line, or several lines where a field in quotes spans them. Its fields are the columns in their
+//! order. There is no header unless `csv.ignore-first-line` says so.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `csv.field-delimiter` | `,` | one character of ASCII; `\t` and the like are understood |
-//! | `csv.quote-character` | `"` | one character of ASCII |
-//! | `csv.disable-quote-character` | false | quotes are characters like others |
-//! | `csv.escape-character` | none | takes its meaning from the next character, within quotes and outside |
-//! | `csv.allow-comments` | false | lines that begin with `#` are passed over |
-//! | `csv.ignore-parse-errors` | false | fields that do not fit or are missing are NULL, broken records are left out |
+//! | `csv.field-delimiter` | `,` | one ASCII character; escapes such as `\t` are accepted |
+//! | `csv.quote-character` | `"` | one ASCII character |
+//! | `csv.disable-quote-character` | false | quotes are ordinary characters |
+//! | `csv.escape-character` | none | escapes the next character, inside and outside quotes |
+//! | `csv.allow-comments` | false | lines which begin with `#` are skipped |
+//! | `csv.ignore-parse-errors` | false | fields which do not fit or are missing are NULL, broken records are left out |
 //! | `csv.array-element-delimiter` | `;` | between the elements of an ARRAY and the fields of a ROW |
-//! | `csv.null-literal` | none | what stands for NULL; `''` is possible |
+//! | `csv.null-literal` | none | the text for NULL; `''` is possible |
 //! | `csv.empty-string-as-null` | false | empty fields are NULL |
-//! | `csv.allow-trailing-comma` | true | one more field is passed over if it is blank |
-//! | `csv.ignore-trailing-unmappable` | false | further fields are passed over |
-//! | `csv.ignore-first-line` | false | the first record of an input is passed over |
+//! | `csv.allow-trailing-comma` | true | one more field is ignored if it is blank |
+//! | `csv.ignore-trailing-unmappable` | false | further fields are ignored |
+//! | `csv.ignore-first-line` | false | the first record of an input is skipped |
 //! | `csv.write-bigdecimal-in-scientific-notation` | true | decimals may be written with an exponent |
 //!
-//! An empty field is an empty text, and wrong for numbers and times: NULL is what `csv.null-literal` says. Lines without any
-//! byte are passed over, but in a table of one column, where they are a record.
+//! An empty field is an empty text, and an error for numbers and times; NULL is written as `csv.null-literal`. Lines
+//! without any byte are skipped, except in a table of one column, where they are records.
 //!
-//! A quote that is never closed makes one bad record, its first line: reading goes on with the next.
+//! A quote which is never closed makes one bad record, its first line; reading continues with the next line.
 //!
-//! Sources: Flink's documentation, "CSV Format"; `CsvToRowDataConverters`, `CsvFormatOptions`, and Jackson's `CsvDecoder`.
-//! Differs from Flink: fields that are wrong in columns that are not wanted are not looked at; empty lines are wrong there;
-//! delimiters beyond ASCII are refused; text that is no UTF-8, and NULL for a column that is NOT NULL, make a record bad.
+//! Sources: Flink's documentation, "CSV Format"; `CsvToRowDataConverters`, `CsvFormatOptions`, and Jackson's
+//! `CsvDecoder`. Differs from Flink: errors in fields of columns which are not wanted are ignored; empty lines are
+//! errors in Flink. Delimiters beyond ASCII are refused. Text which is not UTF-8, and NULL for a NOT NULL column,
+//! make a record bad.
 
 mod convert;
 mod encode;
@@ -134,7 +135,7 @@ fn single(text: &str) -> Option<u8> {
     }
 }
 
-/// One character, written as in Java.
+/// Reads one character in Java's escape notation.
 fn unescaped(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [b'\\', b't'] => Some(b'\t'),
@@ -151,7 +152,7 @@ fn unescaped(text: &str) -> Option<u8> {
     }
 }
 
-/// Refuses types that have no form: a field holds scalars, one or several.
+/// Refuses types which a field cannot hold: it holds one scalar or several.
 fn check(of: &SqlType) -> Result<(), String> {
     let parts: Vec<&SqlType> = match of {
         SqlType::Array(item) => vec![item],
@@ -174,17 +175,17 @@ fn check(of: &SqlType) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads CSV.
+/// A decoder of CSV.
 pub(super) struct CsvDecoder {
     options: CsvOptions,
-    /// Places of the wanted columns among the fields.
+    /// Positions of the wanted columns among the fields.
     wanted: Vec<usize>,
-    /// How many fields a record has.
+    /// Number of fields of a record.
     count: usize,
     rows: Rows,
     split: Split,
     position: Position,
-    /// Whether the next record is the first of an input, and passed over.
+    /// True if the next record is the first of an input and must be skipped.
     has_header: bool,
     /// Bytes of the records whose rows are pending.
     bytes: usize,
@@ -206,7 +207,7 @@ impl CsvDecoder {
         }
     }
 
-    /// Appends the row of the fields that were split last.
+    /// Appends the row of the record which was split last.
     fn append(&mut self, raw: &[u8]) -> Result<(), Bad> {
         let (fields, options) = (self.split.fields(), &self.options);
         let text = text_of(self.split.text(raw))?;
@@ -228,7 +229,7 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// Goes behind so many bytes that are done with.
+    /// Moves the position behind consumed bytes.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;
@@ -270,7 +271,7 @@ impl Decoder for CsvDecoder {
             let (raw, taken, reason) = match record {
                 Record::Unfinished => {
                     if is_last {
-                        // Nothing is left but, at most, a byte order mark.
+                        // At most a byte order mark is left.
                         self.pass(rest, &mut at);
                     }
                     return Taken { bytes: at, wants_more: true };

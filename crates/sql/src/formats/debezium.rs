@@ -1,7 +1,7 @@
-//! Changes of rows as Debezium captures them from databases, `'format' = 'debezium-json'`.
+//! Changes of rows captured from databases by Debezium, `'format' = 'debezium-json'`.
 //!
-//! A record is a line with an object: `op` says what happened, `before` and `after` hold the row, and what else there is
-//! (`source`, `ts_ms`, `transaction`) is passed over.
+//! A record is a line with an object: `op` is the operation, `before` and `after` hold the row; other keys (`source`,
+//! `ts_ms`, `transaction`) are ignored.
 //!
 //! | `op` | rows |
 //! |---|---|
@@ -9,17 +9,18 @@
 //! | `u`: updated | `-U` before, `+U` after |
 //! | `d`: deleted | `-D` before |
 //!
-//! As a change cannot be told from its two halves, `+I` and `+U` are written as `c`, `-U` and `-D` as `d`.
+//! The two halves of an update are written separately: `+I` and `+U` as `c`, `-U` and `-D` as `d`.
 //!
 //! | option | default | |
 //! |---|---|---|
 //! | `debezium-json.schema-include` | false | the object stands in `payload`, beside its `schema`; for reading only |
 //!
-//! and those of `json` that are not about missing fields or Jackson's parsers, with this format's name before them.
+//! Also the options of `json` which are not about missing fields or Jackson's parsers, with the prefix of this
+//! format.
 //!
 //! Sources: Flink's documentation, "Debezium Format"; `DebeziumJsonDeserializationSchema`,
 //! `DebeziumJsonSerializationSchema`, `DebeziumJsonFormatFactory`.
-//! Differs from Flink: as `json` does. Metadata columns are not there.
+//! Differs from Flink: as `json` does. There are no metadata columns.
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,7 @@ impl DebeziumOptions {
     }
 }
 
-/// Reads changes.
+/// A decoder of changes.
 pub(super) type DebeziumDecoder = LineDecoder<DebeziumRecords>;
 
 impl DebeziumDecoder {
@@ -67,7 +68,7 @@ impl DebeziumDecoder {
 }
 
 pub(super) struct DebeziumRecords {
-    /// Goes through what the envelope stands in, if it stands in something.
+    /// Finds the envelope inside an outer object, if there is one.
     outer: Option<Walk>,
     envelope: Walk,
     rows: JsonRows,
@@ -104,7 +105,7 @@ impl Records for DebeziumRecords {
 }
 
 impl DebeziumRecords {
-    /// The rows of a change.
+    /// Appends the rows of a change.
     fn change(&mut self, text: &str) -> Result<(), Bad> {
         let [before, after, op] = self.parts(text).map_err(|at| broken(at, text))??;
         let mut letters = Vec::new();
@@ -123,7 +124,7 @@ impl DebeziumRecords {
         }
     }
 
-    /// Where `before`, `after` and `op` stand.
+    /// Finds `before`, `after` and `op`.
     fn parts(&mut self, text: &str) -> Result<Result<[Slot; 3], Bad>, Broken> {
         let mut scan = Scan::new(text);
         scan.pass_blanks();
@@ -169,7 +170,7 @@ fn bad(reason: &str) -> Bad {
     Bad { column: None, reason: reason.to_owned() }
 }
 
-/// Writes changes.
+/// An encoder of changes.
 pub(super) struct DebeziumEncoder {
     row: JsonRow,
 }

@@ -1,28 +1,28 @@
-//! JSON lines, as `'format' = 'json'` reads and writes them.
+//! JSON lines: reading and writing of `'format' = 'json'`.
 //!
-//! A record is a line that holds an object, whose keys are columns, or an array of objects, which are rows one after the
-//! other. Keys that are no columns are passed over, columns that have no key are NULL, and of a key that is there twice the
-//! last value counts. Blank lines, a byte order mark at the start and the carriage return of Windows are passed over.
+//! A record is a line with an object, whose keys are columns, or with an array of objects, which are rows in order.
+//! Keys which are not columns are ignored, columns without a key are NULL, and of a duplicate key the last value
+//! counts. Blank lines, a byte order mark at the start and carriage returns at line ends are skipped.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `json.fail-on-missing-field` | false | a record without a key of a wanted column is a bad one |
-//! | `json.ignore-parse-errors` | false | values that do not fit are NULL, broken records are left out; both are counted |
+//! | `json.fail-on-missing-field` | false | a record without a key of a wanted column is bad |
+//! | `json.ignore-parse-errors` | false | values which do not fit are NULL, broken records left out; both are counted |
 //! | `json.timestamp-format.standard` | SQL | SQL, ISO-8601 or ISO-8601-WITH-OFFSET |
-//! | `json.map-null-key.mode` | FAIL | FAIL, DROP or LITERAL: what is written for NULL as a key |
-//! | `json.map-null-key.literal` | null | the key that is written then |
+//! | `json.map-null-key.mode` | FAIL | FAIL, DROP or LITERAL: the treatment of a NULL key when writing |
+//! | `json.map-null-key.literal` | null | the key written for NULL with LITERAL |
 //! | `json.encode.decimal-as-plain-number` | false | decimals are written without an exponent |
-//! | `json.encode.ignore-null-fields` | false | fields that are NULL are not written |
-//! | `json.decode.json-parser.enabled` | true | taken, without effect: there is one parser |
+//! | `json.encode.ignore-null-fields` | false | fields which are NULL are not written |
+//! | `json.decode.json-parser.enabled` | true | accepted without effect: there is one parser |
 //!
-//! The line is scanned once, along the one before ([`walk`]): wanted values are found and all others checked and passed over
-//! ([`scan`]); then the wanted ones are converted, straight into the columns ([`convert`]).
+//! The line is scanned once, guided by the line before ([`walk`]). The scan finds the wanted values, and checks and
+//! skips all others ([`scan`]). Then the wanted values are converted directly into the columns ([`convert`]).
 //!
 //! Sources: Flink's documentation, "JSON Format"; `JsonParserRowDataDeserializationSchema`, `JsonFormatOptions`.
-//! Differs from Flink: what follows the document on its line makes the record bad, as do halves of letters (`"\ud800"`),
-//! bytes that are no UTF-8, more than 64 levels, and NULL for a column that is NOT NULL; Flink passes over the first, puts
-//! `?` or U+FFFD for the next two, allows 1,000 levels, and hands on the last. With `json.ignore-parse-errors`, an array of
-//! rows with a broken one is left out as a whole.
+//! Differs from Flink: text behind the document on its line makes the record bad, and so do halves of surrogate pairs
+//! (`"\ud800"`), bytes which are not UTF-8, more than 64 levels, and NULL for a NOT NULL column. Flink ignores the
+//! first, puts `?` or U+FFFD for the next two, allows 1,000 levels, and passes on the last. With
+//! `json.ignore-parse-errors`, an array of rows with a broken one is left out as a whole.
 
 mod convert;
 mod encode;
@@ -68,7 +68,7 @@ impl JsonOptions {
         Ok(options)
     }
 
-    /// The options that all formats have whose values are JSON.
+    /// Binds the options shared by all formats whose values are JSON.
     pub(super) fn bind_common(given: &mut Given<'_>, columns: &[FormatColumn]) -> Result<Self, FormatError> {
         let forms = [
             ("SQL", TimestampForm::Sql),
@@ -98,7 +98,7 @@ impl JsonOptions {
     }
 }
 
-/// Refuses types that have no form.
+/// Refuses types which JSON cannot represent.
 fn check(of: &SqlType) -> Result<(), String> {
     match of {
         SqlType::Null => Err("a column of type NULL cannot be read: give it a type".to_owned()),
@@ -110,7 +110,7 @@ fn check(of: &SqlType) -> Result<(), String> {
     }
 }
 
-/// Reads JSON lines.
+/// A decoder of JSON lines.
 pub(super) type JsonDecoder = LineDecoder<JsonRecords>;
 
 impl JsonDecoder {
@@ -163,7 +163,7 @@ impl Records for JsonRecords {
 }
 
 impl JsonRecords {
-    /// The rows of an array of objects.
+    /// Appends the rows of an array of objects.
     fn array(&mut self, text: &str, scan: &mut Scan<'_>) -> Result<(), Bad> {
         scan.enter(b'[', 0).map_err(|at| broken(at, text))?;
         if !scan.eat(b']') {
@@ -187,11 +187,11 @@ impl JsonRecords {
     }
 }
 
-/// Makes rows of objects.
+/// A converter of objects to rows.
 pub(super) struct JsonRows {
     rules: ValueRules,
     walk: Walk,
-    /// The values of the object that was scanned last, one for each wanted column.
+    /// Values of the object scanned last, one for each wanted column.
     slots: Vec<Slot>,
     rows: Rows,
     pub(super) ignored: u64,
@@ -204,13 +204,13 @@ impl JsonRows {
         JsonRows { rules, walk, slots: vec![Slot::MISSING; rows.width()], rows, ignored: 0 }
     }
 
-    /// Finds the values of the object that begins here and stands in `depth` containers.
+    /// Finds the values of the object which begins here, inside `depth` containers.
     #[inline]
     pub(super) fn scan(&mut self, text: &str, scan: &mut Scan<'_>, depth: usize) -> Result<(), Broken> {
         self.walk.object(text, scan, depth, &mut self.slots)
     }
 
-    /// Makes a row of the values that were found last.
+    /// Appends a row of the values found last.
     #[inline]
     pub(super) fn append(&mut self, text: &str) -> Result<(), Bad> {
         let mut convert = Convert { text, rules: self.rules, ignored: 0 };
@@ -224,12 +224,12 @@ impl JsonRows {
         self.rows.len()
     }
 
-    /// Where rows and counts stand, for [`JsonRows::reset`].
+    /// Returns the numbers of rows and of ignored values, for [`JsonRows::reset`].
     pub(super) fn mark(&self) -> Mark {
         Mark { rows: self.rows.len(), ignored: self.ignored }
     }
 
-    /// Takes back what came since.
+    /// Removes the rows appended since a mark, and restores its counts.
     pub(super) fn reset(&mut self, to: Mark) {
         self.rows.truncate(to.rows);
         self.ignored = to.ignored;
@@ -244,14 +244,14 @@ impl JsonRows {
     }
 }
 
-/// How many rows there were, and how many values had been ignored.
+/// Number of rows, and of ignored values, at some point.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     rows: usize,
     ignored: u64,
 }
 
-/// A line as text.
+/// Returns a line as text.
 pub(super) fn text_of(raw: &[u8]) -> Result<&str, Bad> {
     std::str::from_utf8(raw).map_err(|error| Bad {
         column: None,

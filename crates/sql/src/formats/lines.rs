@@ -1,37 +1,37 @@
-//! Lines of an input that comes in pieces: where each begins, how long it may be, and how reading goes on after one that is
-//! too long; and the decoder of every format whose records are lines.
+//! Lines of an input which comes in pieces: their starts, their greatest length, and resumption after a line which is
+//! too long. Also the decoder of every format whose records are lines.
 
 use memchr::memchr;
 
 use super::column::Bad;
 use super::{BATCH_BYTES_MAX, BadRecord, Decoded, Decoder, Ignored, Position, RECORD_BYTES_MAX, Taken};
 
-/// Turns lines into rows.
+/// A converter of lines to rows.
 pub(super) trait Records: Send {
-    /// Appends the rows of one line: all, or none and what is wrong with it.
+    /// Appends the rows of one line: all of them, or none with the reason.
     fn read(&mut self, raw: &[u8]) -> Result<(), Bad>;
 
-    /// How many rows are pending.
+    /// Returns the number of pending rows.
     fn rows(&self) -> usize;
 
-    /// The pending rows.
+    /// Returns the pending rows, and leaves none.
     fn finish(&mut self) -> Decoded;
 
-    /// The name of a wanted column.
+    /// Returns the name of a wanted column.
     fn name(&self, column: usize) -> &str;
 
-    /// How many values became NULL because they did not fit.
+    /// Returns the number of values which became NULL because they did not fit.
     fn ignored_values(&self) -> u64;
 }
 
-/// How lines are looked at before they are read.
+/// The treatment of lines before they are read.
 #[derive(Clone, Copy)]
 pub(super) struct LineRules {
-    /// Whether a byte order mark at the start of the input is passed over.
+    /// True if a byte order mark at the start of the input is skipped.
     pub(super) has_mark: bool,
-    /// Whether lines of white space are passed over.
+    /// True if lines of white space are skipped.
     pub(super) skips_blank: bool,
-    /// Whether bad records are left out and counted.
+    /// True if bad records are left out and counted.
     pub(super) ignores_bad: bool,
 }
 
@@ -107,29 +107,29 @@ impl<R: Records> Decoder for LineDecoder<R> {
 /// The byte order mark of UTF-8, which some programs put before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Finds lines.
+/// A finder of lines.
 pub(super) struct Lines {
     position: Position,
-    /// So many bytes after the position are known to hold no line end: they are not searched again when they are offered
-    /// again with more behind them, so that a long line that comes in small pieces costs no more than a short one.
+    /// Number of bytes after the position which are known to hold no line end. They are not searched again when they
+    /// are offered again with more bytes. So a long line in small pieces costs no more than in one piece.
     searched: usize,
-    /// Whether a byte order mark at the start is no part of the first line.
+    /// True if a byte order mark at the start does not belong to the first line.
     has_mark: bool,
 }
 
-/// One line, or what there is instead.
+/// The result of a search for a line.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Line<'a> {
     /// A whole line, without its end.
     Whole { raw: &'a [u8], offset: u64, line: u64 },
-    /// The beginning of a line that is too long; the rest of it is passed over.
+    /// The beginning of a line which is too long; the rest of it is skipped.
     TooLong { raw: &'a [u8], offset: u64, line: u64 },
     /// More bytes are needed.
     Unfinished,
 }
 
 impl Lines {
-    /// At the start of an input. `has_mark`: a byte order mark there is passed over.
+    /// Starts at the beginning of an input. If `has_mark`, a byte order mark there is skipped.
     pub(super) fn new(has_mark: bool) -> Self {
         Lines { position: Position::default(), searched: 0, has_mark }
     }
@@ -143,7 +143,7 @@ impl Lines {
         self.searched = 0;
     }
 
-    /// The next line of `bytes`, from `*at` on, which moves behind it.
+    /// Returns the next line of `bytes` from `*at` on, and moves `*at` behind it.
     pub(super) fn next<'a>(&mut self, bytes: &'a [u8], at: &mut usize, is_last: bool) -> Line<'a> {
         if self.position.is_inside {
             let rest = &bytes[*at..];
@@ -195,7 +195,7 @@ impl Lines {
     }
 }
 
-/// Whether a line holds nothing but white space of JSON.
+/// Returns whether a line has nothing but JSON white space.
 pub(super) fn is_blank(raw: &[u8]) -> bool {
     raw.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
@@ -204,7 +204,7 @@ pub(super) fn is_blank(raw: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// All lines of `bytes`, fed `piece` bytes at a time, with their offsets and numbers.
+    /// Returns all lines of `bytes`, fed in pieces of `piece` bytes, with their offsets and numbers.
     fn lines(bytes: &[u8], piece: usize) -> Vec<(Vec<u8>, u64, u64, bool)> {
         let (mut lines, mut found, mut at, mut end) = (Lines::new(true), Vec::new(), 0, 0);
         loop {
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A line that is too long is told of once, however it comes, and the next line is whole.
+    /// A line which is too long is reported once, however it is divided, and the next line is whole.
     #[test]
     fn long_lines_are_passed_over() {
         for extra in [0, 1, 5_000] {

@@ -1,11 +1,11 @@
-//! Options of a format as they are given: keys with values, each of which is taken once, and those that nobody takes
-//! are refused with the name that is nearest.
+//! Options of a format as given by the user. Each key is taken once; keys which are not taken are refused, and the
+//! error names the most similar option.
 
 use std::collections::BTreeMap;
 
 use super::FormatError;
 
-/// The options of one format: those whose keys begin with its name and a dot.
+/// The options of one format, whose keys begin with its name and a dot.
 pub(super) struct Given<'a> {
     prefix: String,
     left: BTreeMap<&'a str, &'a str>,
@@ -20,13 +20,13 @@ impl<'a> Given<'a> {
         Given { prefix, left, known: Vec::new() }
     }
 
-    /// The value of an option, if it is given; its name is without the format's.
+    /// Takes the value of an option, if it is given; `name` is without the prefix of the format.
     pub(super) fn text(&mut self, name: &'static str) -> Option<&'a str> {
         self.known.push(name);
         self.left.remove(name)
     }
 
-    /// The value of an option that is true or false.
+    /// Takes the value of a boolean option.
     pub(super) fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, FormatError> {
         match self.text(name) {
             None => Ok(default),
@@ -36,7 +36,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The value of an option that is one of several names, whatever their case.
+    /// Takes the value of an option which is one of several names, whatever their case.
     pub(super) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -51,12 +51,12 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The value of an option is wrong.
+    /// Makes the error of an option with a wrong value.
     pub(super) fn wrong(&self, name: &str, reason: impl Into<String>) -> FormatError {
         FormatError::Option { option: format!("{}{name}", self.prefix), reason: reason.into() }
     }
 
-    /// Refuses what was not taken.
+    /// Refuses options which were not taken.
     pub(super) fn finish(self) -> Result<(), FormatError> {
         match self.left.keys().next() {
             None => Ok(()),
@@ -68,7 +68,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The name that takes the fewest edits to become `name`, if these are no more than a third of it.
+/// Returns the name with the fewest edits to `name`, if these are at most a third of its length.
 pub(super) fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<String> {
     among
         .map(|known| (edits(name, known), known))
@@ -77,7 +77,7 @@ pub(super) fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> O
         .map(|(_, known)| known.to_owned())
 }
 
-/// How many bytes are to be put in, left out or changed: Levenshtein's distance, one row at a time.
+/// Returns the number of bytes to insert, delete or change: Levenshtein's distance, computed one row at a time.
 fn edits(from: &str, to: &str) -> usize {
     let to = to.as_bytes();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -97,7 +97,7 @@ fn edits(from: &str, to: &str) -> usize {
 mod tests {
     use super::nearest;
 
-    /// A slip of the finger is named; something else is not guessed at.
+    /// The nearest name is found for a misspelling, and none for a different word.
     #[test]
     fn nearest_names() {
         let names = ["ignore-parse-errors", "fail-on-missing-field", "null-literal"];

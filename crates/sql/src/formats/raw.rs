@@ -1,4 +1,4 @@
-//! One column of bytes as they are, `'format' = 'raw'`.
+//! One column of bytes without encoding, `'format' = 'raw'`.
 //!
 //! | column | a record |
 //! |---|---|
@@ -7,17 +7,17 @@
 //! | BOOLEAN, TINYINT | one byte |
 //! | SMALLINT, INT, BIGINT, FLOAT, DOUBLE | 2, 4, 8, 4, 8 bytes |
 //!
-//! Lines end with a newline, before which a carriage return is passed over; empty ones are empty values. Numbers follow each
-//! other without anything between them.
+//! Lines end with a newline; a carriage return before it is dropped. Empty lines are empty values. Numbers follow
+//! each other without separators.
 //!
 //! | option | default | |
 //! |---|---|---|
-//! | `raw.charset` | UTF-8 | nothing else |
+//! | `raw.charset` | UTF-8 | no other value is accepted |
 //! | `raw.endianness` | big-endian | big-endian or little-endian |
 //!
-//! Source: Flink's documentation, "Raw Format"; `RawFormatDeserializationSchema`. Differs from Flink: in files, Flink ends
-//! numbers with a newline, too, and cannot read those that hold one; text that is no UTF-8 is a bad record; bytes behind the
-//! last whole number are one.
+//! Source: Flink's documentation, "Raw Format"; `RawFormatDeserializationSchema`. Differs from Flink: in files, Flink
+//! ends numbers with a newline, too, and cannot read numbers which contain one. Here, text which is not UTF-8 is a
+//! bad record, and so are bytes behind the last whole number.
 
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -39,7 +39,7 @@ mod tests;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawOptions {
     is_little: bool,
-    /// Bytes of a number; none of lines.
+    /// Number of bytes of a number; `None` for lines.
     width: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ impl RawOptions {
     }
 }
 
-/// Reads lines or numbers.
+/// A decoder of lines or numbers.
 pub(super) enum RawDecoder {
     Lines(LineDecoder<RawRecords>),
     Numbers(NumberDecoder),
@@ -177,7 +177,7 @@ impl Records for RawRecords {
     }
 }
 
-/// Reads numbers of fixed width.
+/// A decoder of numbers of fixed width.
 pub(super) struct NumberDecoder {
     rows: Rows,
     width: usize,
@@ -258,7 +258,7 @@ fn append_number(raw: &[u8], is_little: bool, values: &mut Values) {
     }
 }
 
-/// Writes lines or numbers.
+/// An encoder of lines or numbers.
 pub(super) struct RawEncoder {
     names: Vec<String>,
     is_little: bool,

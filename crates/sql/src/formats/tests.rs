@@ -1,5 +1,5 @@
-//! How formats are tested: tables, options and bytes as text, rows and bad records as text; every input whole and in pieces.
-//! And what holds for all of them: options, random bytes, ways there and back.
+//! Test helpers for formats: tables, options, bytes, rows and bad records are written as text, and every input is
+//! read whole and in pieces. Also tests of all formats: options, random bytes, and writing followed by reading.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The columns of a table: `a INT, b STRING NOT NULL, c ROW<x INT, y ARRAY<DATE>>`.
+/// Returns the columns of a table: `a INT, b STRING NOT NULL, c ROW<x INT, y ARRAY<DATE>>`.
 pub(super) fn columns(table: &str) -> Vec<FormatColumn> {
     split(table)
         .into_iter()
@@ -23,7 +23,7 @@ pub(super) fn columns(table: &str) -> Vec<FormatColumn> {
         .collect()
 }
 
-/// The parts of a list, at commas outside of brackets.
+/// Splits a list at commas outside of brackets.
 fn split(list: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, letter) in list.char_indices() {
@@ -87,7 +87,7 @@ fn type_of(text: &str) -> SqlType {
     }
 }
 
-/// A format with options: `json json.ignore-parse-errors=true json.x=y`.
+/// Binds a format with options: `json json.ignore-parse-errors=true json.x=y`.
 pub(super) fn bind(format: &str, table: &str) -> Result<Format, FormatError> {
     let mut words = format.split(' ');
     let name = words.next().expect("a name");
@@ -98,19 +98,19 @@ pub(super) fn bind(format: &str, table: &str) -> Result<Format, FormatError> {
     Format::bind(name, &words.map(option).collect::<BTreeMap<_, _>>(), &columns(table))
 }
 
-/// What came of an input.
+/// The result of decoding an input.
 #[derive(PartialEq, Debug, Default)]
 pub(super) struct Found {
-    /// `+I(1, abc)`, the kind only of changelogs.
+    /// Rows as `+I(1, abc)`; the kind is shown only for changelogs.
     pub(super) rows: Vec<String>,
-    /// `2 at 17 a: reason`: line, offset, column.
+    /// Bad records as `2 at 17 a: reason`: line, offset, column.
     pub(super) bad: Vec<String>,
     pub(super) raw: Vec<Vec<u8>>,
     pub(super) ignored: Ignored,
     pub(super) position: Position,
 }
 
-/// Decodes bytes that come in pieces of so many, fetching the rows whenever there are so many.
+/// Decodes bytes in pieces of a given size, and fetches the rows whenever a given number is pending.
 pub(super) fn decode(
     format: &Format,
     wanted: &[usize],
@@ -164,7 +164,7 @@ fn show(decoded: &Decoded, to: &mut Vec<String>) {
     }
 }
 
-/// Decodes all columns, whole and in pieces, which makes no difference.
+/// Decodes all columns, whole and in pieces, and checks that the results agree.
 pub(super) fn read(format: &Format, bytes: &[u8]) -> Found {
     let all: Vec<usize> = (0..format.columns().len()).collect();
     let whole = decode(format, &all, bytes, usize::MAX >> 1, 4_096);
@@ -176,7 +176,7 @@ pub(super) fn read(format: &Format, bytes: &[u8]) -> Found {
     whole
 }
 
-/// Rows, and bad records after an exclamation mark: `(1, a) (2, b) !2 at 9 x: reason`.
+/// Shows rows, and bad records after an exclamation mark: `(1, a) (2, b) !2 at 9 x: reason`.
 pub(super) fn text_of_found(found: &Found) -> String {
     let bad = found.bad.iter().map(|bad| format!("!{bad}"));
     found.rows.iter().cloned().chain(bad).collect::<Vec<_>>().join(" ")
@@ -188,7 +188,7 @@ pub(super) fn check(format: &str, table: &str, bytes: impl AsRef<[u8]>, expected
     assert_eq!(found, expected, "{format} {table}: {}", String::from_utf8_lossy(bytes.as_ref()));
 }
 
-/// What is read is written again, all rows as they came.
+/// Reads rows and writes them again, in their order.
 pub(super) fn rewrite(format: &str, table: &str, bytes: impl AsRef<[u8]>) -> Result<String, FormatError> {
     let format = bind(format, table).expect("it is bound");
     let all: Vec<usize> = (0..format.columns().len()).collect();
@@ -202,7 +202,7 @@ pub(super) fn rewrite(format: &str, table: &str, bytes: impl AsRef<[u8]>) -> Res
     Ok(String::from_utf8(written).expect("text"))
 }
 
-/// Wrong names and values are refused before anything is read, with what to write instead.
+/// Wrong names and values are refused before anything is read, with advice on what to write instead.
 #[test]
 fn options_are_checked() {
     let check = |format: &str, table: &str, code: &str, expected: &str| {
@@ -279,11 +279,11 @@ fn options_are_checked() {
         "BAD_OPTION",
         "option 'raw.charset': 'UTF-16' is not read: only 'UTF-8' is",
     );
-    // Options of others are theirs.
+    // Options with other prefixes are ignored.
     assert!(bind("json csv.field-delimiter=; path=x connector=filesystem", "a INT").is_ok());
 }
 
-/// A decoder goes on where another has stopped, inside of a long record, too.
+/// A decoder resumes where another has stopped, also inside a long record.
 #[test]
 fn positions_are_taken_up() {
     let mut bytes = b"\xef\xbb\xbf{\"a\":1}\n".to_vec();
@@ -298,7 +298,7 @@ fn positions_are_taken_up() {
             let mut decoder = format.decoder(&[0]);
             decoder.start(at);
             let mut end = start;
-            // So many bytes as it takes to get on at all; then another decoder goes on.
+            // Offers more bytes until the position moves; then another decoder resumes.
             while decoder.position() == at && end < bytes.len() {
                 end = (end + 10_000).min(bytes.len());
                 start += decoder.take(&bytes[start..end], end == bytes.len(), 1, &mut |_| bad += 1).bytes;
@@ -310,7 +310,7 @@ fn positions_are_taken_up() {
     }
 }
 
-/// No columns at all are wanted when rows are only counted.
+/// No column is wanted when rows are only counted.
 #[test]
 fn rows_without_columns_are_counted() {
     for (format, bytes) in [("json", "{\"a\":1}\n{}\n"), ("csv", "1\n2\n"), ("raw", "\n\n")] {
@@ -319,7 +319,7 @@ fn rows_without_columns_are_counted() {
     }
 }
 
-/// Only what is wanted is converted, in the order in which it is wanted.
+/// Only wanted columns are converted, in the order of the request.
 #[test]
 fn columns_are_chosen() {
     let table = "a INT, b INT, c STRING";
@@ -333,7 +333,7 @@ fn columns_are_chosen() {
 const TABLE: &str = "a INT, b STRING NOT NULL, c DOUBLE, d TIMESTAMP(3), e DECIMAL(5, 2), f BOOLEAN, g BYTES, h ARRAY<INT>, \
                      i ROW<x INT, y STRING>";
 
-/// Bytes that are like records, and bytes that are like nothing.
+/// Generates bytes which resemble records, and random bytes.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
@@ -346,7 +346,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// How many inputs are made up: more if `THALWEG_FUZZ` says so.
+/// Returns the number of generated inputs; `THALWEG_FUZZ` replaces the default.
 fn cases() -> u32 {
     std::env::var("THALWEG_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300)
 }
@@ -354,7 +354,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing panics, all bytes are taken, and pieces make no difference.
+    /// No input causes a panic, all bytes are consumed, and pieces make no difference.
     #[test]
     fn any_bytes_are_taken(bytes in hostile(), piece in 1_usize..20, rows_max in 1_usize..5) {
         for format in [
@@ -374,7 +374,7 @@ proptest! {
         }
     }
 
-    /// What is written is read back as it was.
+    /// Written rows are read back unchanged.
     #[test]
     fn there_and_back(
         rows in prop::collection::vec(

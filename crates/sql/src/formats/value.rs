@@ -1,5 +1,5 @@
-//! Values as the text that formats hold: numbers, decimals, days, times and timestamps as Java's parsers read them and
-//! Java's printers write them, because that is what Flink's formats are made of.
+//! Values as text in formats: numbers, decimals, days, times and timestamps. They are read as by Java's parsers and
+//! written as by Java's printers, because Flink's formats use these.
 //!
 //! Sources: Java's `Integer.parseInt`, `Double.parseDouble`, `Double.toString`, `BigDecimal`, and `DateTimeFormatter`
 //! with `ISO_LOCAL_DATE` and `ISO_LOCAL_TIME`; Flink's `TimeFormats` and `DecimalData.fromBigDecimal`.
@@ -17,48 +17,49 @@ pub(super) use write::{
 
 use arrow::datatypes::TimeUnit;
 
-/// Seconds of a day.
+/// Seconds per day.
 const DAY_SECONDS: i64 = 86_400;
 
-/// How timestamps are written.
+/// The form of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimestampForm {
-    /// `2020-12-30 12:13:14.123`, with a `Z` behind if it is an instant.
+    /// `2020-12-30 12:13:14.123`, followed by `Z` for an instant.
     Sql,
-    /// `2020-12-30T12:13:14.123`, with a `Z` behind if it is an instant.
+    /// `2020-12-30T12:13:14.123`, followed by `Z` for an instant.
     Iso,
-    /// `2020-12-30T12:13:14.123+02:00`; what is written is always `Z`.
+    /// `2020-12-30T12:13:14.123+02:00`; the written offset is always `Z`.
     IsoWithOffset,
 }
 
 /// A timestamp: seconds since 1970-01-01 00:00:00, and nanoseconds of the second.
 pub(super) type Instant = (i64, u32);
 
-/// Text without what Java's `trim` takes off its ends: spaces and control characters.
+/// Removes the characters at both ends that Java's `trim` removes: spaces and control characters.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(|letter| letter <= ' ')
 }
 
-/// A whole number of some width, as `parseInt` and its kin read it: digits with at most one sign before them.
+/// Reads a whole number as `parseInt` and similar methods do: digits with at most one sign before them.
 pub(super) fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// A floating number, as `parseDouble` reads it: `NaN`, `Infinity`, and an `f` or `d` behind the digits included.
+/// Reads a floating-point number as `parseDouble` does, including `NaN`, `Infinity`, and an `f` or `d` behind the
+/// digits.
 ///
-/// Differs from Java: hexadecimal floating numbers are none.
+/// Differs from Java: hexadecimal floating-point numbers are not read.
 pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
     let text = trim(text);
     let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
     let begins = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    // Rust takes `inf`, `nan` and words in any case, too; Java these two only, and without a letter behind.
+    // Rust also reads `inf`, and words in any case. Java reads only these two, without a letter behind.
     let is_word = number.len() == text.len() && matches!(unsigned, "NaN" | "Infinity");
     (begins || is_word).then(|| number.parse().ok()).flatten()
 }
 
-/// A decimal number of `scale` digits behind the point, further digits rounded half up; `Ok(None)` if it has more than
-/// `precision` digits then, which makes NULL in Flink. `Err` if it is no number.
+/// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. `Ok(None)` if it
+/// then has more than `precision` digits, which is NULL in Flink. `Err` if it is not a number.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, ()> {
     let (is_negative, unsigned) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
@@ -84,7 +85,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
     if !digits().all(u8::is_ascii_digit) {
         return Err(());
     }
-    // The number is 0.d1d2d3... * 10^size, where d1 is its first digit that is no zero.
+    // The number is 0.d1d2d3... * 10^size, where d1 is its first digit other than zero.
     let zeros = digits().take_while(|digit| **digit == b'0').count();
     if zeros == whole.len() + part.len() {
         return Ok(Some(0));
@@ -94,7 +95,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
     if kept < 0 {
         return Ok(Some(0));
     }
-    // One more digit than fits may come of rounding only.
+    // Too many digits before rounding; rounding may still add one.
     if i64::from(precision) < kept {
         return Ok(None);
     }
@@ -110,15 +111,15 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
     Ok(is_held.then_some(if is_negative { -value } else { value }))
 }
 
-/// A day, `yyyy-MM-dd`, in days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
+/// Reads a day, `yyyy-MM-dd`, as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
 pub(super) fn date(text: &str) -> Option<i32> {
     let (year, month, day, rest) = date_parts(text)?;
     (rest.is_empty() && day <= days_of_month(year, month))
         .then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
-/// A day with one or two digits of months and days, whose day may be 31 in any month and then counts on into the next.
-/// Source: `java.sql.Date.valueOf`, which Flink's CSV format uses.
+/// Reads a day whose month and day may have one digit. The day may be up to 31 in any month and then counts on into
+/// the next month. Source: `java.sql.Date.valueOf`, which Flink's CSV format uses.
 pub(super) fn date_loose(text: &str) -> Option<i32> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
@@ -132,29 +133,31 @@ pub(super) fn date_loose(text: &str) -> Option<i32> {
     is_date.then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
-/// A time of day, `HH:mm:ss[.fraction]`, in milliseconds; `24:00:00` is midnight. Source: Flink's `SQL_TIME_FORMAT`.
+/// Reads a time of day, `HH:mm:ss[.fraction]`, in milliseconds; `24:00:00` is midnight. Source: Flink's
+/// `SQL_TIME_FORMAT`.
 pub(super) fn time(text: &str) -> Option<i32> {
     let (seconds, nanos, rest) = time_parts(text)?;
     let seconds = if seconds == DAY_SECONDS { 0 } else { seconds };
     rest.is_empty().then(|| (seconds * 1_000) as i32 + (nanos / 1_000_000) as i32)
 }
 
-/// A time of day whose seconds may be missing, in milliseconds. Source: `LocalTime.parse`, which Flink's CSV format uses.
+/// Reads a time of day whose seconds may be missing, in milliseconds. Source: `LocalTime.parse`, which Flink's CSV
+/// format uses.
 pub(super) fn time_loose(text: &str) -> Option<i32> {
     if text.len() == 5 {
         return time_loose(&format!("{text}:00"));
     }
-    // `ISO_LOCAL_TIME` is strict: the day has no second midnight.
+    // `ISO_LOCAL_TIME` is strict and refuses hour 24.
     if text.starts_with("24") {
         return None;
     }
     time(text)
 }
 
-/// A timestamp, or an instant if `is_instant`.
+/// Reads a timestamp, or an instant if `is_instant`.
 ///
-/// As Flink's formatters resolve fields smartly, a day that the month does not have is its last one, and `24:00:00` is the
-/// midnight that follows.
+/// Flink's formatters resolve fields in smart mode: a day beyond the end of the month becomes its last day, and
+/// `24:00:00` the following midnight.
 pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Option<Instant> {
     let (year, month, day, rest) = date_parts(text)?;
     let between = if form == TimestampForm::Sql { ' ' } else { 'T' };
@@ -172,15 +175,15 @@ pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Op
     Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
 }
 
-/// An instant in a unit, further digits cut off; none if it is out of range.
+/// Converts an instant to a unit, and cuts off further digits; `None` if it is out of range.
 pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> {
     let (per_second, nanos_per) = per_second(unit);
-    // Nanoseconds before 1970 reach one second less far down than their product would.
+    // Near the least nanosecond the product alone exceeds 64 bits although the sum does not, so 128 bits are used.
     let value = i128::from(seconds) * i128::from(per_second) + i128::from(i64::from(nanos) / nanos_per);
     i64::try_from(value).ok()
 }
 
-/// The instant that a number of units is.
+/// Converts a number of units to an instant.
 pub(super) fn of_unit(value: i64, unit: TimeUnit) -> Instant {
     let (per_second, nanos_per) = per_second(unit);
     (value.div_euclid(per_second), (value.rem_euclid(per_second) * nanos_per) as u32)
@@ -195,7 +198,8 @@ fn per_second(unit: TimeUnit) -> (i64, i64) {
     }
 }
 
-/// Year, month from 1 to 12 and day from 1 to 31, and what follows. A year has four digits, or more behind a sign.
+/// Reads year, month from 1 to 12 and day from 1 to 31, and returns the rest. A year has four digits, or more after a
+/// sign.
 fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
     let (sign, unsigned) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -204,7 +208,7 @@ fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
     };
     let year_digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let is_plain = unsigned.len() == text.len();
-    // A sign shows that there are more than four digits; a year before 0 has one in any case.
+    // A year with a plus sign has more than four digits; a year before 0 always has a sign.
     let fits = match (is_plain, sign) {
         (true, _) => year_digits == 4,
         (false, -1) => (4..=9).contains(&year_digits),
@@ -223,7 +227,7 @@ fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some((year, month, day, rest))
 }
 
-/// Seconds of the day, nanoseconds of the second, and what follows `HH:mm:ss[.fraction]`.
+/// Reads `HH:mm:ss[.fraction]` as seconds of the day and nanoseconds of the second, and returns the rest.
 fn time_parts(text: &str) -> Option<(i64, u32, &str)> {
     let (hour, rest) = two_digits(text)?;
     let (minute, rest) = two_digits(rest.strip_prefix(':')?)?;
@@ -242,7 +246,7 @@ fn time_parts(text: &str) -> Option<(i64, u32, &str)> {
     (is_time && minute <= 59 && second <= 59).then_some((seconds, nanos, rest))
 }
 
-/// An offset from UTC in seconds, `Z`, `+HH:mm` or none, and what follows.
+/// Reads an offset from UTC in seconds, `Z`, `+HH:mm` or nothing, and returns the rest.
 fn offset_seconds(text: &str) -> Option<(i64, &str)> {
     let sign = match text.as_bytes().first() {
         None => return Some((0, text)),
@@ -253,7 +257,7 @@ fn offset_seconds(text: &str) -> Option<(i64, &str)> {
     };
     let (hours, rest) = two_digits(&text[1..])?;
     let (minutes, rest) = two_digits(rest.strip_prefix(':')?)?;
-    // No zone is further from UTC than 18 hours, says Java's `ZoneOffset`.
+    // Java's `ZoneOffset` allows at most 18 hours.
     let is_offset = minutes <= 59 && hours * 60 + minutes <= 18 * 60;
     is_offset.then_some((sign * (hours * 60 + minutes) * 60, rest))
 }
@@ -264,10 +268,10 @@ fn two_digits(text: &str) -> Option<(i64, &str)> {
     is_digits.then(|| (i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), &text[2..]))
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar, which is counted back before 1582, too. Days beyond the end of
-/// the month count on.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar, which is used before 1582, too. Days beyond
+/// the end of the month count on.
 ///
-/// The year is taken to begin in March, so that the leap day is its last, and eras of 400 years are all alike.
+/// Internally the year begins in March, so that a leap day is its last day, and all eras of 400 years are alike.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -277,7 +281,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The year, month and day of a number of days since 1970-01-01: the inverse of [`days`].
+/// Returns the year, month and day of a number of days since 1970-01-01: the inverse of [`days`].
 fn date_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

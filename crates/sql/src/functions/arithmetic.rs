@@ -1,11 +1,11 @@
-//! `+`, `-`, `*`, `/` and `%` of numbers, and what times and intervals have of them.
+//! `+`, `-`, `*`, `/` and `%` of numbers, times and intervals.
 //!
-//! Whole numbers become the wider type of both and wrap in it, quotients of them are cut, and a divisor of zero is an error;
-//! beside a float everything is a float, of 64 bits if one side is a decimal, and IEEE 754 has the last word. Decimals are in
-//! `decimals`, times in `times`.
+//! Whole numbers become the wider of both types and wrap in it. Their quotients are cut, and a divisor of zero is an
+//! error. If one operand is a float, the result is a float, of 64 bits if the other is a decimal, and follows IEEE
+//! 754. Decimals are in `decimals`, times in `times`.
 //!
-//! Source: Flink, `ScalarOperatorGens`, `FlinkTypeSystem`; Calcite, `SqlStdOperatorTable` (which operands there are: `%` takes
-//! no floats, and its result has the type of the divisor).
+//! Source: Flink, `ScalarOperatorGens`, `FlinkTypeSystem`; Calcite, `SqlStdOperatorTable` (the allowed operands: `%`
+//! takes no floats, and its result has the type of the divisor).
 
 mod decimals;
 mod times;
@@ -39,9 +39,9 @@ pub enum ArithmeticOp {
 /// Binds an operator to its operands.
 ///
 /// # Errors
-/// [`BindError`] if Flink does not compute with such operands.
+/// [`BindError`] if Flink has no such operation.
 pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> Result<Bound, BindError> {
-    // NULL takes the type of the number beside it. Beside a time it may be either time or interval.
+    // NULL takes the type of the other operand. Beside a time it may be a time or an interval.
     let left_type = if left.of == SqlType::Null { &right.of } else { &left.of };
     let right_type = if right.of == SqlType::Null { &left.of } else { &right.of };
     if left_type.is_numeric() && right_type.is_numeric() {
@@ -50,10 +50,10 @@ pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> R
     times::bind(op, left, right).unwrap_or_else(|| Err(refusal(op, left, right)))
 }
 
-/// Binds the minus before a number or an interval.
+/// Binds the minus sign before a number or an interval.
 ///
 /// # Errors
-/// [`BindError`] if it is neither.
+/// [`BindError`] if the operand is neither.
 pub fn bind_negate(argument: &Argument) -> Result<Bound, BindError> {
     let kernel = match argument.of {
         SqlType::TinyInt => negate::<Int8Type>(&argument.of),
@@ -97,7 +97,7 @@ fn numbers(op: ArithmeticOp, left: &SqlType, right: &SqlType, is_nullable: bool)
     Ok(Bound { arguments: vec![common.clone(), common.clone()], result: common, is_nullable, kernel })
 }
 
-/// A kernel whose result is a whole number that fits into a narrower type, as remainders fit into that of the divisor.
+/// Binds a kernel whose whole-number result is narrowed; a remainder always fits into the type of the divisor.
 fn narrow(wide: &SqlType, result: &SqlType, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     let (from, to) = (wide.arrow(), result.clone());
     let narrowed = move |arguments: &[ColumnarValue], rows: usize| -> Evaluated {
@@ -121,7 +121,7 @@ fn narrow(wide: &SqlType, result: &SqlType, is_nullable: bool, kernel: Arc<dyn K
     }
 }
 
-/// The operators over one type of Arrow.
+/// Returns the kernel of an operator over one Arrow type.
 fn primitive<T>(op: ArithmeticOp, of: &SqlType) -> Arc<dyn Kernel>
 where
     T: ArrowPrimitiveType,
@@ -136,7 +136,7 @@ where
                 if right.is_zero() {
                     return Err(EvaluationError::division_by_zero());
                 }
-                // The least number by -1 wraps to itself.
+                // The least number divided by -1 wraps to itself.
                 Ok(Some(if is_quotient { left.div_wrapping(right) } else { left.mod_wrapping(right) }))
             })
         });
@@ -188,7 +188,7 @@ fn refusal(op: ArithmeticOp, left: &Argument, right: &Argument) -> BindError {
     BindError::new(format!("{} {op} {} has no meaning{hint}", left.of, right.of))
 }
 
-/// As it is written in SQL.
+/// Writes the operator as in SQL.
 impl fmt::Display for ArithmeticOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,8 @@
-//! The bed of the tests of functions: values are written as `TYPE: text`, bound, cast and evaluated as a query would do it,
-//! once as scalars, once as columns and once as both, which must not make a difference.
+//! Test helpers for functions. Values are written as `TYPE: text`, bound, cast and evaluated as in a query. Each call
+//! runs with scalars, with columns and with both, and the results must agree.
 //!
-//! It reads and shows values by itself, so that a fault in how the functions do it cannot hide.
+//! This module reads and shows values with its own code, so a fault in the functions' own reading or writing is
+//! found.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use super::cast::bind_cast;
 use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::SqlType;
 
-/// What a function knows of a query whose session is in a zone.
+/// Returns the binding context of a session in a time zone.
 pub(super) fn context(zone: Tz) -> Context {
     Context { zone, clock: Arc::new(VirtualClock::default()) }
 }
 
-/// `TYPE: text` as an argument; it is a literal.
+/// Returns `TYPE: text` as a literal argument.
 pub(super) fn argument(written: &str) -> Argument {
     let (of, text) = written.split_once(": ").unwrap_or((written, ""));
     let of = sql_type(of.trim());
@@ -29,7 +30,7 @@ pub(super) fn argument(written: &str) -> Argument {
     Argument { is_nullable: literal.is_null(), literal: Some(literal), of }
 }
 
-/// Binds and evaluates: `TYPE: text`, `error CODE` or `refused`.
+/// Binds and evaluates a call, and returns `TYPE: text`, `error CODE` or `refused`.
 pub(super) fn evaluated(
     written: &[&str],
     zone: Tz,
@@ -37,7 +38,7 @@ pub(super) fn evaluated(
 ) -> String {
     let arguments: Vec<_> = written.iter().map(|written| argument(written)).collect();
     let Ok(bound) = bind(&arguments) else { return "refused".to_owned() };
-    // A column is no literal, but what is bound to one must be the same where it is bound at all.
+    // The function stays bound to the literals; columns of the same values must give equal results.
     let as_scalars = run(&bound, &arguments, zone, |_| true);
     for are_columns in [0b11_usize, 0b01, 0b10] {
         let other = run(&bound, &arguments, zone, |place| are_columns >> place.min(1) & 1 == 0);
@@ -53,7 +54,7 @@ pub(super) fn evaluated(
     }
 }
 
-/// The same of a function with a name.
+/// Calls the function with the given name, in UTC, as [`evaluated`] does.
 pub(super) fn called(functions: &[Function], name: &str, written: &[&str]) -> String {
     let function = functions.iter().find(|function| function.name == name);
     let function = function.unwrap_or_else(|| panic!("no function {name}"));
@@ -94,7 +95,7 @@ pub(super) fn row_of(array: &ArrayRef, row: usize) -> ScalarValue {
     ScalarValue::try_from_array(array, row).expect("a scalar")
 }
 
-/// Reads a type as it is written in SQL.
+/// Reads a type as written in SQL.
 pub(super) fn sql_type(text: &str) -> SqlType {
     let (name, rest) = text.split_once(['(', '<']).unwrap_or((text, ""));
     let rest = rest.trim_end_matches([')', '>']);
@@ -127,7 +128,7 @@ pub(super) fn sql_type(text: &str) -> SqlType {
     }
 }
 
-/// Reads a value: instants by the clock of UTC, intervals as numbers, bytes in hexadecimal digits.
+/// Reads a value: instants in UTC, intervals as numbers, bytes as hexadecimal digits.
 pub(super) fn scalar(of: &SqlType, text: &str) -> ScalarValue {
     if text == "NULL" || *of == SqlType::Null {
         return ScalarValue::try_from(&of.arrow()).expect("a scalar");
@@ -188,7 +189,7 @@ fn nanos(text: &str) -> i64 {
     reading(text).timestamp_nanos_opt().expect("within range")
 }
 
-/// Shows a value as [`scalar`] reads it; of the digits of a second only those that matter.
+/// Shows a value as [`scalar`] reads it, without trailing zeros of the fraction of a second.
 pub(super) fn show(of: &SqlType, value: &ScalarValue) -> String {
     if value.is_null() {
         return "NULL".to_owned();

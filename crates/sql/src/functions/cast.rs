@@ -1,7 +1,8 @@
-//! CAST and TRY_CAST: from which type to which, and how.
+//! CAST and TRY_CAST: the pairs of types, and how each is cast.
 //!
-//! Source: Flink's documentation, "Data Types", section "Casting" (the table of pairs), `LogicalTypeCasts` (which casts need
-//! not be asked for) and the rules in `planner.functions.casting`. What a pair does is told in the module that does it.
+//! Source: Flink's documentation, "Data Types", section "Casting" (the table of pairs), `LogicalTypeCasts` (implicit
+//! casts) and the rules in `planner.functions.casting`. The module which implements a pair describes what the cast
+//! does.
 //!
 //! | from | to | where |
 //! |---|---|---|
@@ -11,8 +12,9 @@
 //! | days, times, timestamps, intervals | each other | `times` |
 //! | ARRAY, MAP, ROW | the same with other items | `nested` |
 //!
-//! Differs from Flink: nothing is cast to a CHAR or BINARY that is longer than [`PADDED_MAX`]. Timestamps of more than six digits are held in 64 bits of nanoseconds, years 1677 to 2262; one
-//! beyond them cannot be cast to such a type.
+//! Differs from Flink: nothing is cast to a CHAR or BINARY longer than [`PADDED_MAX`]. Timestamps of more than six
+//! digits are held in 64 bits of nanoseconds, years 1677 to 2262; a timestamp beyond them cannot be cast to such a
+//! type.
 
 mod from_text;
 mod nested;
@@ -34,11 +36,11 @@ use super::over::{column_map, only};
 use super::{BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// The longest text or bytes that values are padded to, in characters or bytes: CHAR(n) and BINARY(n) take their length in
-/// every row, so that a batch of 4,096 rows takes 256 MiB at this one.
+/// Greatest length to which text or bytes are padded, in characters or bytes. CHAR(n) and BINARY(n) take their length
+/// in every row, so a batch of 4,096 rows takes 256 MiB at this length.
 pub const PADDED_MAX: u32 = 1 << 16;
 
-/// Binds a cast. What cannot be cast makes CAST fail and is NULL for TRY_CAST (`is_try`).
+/// Binds a cast. A value which cannot be cast makes CAST fail and gives NULL for TRY_CAST (`is_try`).
 ///
 /// # Errors
 /// [`BindError`] if Flink does not cast between these types.
@@ -65,12 +67,12 @@ pub fn bind_cast(
     })
 }
 
-/// Whether Flink casts between these types at all.
+/// Returns whether Flink casts between these types at all.
 pub fn is_castable(from: &SqlType, to: &SqlType) -> bool {
     caster(from, to, Tz::UTC).is_some()
 }
 
-/// Whether Flink casts without being asked: where a column is inserted, and where a function takes another type.
+/// Returns whether Flink casts implicitly: where a column is inserted, and where a function takes another type.
 ///
 /// Source: Flink, `LogicalTypeCasts.supportsImplicitCast`.
 pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
@@ -96,10 +98,10 @@ pub fn implicit(from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
-/// Casts a column, and reports the rows that cannot be: they are NULL in its result.
+/// Casts a column. Rows which cannot be cast are NULL in the result and are reported in [`Failures`].
 type Caster = Box<dyn Fn(&ArrayRef, &mut Failures) -> Result<ArrayRef, EvaluationError> + Send + Sync>;
 
-/// What casts from one type to another, if anything does.
+/// Returns the cast from one type to another, if there is one.
 fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     use SqlType::*;
     if from == to {
@@ -118,12 +120,12 @@ fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     }
 }
 
-/// The rows of a column that could not be cast.
+/// Rows of a column which could not be cast.
 struct Failures {
     is_try: bool,
-    /// In ascending order, unless they are those of several columns.
+    /// Row numbers in ascending order, unless they come from several columns.
     rows: Vec<usize>,
-    /// Why, for each of the rows; not for TRY_CAST, which does not tell.
+    /// Error of each row; empty for TRY_CAST, which does not report errors.
     errors: Vec<EvaluationError>,
 }
 
@@ -139,7 +141,7 @@ impl Failures {
         }
     }
 
-    /// Takes over the failures of items: `row_of` says which row an item belongs to, if that counts.
+    /// Adds the failures of items. `row_of` returns the row of an item, or `None` if its failure does not count.
     fn take(&mut self, items: Failures, row_of: impl Fn(usize) -> Option<usize>) {
         let mut errors = items.errors.into_iter();
         for item in items.rows {
@@ -151,13 +153,13 @@ impl Failures {
         }
     }
 
-    /// That of the first row, if a failure is one.
+    /// Returns the error of the first row which failed, if errors are kept.
     fn into_error(self) -> Option<EvaluationError> {
         self.rows.into_iter().zip(self.errors).min_by_key(|(row, _)| *row).map(|(_, error)| error)
     }
 }
 
-/// Whether a cast makes NULL of what is none: a decimal that does not have the digits.
+/// Returns whether a cast may turn a value into NULL: a number which does not fit the digits of a decimal.
 fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     match (from, to) {

@@ -1,8 +1,8 @@
-//! Functions of arrays and maps: what Flink's documentation lists under "Collection functions", and element access.
+//! Functions of arrays and maps, which Flink's documentation lists under "Collection functions", and element access.
 //!
-//! Promises: positions count from 1 on. Two values are the same if they are the same bit for bit, and NULL is the same as
-//! NULL, where functions compare elements. Kernels compute with places in the columns of elements and take them at the end,
-//! so that elements of any type will do.
+//! Positions count from 1 on. Functions which compare elements treat values as equal if their bits are equal, and
+//! NULL as equal to NULL. Kernels compute positions in the columns of elements and take the elements at the end, so
+//! that elements may be of any type.
 //!
 //! Source: Flink documentation, "Collection Functions"; where that is silent, the classes of
 //! `org.apache.flink.table.runtime.functions.scalar`.
@@ -27,7 +27,7 @@ use super::each::{self, failure};
 use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::{SqlType, relabelled};
 
-/// All of them.
+/// All functions of collections.
 pub static COLLECTIONS: &[Function] = &[
     function("ARRAY", "ARRAY[element, ...]", constructors::array),
     function("MAP", "MAP[key, value, ...]", constructors::map),
@@ -64,7 +64,7 @@ const fn function(name: &'static str, usage: &'static str, bind: Bind) -> Functi
     Function { name, usage, is_deterministic: true, bind }
 }
 
-/// An argument that is an array, opened.
+/// An argument of type ARRAY, opened for reading.
 struct Lists {
     array: ListArray,
     stride: usize,
@@ -77,7 +77,7 @@ impl Lists {
         Ok(Lists { array: array.ok_or_else(|| failure(&"an argument is no array"))?, stride })
     }
 
-    /// Where the elements of a row stand among all; None if the array is NULL.
+    /// Returns the positions of a row's elements among all elements; `None` if the array is NULL.
     fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
         let row = row * self.stride;
         let offsets = self.array.value_offsets();
@@ -89,7 +89,7 @@ impl Lists {
     }
 }
 
-/// An argument that is a map, opened.
+/// An argument of type MAP, opened for reading.
 struct Maps {
     array: MapArray,
     stride: usize,
@@ -102,7 +102,7 @@ impl Maps {
         Ok(Maps { array: array.ok_or_else(|| failure(&"an argument is no map"))?, stride })
     }
 
-    /// Where the entries of a row stand among all; None if the map is NULL.
+    /// Returns the positions of a row's entries among all entries; `None` if the map is NULL.
     fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
         let row = row * self.stride;
         let offsets = self.array.value_offsets();
@@ -110,17 +110,17 @@ impl Maps {
     }
 }
 
-/// Values in a form whose bytes compare as they do.
+/// Converts columns to rows whose bytes compare as the values do.
 fn comparable(columns: &[&ArrayRef]) -> Result<Vec<Rows>, EvaluationError> {
     let Some(first) = columns.first() else { return Ok(Vec::new()) };
     let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())]);
-    // One converter for all, or else their bytes could not be compared.
+    // One converter for all columns, or their bytes could not be compared.
     let converter = converter.map_err(|error| failure(&error))?;
     let rows = |column: &&ArrayRef| converter.convert_columns(std::slice::from_ref(*column));
     columns.iter().map(|column| rows(column).map_err(|error| failure(&error))).collect()
 }
 
-/// Refuses elements that cannot be compared.
+/// Refuses elements which cannot be compared.
 fn check_comparable(of: &SqlType) -> Result<(), BindError> {
     if RowConverter::supports_fields(&[SortField::new(of.arrow())]) {
         return Ok(());
@@ -128,7 +128,7 @@ fn check_comparable(of: &SqlType) -> Result<(), BindError> {
     Err(BindError::new(format!("values of {of} cannot be compared")))
 }
 
-/// The type of the elements of an argument that is an array.
+/// Returns the element type of an argument, which must be an array.
 fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
     match given.get(place).map(|argument| &argument.of) {
         Some(SqlType::Array(item)) => Ok((**item).clone()),
@@ -137,7 +137,7 @@ fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
     }
 }
 
-/// The types of keys and values of an argument that is a map.
+/// Returns the key and value types of an argument, which must be a map.
 fn entry_of(given: &[Argument], place: usize) -> Result<(SqlType, SqlType), BindError> {
     match given.get(place).map(|argument| &argument.of) {
         Some(SqlType::Map(key, value)) => Ok(((**key).clone(), (**value).clone())),
@@ -146,18 +146,18 @@ fn entry_of(given: &[Argument], place: usize) -> Result<(SqlType, SqlType), Bind
     }
 }
 
-/// Refuses another number of arguments.
+/// Refuses a number of arguments outside `expected`.
 fn check_count(given: &[Argument], expected: std::ops::RangeInclusive<usize>) -> Result<(), BindError> {
     if expected.contains(&given.len()) { Ok(()) } else { Err(BindError::count(given.len())) }
 }
 
-/// Elements by their places; NULL where there is none.
+/// Takes elements by position; NULL where there is no position.
 fn taken(values: &ArrayRef, places: Vec<Option<usize>>) -> Result<ArrayRef, EvaluationError> {
     let places: UInt32Array = places.into_iter().map(|place| Some(place? as u32)).collect();
     take(values, &places, None).map_err(|error| failure(&error))
 }
 
-/// Several columns as one; 32 bits must count what is in it.
+/// Concatenates columns, whose total length must fit 32 bits.
 fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
     let of = columns.first().map(|column| column.data_type().clone()).unwrap_or(DataType::Null);
     let columns = columns.iter().map(|column| relabelled(Arc::clone(column), &of));
@@ -169,7 +169,7 @@ fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
     concat(&all).map_err(|error| failure(&error))
 }
 
-/// A column of arrays, made row by row out of places in `values`.
+/// Builds a column of arrays, row by row, from positions in `values`.
 fn lists(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -206,7 +206,7 @@ fn list_array(
     ListArray::try_new(field, offsets, values, nulls).map_err(|error| failure(&error))
 }
 
-/// A column of maps, out of columns of keys and values.
+/// Builds a column of maps from columns of keys and values.
 pub(super) fn map_array(
     of: &SqlType,
     offsets: OffsetBuffer<i32>,

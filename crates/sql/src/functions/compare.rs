@@ -1,13 +1,14 @@
 //! `=`, `<>`, `<`, `<=`, `>`, `>=`, IS [NOT] DISTINCT FROM.
 //!
-//! Numbers are compared as numbers, decimals with all of their digits; floats as IEEE 754 says, so that NaN equals nothing
-//! and 0.0 equals -0.0; text and bytes by their bytes; FALSE comes before TRUE. Text beside a time is read as such a time, and
-//! is unknown if it is none. A TIMESTAMP beside a TIMESTAMP_LTZ is an instant by the clocks of the session's zone. NULL makes the answer unknown, except to IS [NOT] DISTINCT FROM.
+//! Numbers are compared as numbers, decimals with all their digits. Floats follow IEEE 754: NaN equals nothing, and
+//! 0.0 equals -0.0. Text and bytes are compared by their bytes; FALSE comes before TRUE. Text compared with a time is
+//! read as such a time; the result is NULL if the text is not one. A TIMESTAMP compared with a TIMESTAMP_LTZ is read
+//! as local time in the session's zone. NULL makes the result NULL, except for IS [NOT] DISTINCT FROM.
 //!
 //! Source: Flink, `ScalarOperatorGens` (`generateEquals`, `generateComparison`, `generateIsDistinctFrom`).
 //!
-//! Differs from Flink: text with characters beyond U+FFFF is ordered by code points, where Flink may order by halves of
-//! them; ARRAY, MAP and ROW are not compared.
+//! Differs from Flink: text with characters beyond U+FFFF is ordered by code points, where Flink may order by UTF-16
+//! code units; ARRAY, MAP and ROW are not compared.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,10 +48,10 @@ pub enum ComparisonOp {
     IsNotDistinctFrom,
 }
 
-/// Binds an operator to its operands. The context tells the zone in which text is read as an instant.
+/// Binds an operator to its operands. The context holds the zone in which text is read as an instant.
 ///
 /// # Errors
-/// [`BindError`] if Flink does not compare such operands, or if a literal beside a time is no such time.
+/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not one.
 pub fn bind_comparison(
     op: ComparisonOp,
     left: &Argument,
@@ -70,7 +71,7 @@ pub fn bind_comparison(
             readable(right, left_type)?;
             ([left_type.clone(), right_type.clone()], reading(op, [left_type, right_type], 1, context)?)
         }
-        // A time without a zone is one of the session's.
+        // A timestamp without a zone is local time in the session's zone.
         (SqlType::Timestamp(digits), instant @ SqlType::TimestampLtz(_)) => {
             let left_type = SqlType::TimestampLtz(*digits);
             ([left_type.clone(), instant.clone()], alike(op, &left_type, instant))
@@ -85,7 +86,7 @@ pub fn bind_comparison(
         _ => return Err(refusal(op, &left.of, &right.of)),
     };
     let is_distinct = matches!(op, ComparisonOp::IsDistinctFrom | ComparisonOp::IsNotDistinctFrom);
-    // Text that is no time makes an answer unknown.
+    // Text which is not a time makes the result NULL.
     let is_read = left_type.is_text() != right_type.is_text();
     Ok(Bound {
         arguments: arguments.into(),
@@ -99,7 +100,7 @@ fn is_time(of: &SqlType) -> bool {
     of.is_timestamp() || matches!(of, SqlType::Date | SqlType::Time(_))
 }
 
-/// Whether values of these types are compared without becoming another type.
+/// Returns whether values of these types are compared without a conversion.
 fn are_alike(left: &SqlType, right: &SqlType) -> bool {
     use SqlType::*;
     (left.is_text() && right.is_text())
@@ -119,7 +120,7 @@ fn are_alike(left: &SqlType, right: &SqlType) -> bool {
 fn alike(op: ComparisonOp, left: &SqlType, right: &SqlType) -> Arc<dyn Kernel> {
     use SqlType::{Timestamp, TimestampLtz};
     if let (Timestamp(left), Timestamp(right)) | (TimestampLtz(left), TimestampLtz(right)) = (left, right) {
-        // In the units of both, a timestamp of one may be beyond those of the other: 128 bits hold either.
+        // In the finer of both units, a timestamp may exceed 64 bits; 128 bits hold either.
         let (left, right) = (ticks_per_second(*left), ticks_per_second(*right));
         let finest = left.max(right);
         let factors = (i128::from(finest / left), i128::from(finest / right));
@@ -164,7 +165,7 @@ fn numbers(
         (&common, left.as_decimal(), right.as_decimal())
         && DECIMAL_PRECISION_MAX < (p1 - s1).max(p2 - s2) + s1.max(s2)
     {
-        // No type of 38 digits holds both, but all digits count.
+        // No type of 38 digits holds both operands, but all digits count.
         let scale = s1.max(s2);
         let factor = |of: u8| wide_power_of_ten(u32::from(scale - of)).unwrap_or(i256::ONE);
         let (left_factor, right_factor) = (factor(s1), factor(s2));
@@ -179,7 +180,7 @@ fn numbers(
     Ok(([common.clone(), common], arrow_kernel(op)))
 }
 
-/// The kernels of Arrow, for whatever is ordered as its bits or bytes are.
+/// Returns Arrow's kernel, for types which are ordered as their bits or bytes are.
 fn arrow_kernel(op: ComparisonOp) -> Arc<dyn Kernel> {
     let function: fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError> = match op {
         ComparisonOp::Eq => cmp::eq,
@@ -202,7 +203,7 @@ fn arrow_kernel(op: ComparisonOp) -> Arc<dyn Kernel> {
     })
 }
 
-/// For what is ordered otherwise: both sides become something that Rust orders.
+/// Returns a kernel for other types: both operands are converted to values which Rust orders.
 fn ordered<L, R, V>(
     op: ComparisonOp,
     left_of: impl Fn(L::Native) -> V + Copy + Send + Sync + 'static,
@@ -233,7 +234,7 @@ where
     })
 }
 
-/// Whether values are distinct, from whether they are equal, which is unknown of NULL.
+/// Computes IS [NOT] DISTINCT FROM out of the results of `=`, which are NULL for NULL operands.
 fn distinct(
     columns: &[ArrayRef],
     rows: usize,
@@ -251,7 +252,7 @@ fn distinct(
     Ok(Arc::new(BooleanArray::new(same, None)))
 }
 
-/// A kernel that reads the text at `text_place` as a time of the type beside it before it compares.
+/// Returns a kernel which reads the text at `text_place` as a time of the other operand's type before it compares.
 fn reading(
     op: ComparisonOp,
     types: [&SqlType; 2],
@@ -273,7 +274,7 @@ fn reading(
     }))
 }
 
-/// Refuses a literal beside a time that is no such time, before a query runs.
+/// Refuses, before a query runs, a text literal which is compared with a time and is not one.
 fn readable(argument: &Argument, time: &SqlType) -> Result<(), BindError> {
     let Some(text) = argument.text() else { return Ok(()) };
     let is_readable = match *time {
@@ -289,7 +290,7 @@ fn refusal(op: ComparisonOp, left: &SqlType, right: &SqlType) -> BindError {
     BindError::new(format!("{left} {op} {right}: they are not compared, cast one to the type of the other"))
 }
 
-/// As it is written in SQL.
+/// Writes the operator as in SQL.
 impl fmt::Display for ComparisonOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

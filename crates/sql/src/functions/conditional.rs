@@ -1,4 +1,4 @@
-//! Functions that choose among values, and those that ask what text looks like.
+//! Functions which choose among values, and predicates about the form of text.
 //!
 //! Source: Flink's documentation, "System (Built-in) Functions", section "Conditional Functions".
 
@@ -61,7 +61,7 @@ pub static CONDITIONAL: &[Function] = &[
     },
 ];
 
-/// COALESCE and IFNULL: the first value that is not NULL.
+/// Binds COALESCE and IFNULL: the first value which is not NULL.
 fn first_known(arguments: &[Argument]) -> Result<Bound, BindError> {
     let common = common_of(arguments)?;
     let kernel = |arguments: &[ColumnarValue], _: usize| -> Evaluated {
@@ -92,7 +92,8 @@ fn instead_of_null(known: ColumnarValue, next: &ColumnarValue) -> Evaluated {
     }
 }
 
-/// The first value, or NULL if it equals the other. It keeps its type, whatever type they are compared in.
+/// Binds NULLIF: the first value, or NULL if it equals the other. The result has the type of the first value,
+/// whatever type the two are compared in.
 fn bind_nullif(arguments: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [value, other] = arguments else { return Err(BindError::count(arguments.len())) };
     let comparison = bind_comparison(ComparisonOp::Eq, value, other, context)?;
@@ -121,7 +122,7 @@ fn bind_nullif(arguments: &[Argument], context: &Context) -> Result<Bound, BindE
     })
 }
 
-/// One value or the other; the other also if the condition is unknown.
+/// Binds IF: the second value if the condition is TRUE, or else the third, also if the condition is NULL.
 fn bind_if(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [condition, then, otherwise] = arguments else { return Err(BindError::count(arguments.len())) };
     if !matches!(condition.of, SqlType::Boolean | SqlType::Null) {
@@ -157,9 +158,11 @@ fn bind_if(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     })
 }
 
-/// A question about text, which is answered by the type alone of a number. Empty text and NULL look like nothing.
+/// Binds a predicate about the characters of text. For numbers the type alone decides. It is FALSE for empty text and
+/// NULL.
 ///
-/// Differs from Flink: letters and digits are those of Unicode's properties Alphabetic and Numeric, Java's are a few less.
+/// Differs from Flink: letters and digits follow Unicode's properties Alphabetic and Numeric; Java's sets are
+/// smaller.
 fn looks_like(
     arguments: &[Argument],
     of_number: fn(&SqlType) -> bool,

@@ -1,5 +1,5 @@
-//! Decimal numbers as Flink computes with them: whole numbers of 128 bits with a scale beside them, rounded half up, and
-//! NULL where the digits do not suffice.
+//! Decimal numbers as in Flink: whole numbers of 128 bits with a scale, rounded half up, and NULL if there are not
+//! enough digits.
 //!
 //! Source: Flink, `DecimalData.fromBigDecimal` (round to the scale, then NULL if there are too many digits) and
 //! `DecimalDataUtils`. Products and quotients go through 256 bits where 128 do not suffice.
@@ -8,12 +8,12 @@ use arrow::datatypes::i256;
 
 use crate::types::DECIMAL_PRECISION_MAX;
 
-/// 10 to the power of an exponent from 0 to 38.
+/// Returns 10 to the power of an exponent from 0 to 38; `None` beyond.
 pub fn power_of_ten(exponent: u32) -> Option<i128> {
     if exponent <= u32::from(DECIMAL_PRECISION_MAX) { Some(10_i128.pow(exponent)) } else { None }
 }
 
-/// Whether a number has no more than so many digits.
+/// Returns whether a number has at most `precision` digits.
 pub fn fits(value: i128, precision: u8) -> bool {
     match power_of_ten(u32::from(precision)) {
         Some(bound) => value.unsigned_abs() < bound.unsigned_abs(),
@@ -21,7 +21,8 @@ pub fn fits(value: i128, precision: u8) -> bool {
     }
 }
 
-/// A number with another scale, rounded half up (away from zero), or none if that takes more than `precision` digits.
+/// Returns a number with another scale, rounded half up (away from zero); `None` if that takes more than `precision`
+/// digits.
 pub fn rescale(value: i128, from_scale: i32, to_scale: i32, precision: u8) -> Option<i128> {
     let scaled = if from_scale <= to_scale {
         match power_of_ten(from_scale.abs_diff(to_scale)) {
@@ -38,7 +39,7 @@ pub fn rescale(value: i128, from_scale: i32, to_scale: i32, precision: u8) -> Op
     fits(scaled, precision).then_some(scaled)
 }
 
-/// The same for a number of 256 bits.
+/// Rescales a number of 256 bits as [`rescale`] does one of 128 bits.
 pub fn rescale_wide(value: i256, from_scale: i32, to_scale: i32, precision: u8) -> Option<i128> {
     let difference = from_scale.abs_diff(to_scale);
     let scaled = if from_scale <= to_scale {
@@ -57,7 +58,7 @@ pub fn rescale_wide(value: i256, from_scale: i32, to_scale: i32, precision: u8) 
     scaled.to_i128().filter(|&scaled| fits(scaled, precision))
 }
 
-/// A quotient, rounded half up (away from zero). The divisor is not zero.
+/// Divides, and rounds half up (away from zero). The divisor must not be zero.
 pub fn divide_half_up(value: i128, divisor: i128) -> i128 {
     let quotient = value.wrapping_div(divisor);
     let rest = value.wrapping_rem(divisor).unsigned_abs();
@@ -69,12 +70,12 @@ pub fn divide_half_up(value: i128, divisor: i128) -> i128 {
     }
 }
 
-/// How many decimal digits a number has; zero has none.
+/// Returns the number of decimal digits; 0 for zero.
 pub fn digits(value: u128) -> u32 {
     value.checked_ilog10().map_or(0, |log| log + 1)
 }
 
-/// 10 to the power of an exponent up to 76, which is what 256 bits hold.
+/// Returns 10 to the power of an exponent up to 76, the most that 256 bits hold; `None` beyond.
 pub fn wide_power_of_ten(exponent: u32) -> Option<i256> {
     let low = i256::from_i128(power_of_ten(exponent.min(38))?);
     if exponent <= 38 {

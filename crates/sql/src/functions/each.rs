@@ -1,9 +1,9 @@
-//! What makes kernels short: arguments read by row, results written by row, and signatures checked when a function is bound.
+//! Helpers for kernels: arguments read by row, results written by row, and signatures checked at binding.
 //!
-//! A kernel opens its arguments as [`Input`]s and hands a closure over row numbers to [`text`], [`primitive`], [`boolean`] or
-//! another writer. [`Input::at`] gives None for NULL, so that `?` is all that a strict function needs, and a slot that is
-//! NULL is never read. If all arguments are scalars the closure runs once and the result is a scalar (rules K1 and K2 of
-//! `functions.rs`).
+//! A kernel opens its arguments as [`Input`]s and passes a closure over row numbers to [`text`], [`primitive`],
+//! [`boolean`] or another writer. [`Input::at`] returns `None` for NULL, so a strict function needs only `?`, and a
+//! slot which is NULL is never read. If all arguments are scalars, the closure runs once and the result is a scalar
+//! (rules K1 and K2 of `functions.rs`).
 
 use std::sync::Arc;
 
@@ -25,20 +25,20 @@ pub(crate) mod bed;
 #[cfg(test)]
 mod tests;
 
-/// The longest text that one call makes out of short arguments, as REPEAT and LPAD do: 64 MiB. Without a bound one row of
-/// `REPEAT(x, 2000000000)` would take the memory of all queries.
+/// Greatest length of a text which one call makes from short arguments, as REPEAT and LPAD do: 64 MiB. Without a
+/// bound, one row of `REPEAT(x, 2000000000)` would take the memory of all queries.
 pub const MADE_BYTES_MAX: usize = 64 << 20;
 
-/// The most bytes that the text of one result column holds: Arrow counts them in 32 bits.
+/// Greatest number of bytes of text in one result column; Arrow counts them in 32 bits.
 const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
 
-/// How values of one type are read out of a column.
+/// A type whose values are read from a column.
 pub trait Values {
-    /// The column that holds them.
+    /// The column which holds the values.
     type Array: Array + Clone + 'static;
-    /// One of them.
+    /// One value.
     type Item<'a>;
-    /// The value at `row`, which is not NULL.
+    /// Returns the value at `row`, which must not be NULL.
     fn read(array: &Self::Array, row: usize) -> Self::Item<'_>;
 }
 
@@ -86,11 +86,11 @@ impl<T: ArrowPrimitiveType> Values for T {
     }
 }
 
-/// An argument, opened for reading.
+/// An argument opened for reading.
 #[derive(Debug)]
 pub struct Input<V: Values> {
     array: V::Array,
-    /// 1 for a column, 0 for a scalar, whose only value serves all rows.
+    /// 1 for a column; 0 for a scalar, whose only value is read for all rows.
     stride: usize,
 }
 
@@ -98,7 +98,7 @@ impl<V: Values> Input<V> {
     /// Opens an argument.
     ///
     /// # Errors
-    /// [`EvaluationError`] if it is of another type than the function was bound to.
+    /// [`EvaluationError`] if the argument is of another type than the function was bound to.
     pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
         let (array, stride) = one_or_many(argument)?;
         let array = array.as_any().downcast_ref::<V::Array>().cloned().ok_or_else(|| EvaluationError {
@@ -108,27 +108,27 @@ impl<V: Values> Input<V> {
         Ok(Input { array, stride })
     }
 
-    /// Opens the argument at `place`, from 0 on, if the function was called with so many.
+    /// Opens the argument at `place`, from 0 on; `None` if the call has fewer arguments.
     ///
     /// # Errors
-    /// As [`Input::of`].
+    /// Fails as [`Input::of`] does.
     pub fn optional(arguments: &[ColumnarValue], place: usize) -> Result<Option<Self>, EvaluationError> {
         arguments.get(place).map(Self::of).transpose()
     }
 
-    /// The value of a row; None if it is NULL.
+    /// Returns the value of a row; `None` if it is NULL.
     pub fn at(&self, row: usize) -> Option<V::Item<'_>> {
         let row = row * self.stride;
         if self.array.is_null(row) { None } else { Some(V::read(&self.array, row)) }
     }
 
-    /// Whether all rows have the same value.
+    /// Returns whether the argument is a scalar, with one value for all rows.
     pub fn is_constant(&self) -> bool {
         self.stride == 0
     }
 }
 
-/// An argument that is text or bytes, opened for reading as bytes.
+/// An argument of text or bytes, opened for reading as bytes.
 #[derive(Debug)]
 pub enum Octets {
     /// Text, whose bytes are UTF-8.
@@ -141,7 +141,7 @@ impl Octets {
     /// Opens an argument.
     ///
     /// # Errors
-    /// As [`Input::of`].
+    /// Fails as [`Input::of`] does.
     pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
         match argument.data_type() {
             DataType::Binary => Input::of(argument).map(Octets::Bytes),
@@ -149,7 +149,7 @@ impl Octets {
         }
     }
 
-    /// The bytes of a row; None if it is NULL.
+    /// Returns the bytes of a row; `None` if it is NULL.
     pub fn at(&self, row: usize) -> Option<&[u8]> {
         match self {
             Octets::Text(text) => text.at(row).map(str::as_bytes),
@@ -158,10 +158,11 @@ impl Octets {
     }
 }
 
-/// An argument as a column, and the step from row to row in it: a scalar is a column of one row.
+/// Returns an argument as a column, and the step from row to row in it. A scalar becomes a column of one row with
+/// step 0.
 ///
 /// # Errors
-/// [`EvaluationError`] if a scalar cannot be made a column.
+/// [`EvaluationError`] if a scalar cannot be made into a column.
 pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), EvaluationError> {
     match argument {
         ColumnarValue::Array(array) => Ok((array.clone(), 1)),
@@ -169,12 +170,12 @@ pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), Evalua
     }
 }
 
-/// What a row may come to: a value or NULL, or an error.
+/// The outcome of a row: a value, NULL, or an error.
 pub trait Outcome<T> {
-    /// As a result.
+    /// Converts the outcome to a result.
     ///
     /// # Errors
-    /// If the row has no result.
+    /// An error if the row has no result.
     fn outcome(self) -> Result<Option<T>, EvaluationError>;
 }
 
@@ -190,10 +191,10 @@ impl<T> Outcome<T> for Result<Option<T>, EvaluationError> {
     }
 }
 
-/// Writes text that exists already: slices of arguments, or owned.
+/// Builds a column of text which already exists: slices of arguments, or owned.
 ///
 /// # Errors
-/// That of the first row without a result, or if the column grows too long.
+/// The error of the first row without a result, or an error if the column grows too long.
 pub fn text<R: AsRef<str>, O: Outcome<R>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -215,10 +216,10 @@ pub fn text<R: AsRef<str>, O: Outcome<R>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Writes text that is put together in a scratch string, which is empty at the beginning of each row.
+/// Builds a column of text. Each row is written into a scratch string, which is empty at the beginning of the row.
 ///
 /// # Errors
-/// As [`text`].
+/// Fails as [`text`] does.
 pub fn written<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -243,10 +244,10 @@ pub fn written<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Writes bytes that are put together in a scratch vector, which is empty at the beginning of each row.
+/// Builds a column of bytes. Each row is written into a scratch vector, which is empty at the beginning of the row.
 ///
 /// # Errors
-/// As [`text`].
+/// Fails as [`text`] does.
 pub fn bytes<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -271,7 +272,7 @@ pub fn bytes<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// The items of an array of text that is being written.
+/// Builder of the items of text arrays.
 #[derive(Default)]
 pub struct TextItems {
     builder: StringBuilder,
@@ -280,7 +281,7 @@ pub struct TextItems {
 }
 
 impl TextItems {
-    /// Bytes of an item beside its text: an offset.
+    /// Bytes of an item beside its text: its offset.
     const ITEM_BYTES: usize = size_of::<i32>();
 
     /// Appends an item, or NULL.
@@ -289,26 +290,26 @@ impl TextItems {
     /// [`EvaluationError`] if the column grows too long.
     pub fn push(&mut self, item: Option<&str>) -> Result<(), EvaluationError> {
         let length = item.map_or(0, str::len);
-        // Items count as well, since offsets count them in 32 bits.
+        // Empty items count one byte, since items are counted in 32 bits, too.
         self.bytes = grown(self.bytes, length.max(1))?;
         self.room.take(length + Self::ITEM_BYTES)?;
         self.builder.append_option(item);
         Ok(())
     }
 
-    /// Appends items that are not NULL.
+    /// Appends items which are not NULL.
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// Fails as [`push`](Self::push) does.
     pub fn extend<'a>(&mut self, items: impl IntoIterator<Item = &'a str>) -> Result<(), EvaluationError> {
         items.into_iter().try_for_each(|item| self.push(Some(item)))
     }
 }
 
-/// Writes arrays of text: each row appends its items. A row that is NULL appends none.
+/// Builds a column of text arrays: each row appends its items. A row which is NULL must append none.
 ///
 /// # Errors
-/// As [`text`].
+/// Fails as [`text`] does.
 pub fn text_lists<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -333,10 +334,10 @@ pub fn text_lists<O: Outcome<()>>(
     shaped(lists.map_err(|error| failure(&error))?, arguments)
 }
 
-/// Writes numbers, and all that Arrow keeps as numbers.
+/// Builds a column of numbers, or of any type which Arrow stores as numbers.
 ///
 /// # Errors
-/// That of the first row without a result.
+/// The error of the first row without a result.
 pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -350,10 +351,10 @@ pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Writes truth values.
+/// Builds a column of booleans.
 ///
 /// # Errors
-/// That of the first row without a result.
+/// The error of the first row without a result.
 pub fn boolean<O: Outcome<bool>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -367,12 +368,12 @@ pub fn boolean<O: Outcome<bool>>(
     shaped(builder.finish(), arguments)
 }
 
-/// How often a kernel's closure runs: once if all arguments are scalars.
+/// Returns how often a kernel's closure runs: once if all arguments are scalars, or else `rows` times.
 pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
     if are_scalars(arguments) { 1 } else { rows }
 }
 
-/// A result of [`row_count`] rows, as a scalar if all arguments are scalars.
+/// Returns a result of [`row_count`] rows, as a scalar if all arguments are scalars.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no scalar of this type.
@@ -383,7 +384,7 @@ pub fn shaped(
     if !are_scalars(arguments) {
         return Ok(ColumnarValue::Array(Arc::new(array)));
     }
-    // Made by `ScalarValue`, a list would forget the metadata that say of which SQL type its items are.
+    // `ScalarValue` would drop the metadata with the SQL type of the items of a list.
     if let Some(lists) = array.as_any().downcast_ref::<ListArray>()
         && lists.len() == 1
     {
@@ -393,15 +394,15 @@ pub fn shaped(
     scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
 }
 
-/// An error of Arrow or DataFusion, which only a fault of ours brings about.
+/// Converts an error of Arrow or DataFusion, which only a fault of this crate can cause.
 pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
-/// Refuses to make a text longer than [`MADE_BYTES_MAX`].
+/// Checks the length of a text before it is made, and returns it.
 ///
 /// # Errors
-/// [`EvaluationError`] with the length.
+/// [`EvaluationError`] with the length if it exceeds [`MADE_BYTES_MAX`].
 pub fn made(bytes: Option<usize>) -> Result<usize, EvaluationError> {
     match bytes {
         Some(bytes) if bytes <= MADE_BYTES_MAX => scratch::check(bytes).map(|()| bytes),
@@ -426,21 +427,21 @@ fn grown(bytes: usize, more: usize) -> Result<usize, EvaluationError> {
     }
 }
 
-/// What an argument may be.
+/// The kinds of arguments which a signature may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Text, which arrives as it is.
+    /// Text, passed unchanged.
     Text,
-    /// Bytes, which arrive as they are.
+    /// Bytes, passed unchanged.
     Bytes,
-    /// Either.
+    /// Text or bytes, passed unchanged.
     TextOrBytes,
-    /// A whole number, which arrives as a BIGINT.
+    /// A whole number, passed as a BIGINT.
     Whole,
 }
 
 impl Kind {
-    /// The type in which an argument arrives; None if it does not fit.
+    /// Returns the type in which an argument is passed; `None` if it does not fit.
     fn accept(self, given: &SqlType) -> Option<SqlType> {
         let is_null = *given == SqlType::Null;
         match self {
@@ -454,10 +455,10 @@ impl Kind {
     }
 }
 
-/// Checks arguments against a signature, and gives the types in which they are to arrive.
+/// Checks arguments against a signature, and returns the types in which they are passed.
 ///
 /// # Errors
-/// [`BindError`] if there are too few or too many, or one does not fit.
+/// [`BindError`] if there are too few or too many arguments, or if one does not fit.
 pub fn expect(
     arguments: &[Argument],
     required: &[Kind],
@@ -475,18 +476,18 @@ pub fn expect(
         .collect()
 }
 
-/// When a function gives NULL.
+/// The cases in which a function returns NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nulls {
     /// Never.
     Never,
-    /// For arguments that are NULL only.
+    /// Only if an argument is NULL.
     OfArguments,
-    /// For other arguments, too.
+    /// Also if no argument is NULL.
     Anyway,
 }
 
-/// A function that was bound to types which fit.
+/// Makes a bound function from argument types which fit.
 pub fn bound(
     types: Vec<SqlType>,
     given: &[Argument],

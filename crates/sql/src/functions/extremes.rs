@@ -1,5 +1,5 @@
-//! Why: K3. No value makes a kernel panic, and no kernel answers with another type or length than it said: the ends of each
-//! type go through every cast, operator and function that takes them.
+//! Tests of K3: no value makes a kernel panic, and results have the announced type and length. The extreme values of
+//! each type go through every cast, operator and function which takes them.
 
 use chrono_tz::Tz;
 use datafusion_common::ScalarValue;
@@ -14,7 +14,7 @@ use super::math::MATH;
 use super::{Argument, Bound};
 use crate::types::SqlType;
 
-/// Of each type its ends, zero, NULL and what else is special.
+/// Returns a column for each type: its extremes, zero, NULL and other special values.
 fn columns() -> Vec<(SqlType, ColumnarValue)> {
     let decimal = |precision, scale| SqlType::Decimal { precision, scale };
     let nines = 10_i128.pow(38) - 1;
@@ -73,7 +73,7 @@ fn columns() -> Vec<(SqlType, ColumnarValue)> {
         .collect()
 }
 
-/// Every row of one column beside every row of the other.
+/// Returns each row of one column with each row of the other.
 fn crossed(left: &ColumnarValue, right: &ColumnarValue) -> Vec<Vec<ColumnarValue>> {
     let ColumnarValue::Array(rights) = right else { panic!("a column") };
     (0..rights.len())
@@ -88,7 +88,7 @@ fn of_type(of: &SqlType) -> Argument {
     Argument { of: of.clone(), is_nullable: true, literal: None }
 }
 
-/// Evaluates what is bound; an error is an answer.
+/// Evaluates a bound function; an error is a valid result.
 fn run(bound: &Bound, given: &[(&SqlType, &ColumnarValue)]) {
     let mut values = Vec::new();
     let mut rows = 1;

@@ -1,8 +1,9 @@
-//! Why: K1 to K3 for every function there is, with hostile values of every type that it takes: no call panics, scalars and
-//! columns agree row by row, and results are of the type and length that binding said.
+//! Tests of K1 to K3 for every function, with hostile values of every type: no call panics, scalars and columns agree
+//! row by row, and results have the type and length announced by binding.
 //!
-//! Calls are drawn from a seed: a function, up to four arguments of any types, each as a literal, a scalar or a column, in one of
-//! several zones. `THALWEG_CALLS` says how many are drawn of each function; it is small in a usual run.
+//! Calls are drawn from a seed: a function and up to four arguments of any types. Each argument is a literal, a
+//! scalar or a column. The zone is one of several. `THALWEG_CALLS` sets the number of calls of each function, which
+//! is small by default.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,17 +16,18 @@ use super::cast::bind_cast;
 use super::{Argument, Bound, EvaluationError, Function};
 use crate::types::SqlType;
 
-/// How many calls are drawn of each function, unless `THALWEG_CALLS` says it.
+/// Default number of calls drawn for each function; `THALWEG_CALLS` replaces it.
 const CALLS: usize = 60;
 
-/// The rows of a column.
+/// Number of rows of a column.
 const ROWS: usize = 5;
 
-/// Numbers that depend on a seed alone.
+/// Pseudo-random numbers which depend on a seed alone.
 struct Draws(u64);
 
 impl Draws {
-    /// A number below `end`. Source: Steele et al., "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
+    /// Returns a number below `end`. Source: Steele et al., "Fast splittable pseudorandom number generators", OOPSLA
+    /// 2014 (SplitMix64).
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -39,7 +41,7 @@ impl Draws {
     }
 }
 
-/// Types, each with its hostile values.
+/// Returns the types, each with its hostile values.
 fn values() -> Vec<(SqlType, Vec<ScalarValue>)> {
     let written = |of: SqlType, texts: &[&str]| {
         let values = texts.iter().map(|text| scalar(&of, text)).collect::<Vec<_>>();
@@ -203,14 +205,14 @@ fn values() -> Vec<(SqlType, Vec<ScalarValue>)> {
     all
 }
 
-/// One drawn argument: what the function is told of it, and its values.
+/// One drawn argument: its form for binding, and its values.
 struct Given {
     argument: Argument,
     rows: Vec<ScalarValue>,
 }
 
 fn given(draws: &mut Draws, values: &[(SqlType, Vec<ScalarValue>)]) -> Given {
-    // Text and whole numbers are what most functions take.
+    // Most functions take text and whole numbers.
     let (of, values) = match draws.below(4) {
         0 => values.iter().find(|(of, _)| *of == SqlType::STRING).expect("there is text"),
         1 => values.iter().find(|(of, _)| *of == SqlType::Int).expect("there are whole numbers"),
@@ -226,7 +228,7 @@ fn given(draws: &mut Draws, values: &[(SqlType, Vec<ScalarValue>)]) -> Given {
     Given { argument: Argument { of: of.clone(), is_nullable, literal }, rows }
 }
 
-/// The arguments as the function takes them, and its results.
+/// Evaluates a call; returns the arguments as the function takes them, and the results.
 fn evaluated(
     bound: &Bound,
     given: &[Given],
@@ -271,7 +273,7 @@ fn call(function: &Function, given: &[Given], zone: Tz) {
     match together {
         Ok(results) => {
             assert!(bound.is_nullable || results.iter().all(|result| !result.is_null()), "NULL was not said");
-            // NaN is no NaN, so texts are compared.
+            // NaN does not equal NaN, so texts are compared.
             let shown = |results: &[ScalarValue]| format!("{results:?}");
             if function.is_deterministic {
                 assert_eq!(shown(&results), shown(&apart), "columns and scalars");

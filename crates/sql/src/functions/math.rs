@@ -1,7 +1,8 @@
 //! Functions of numbers.
 //!
-//! Those of the reals (`POWER` to `RADIANS`) take any number as a DOUBLE and give one, with NaN and infinities where they
-//! have no result; the others keep the type that they are given. Their results may differ from Java's in the last bit.
+//! Functions of real numbers (`POWER` to `RADIANS`) take any number as a DOUBLE and return a DOUBLE; NaN and
+//! infinities stand where they have no result. All other functions keep the type of their argument. Results may
+//! differ from Java's in the last bit.
 //!
 //! Source: Flink's documentation, "System (Built-in) Functions", section "Arithmetic Functions"; `FlinkSqlOperatorTable` and
 //! `SqlFunctionUtils`.
@@ -89,7 +90,7 @@ pub static MATH: &[Function] = &[
     pure("LEAST", "LEAST(value, value, ...)", |arguments, _| extreme(arguments, false)),
 ];
 
-/// A function that gives the same for the same arguments.
+/// Declares a deterministic function.
 const fn pure(
     name: &'static str,
     usage: &'static str,
@@ -98,7 +99,7 @@ const fn pure(
     Function { name, usage, is_deterministic: true, bind }
 }
 
-/// Checks that so many arguments are numbers, or NULL.
+/// Checks that there are `count` arguments, which are numbers or NULL. Returns whether one may be NULL.
 fn numbers(arguments: &[Argument], count: usize) -> Result<bool, BindError> {
     if arguments.len() != count {
         return Err(BindError::count(arguments.len()));
@@ -111,7 +112,7 @@ fn numbers(arguments: &[Argument], count: usize) -> Result<bool, BindError> {
     Ok(arguments.iter().any(|argument| argument.is_nullable))
 }
 
-/// A function of a real number.
+/// Binds a function of a real number.
 fn real(arguments: &[Argument], function: fn(f64) -> f64) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 1)?;
     let kernel = move |arguments: &[ColumnarValue], _: usize| {
@@ -125,7 +126,7 @@ fn real(arguments: &[Argument], function: fn(f64) -> f64) -> Result<Bound, BindE
     })
 }
 
-/// A function of two real numbers.
+/// Binds a function of two real numbers.
 fn reals(arguments: &[Argument], function: fn(f64, f64) -> f64) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 2)?;
     let kernel = move |arguments: &[ColumnarValue], _: usize| {
@@ -140,7 +141,7 @@ fn reals(arguments: &[Argument], function: fn(f64, f64) -> f64) -> Result<Bound,
     })
 }
 
-/// As Java has it: nothing is known of 1 to an unknown or endless power, where C says 1.
+/// Returns a power as Java does: 1 to the power of NaN or infinity is NaN, where C returns 1.
 fn power(base: f64, exponent: f64) -> f64 {
     if exponent.is_nan() || (base.abs() == 1.0 && exponent.is_infinite()) {
         return f64::NAN;
@@ -158,7 +159,7 @@ fn constant(arguments: &[Argument], value: f64) -> Result<Bound, BindError> {
     Ok(Bound { arguments: Vec::new(), result: SqlType::Double, is_nullable: false, kernel: Arc::new(kernel) })
 }
 
-/// A function that keeps the type of its number.
+/// Binds a function whose result has the type of its argument.
 fn kept(argument: &Argument, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Bound {
     Bound { arguments: vec![argument.of.clone()], result: argument.of.clone(), is_nullable, kernel }
 }
@@ -166,7 +167,7 @@ fn kept(argument: &Argument, is_nullable: bool, kernel: Arc<dyn Kernel>) -> Boun
 fn bind_abs(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let is_nullable = numbers(arguments, 1)?;
     let argument = &arguments[0];
-    // The least whole number has no opposite, and stays as it is.
+    // The least whole number has no positive counterpart and stays unchanged.
     let kernel = match argument.of {
         SqlType::TinyInt => mapped::<Int8Type>(&argument.of, i8::wrapping_abs),
         SqlType::SmallInt => mapped::<Int16Type>(&argument.of, i16::wrapping_abs),
@@ -202,7 +203,7 @@ fn bind_sign(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     Ok(kept(argument, is_nullable, kernel))
 }
 
-/// Zeros keep their sign, and NaN has none.
+/// Returns the sign of a number; zeros keep their sign, and NaN stays NaN.
 fn f64_sign(value: f64) -> f64 {
     if value.is_nan() || value == 0.0 { value } else { value.signum() }
 }
@@ -267,7 +268,7 @@ fn bind_hex(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     })
 }
 
-/// Writes each number of a column.
+/// Builds a text column from each number of a column.
 fn written(
     array: &ArrayRef,
     write: impl Fn(i64, &mut StringBuilder) -> std::fmt::Result,
@@ -285,7 +286,7 @@ fn written(
     Ok(Arc::new(builder.finish()))
 }
 
-/// The greatest or the least of several values of one type; NULL if one of them is.
+/// Binds GREATEST or LEAST of values of one type; NULL if one of them is NULL.
 fn extreme(arguments: &[Argument], is_greatest: bool) -> Result<Bound, BindError> {
     let common = common_of(arguments)?;
     let is_ordered = common.is_numeric()
@@ -323,7 +324,7 @@ fn better(left: &ColumnarValue, right: &ColumnarValue, is_greatest: bool) -> Eva
     }
 }
 
-/// The type that holds all arguments.
+/// Returns the common type of all arguments.
 pub(super) fn common_of(arguments: &[Argument]) -> Result<SqlType, BindError> {
     let Some((first, rest)) = arguments.split_first() else { return Err(BindError::count(0)) };
     rest.iter().try_fold(first.of.clone(), |common, argument| {

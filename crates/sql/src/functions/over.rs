@@ -1,7 +1,7 @@
-//! Maps over columns, row by row: one value in or two, one out.
+//! Row-by-row maps over columns: one value in or two, one out.
 //!
-//! Every map keeps two promises. A scalar stays a scalar, so that what depends on constants alone is computed once and not
-//! once per row; and NULL in gives NULL out, without the function being asked, so that what lies in the slot of a NULL
+//! Every map keeps two promises. Scalar arguments give a scalar, so expressions of constants are computed once and
+//! not once per row. NULL arguments give NULL without a call of the function, so the value in the slot of a NULL
 //! cannot fail.
 
 use std::fmt;
@@ -20,13 +20,13 @@ use datafusion_expr::ColumnarValue;
 
 use super::EvaluationError;
 
-/// What a kernel answers.
+/// Result of a kernel.
 pub type Evaluated = Result<ColumnarValue, EvaluationError>;
 
-/// The one argument of a kernel.
+/// Returns the only argument of a kernel.
 ///
 /// # Errors
-/// [`EvaluationError`] if it was given another number of them.
+/// [`EvaluationError`] if there is another number of arguments.
 pub fn only(arguments: &[ColumnarValue]) -> Result<&ColumnarValue, EvaluationError> {
     match arguments {
         [value] => Ok(value),
@@ -34,10 +34,10 @@ pub fn only(arguments: &[ColumnarValue]) -> Result<&ColumnarValue, EvaluationErr
     }
 }
 
-/// The two arguments of a kernel.
+/// Returns the two arguments of a kernel.
 ///
 /// # Errors
-/// [`EvaluationError`] if it was given another number of them.
+/// [`EvaluationError`] if there is another number of arguments.
 pub fn both(arguments: &[ColumnarValue]) -> Result<(&ColumnarValue, &ColumnarValue), EvaluationError> {
     match arguments {
         [left, right] => Ok((left, right)),
@@ -45,10 +45,10 @@ pub fn both(arguments: &[ColumnarValue]) -> Result<(&ColumnarValue, &ColumnarVal
     }
 }
 
-/// A function over whole columns, which sees a scalar as a column of one row.
+/// Applies a function to a whole column; a scalar is passed as a column of one row.
 ///
 /// # Errors
-/// Those of the function.
+/// Errors of the function.
 pub fn column_map(
     value: &ColumnarValue,
     function: impl FnOnce(&ArrayRef) -> Result<ArrayRef, EvaluationError>,
@@ -59,11 +59,11 @@ pub fn column_map(
     }
 }
 
-/// A function over several whole columns of so many rows. If all arguments are scalars it sees columns of one row, and
-/// answers a scalar.
+/// Applies a function to several whole columns of `rows` rows. If all arguments are scalars, the function sees
+/// columns of one row and the result is a scalar.
 ///
 /// # Errors
-/// Those of the function.
+/// Errors of the function.
 pub fn columns_map(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -79,7 +79,7 @@ pub fn columns_map(
     if are_scalars { first(&result) } else { Ok(ColumnarValue::Array(result)) }
 }
 
-/// A total function of one value.
+/// Applies a total function of one value.
 ///
 /// # Errors
 /// [`EvaluationError`] if the column is of another type.
@@ -91,10 +91,10 @@ where
     column_map(value, |array| Ok(typed(primitive::<I>(array)?.unary::<_, O>(function), of)))
 }
 
-/// A function of one value that may answer NULL, or nothing.
+/// Applies a function of one value which may return NULL or an error.
 ///
 /// # Errors
-/// Those of the function; [`EvaluationError`] if the column is of another type.
+/// Errors of the function; [`EvaluationError`] if the column is of another type.
 pub fn try_map<I, O>(
     value: &ColumnarValue,
     of: &DataType,
@@ -111,7 +111,7 @@ where
     })
 }
 
-/// A total function of two values.
+/// Applies a total function of two values.
 ///
 /// # Errors
 /// [`EvaluationError`] if a column is of another type.
@@ -140,10 +140,10 @@ where
     Ok(ColumnarValue::Array(typed::<O>(array, of)))
 }
 
-/// A function of two values that may answer NULL, or nothing.
+/// Applies a function of two values which may return NULL or an error.
 ///
 /// # Errors
-/// Those of the function; [`EvaluationError`] if a column is of another type.
+/// Errors of the function; [`EvaluationError`] if a column is of another type.
 pub fn try_zip<L, R, O>(
     left: &ColumnarValue,
     right: &ColumnarValue,
@@ -181,7 +181,7 @@ where
     Ok(ColumnarValue::Array(typed(array, of)))
 }
 
-/// A question about two values.
+/// Applies a total predicate of two values.
 ///
 /// # Errors
 /// [`EvaluationError`] if a column is of another type.
@@ -215,14 +215,14 @@ where
     Ok(ColumnarValue::Array(Arc::new(array)))
 }
 
-/// An argument in the form that the kernels of Arrow take, which knows whether it is a scalar.
+/// An argument in the form which Arrow's kernels take: an array, and whether it stands for a scalar.
 pub struct Operand {
     array: ArrayRef,
     is_scalar: bool,
 }
 
 impl Operand {
-    /// Of an argument.
+    /// Converts an argument.
     ///
     /// # Errors
     /// [`EvaluationError`] if a scalar has no column.
@@ -240,36 +240,36 @@ impl Datum for Operand {
     }
 }
 
-/// A column as one of a type of fixed width.
+/// Returns a column as an array of fixed-width values.
 ///
 /// # Errors
-/// [`EvaluationError`] if it is of another type: the planner has left out a cast.
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn primitive<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>, EvaluationError> {
     array.as_primitive_opt().ok_or_else(|| mistyped(array, &T::DATA_TYPE.to_string()))
 }
 
-/// A column as text.
+/// Returns a column as text.
 ///
 /// # Errors
-/// [`EvaluationError`] if it is of another type: the planner has left out a cast.
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn text(array: &ArrayRef) -> Result<&StringArray, EvaluationError> {
     array.as_string_opt::<i32>().ok_or_else(|| mistyped(array, "text"))
 }
 
-/// A column as truth values.
+/// Returns a column as booleans.
 ///
 /// # Errors
-/// [`EvaluationError`] if it is of another type: the planner has left out a cast.
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn truth(array: &ArrayRef) -> Result<&BooleanArray, EvaluationError> {
     array.as_boolean_opt().ok_or_else(|| mistyped(array, "BOOLEAN"))
 }
 
-/// A column is of another type than its kernel was bound to: the planner has left out a cast.
+/// Makes the error of a column with another type than its kernel was bound to, because the planner left out a cast.
 pub fn mistyped(array: &ArrayRef, instead_of: &str) -> EvaluationError {
     unexpected(&format!("a column of {} instead of {instead_of}", array.data_type()))
 }
 
-/// A scalar as a column of one row.
+/// Returns a scalar as a column of one row.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no such column.
@@ -277,23 +277,24 @@ pub fn one(scalar: &ScalarValue) -> Result<ArrayRef, EvaluationError> {
     scalar.to_array().map_err(|error| of_datafusion(&error))
 }
 
-/// The first row of a column as a scalar.
+/// Returns the first row of a column as a scalar.
 ///
 /// # Errors
-/// [`EvaluationError`] if it is of a type without scalars.
+/// [`EvaluationError`] if the column is of a type without scalars.
 pub fn first(array: &ArrayRef) -> Evaluated {
     ScalarValue::try_from_array(array, 0).map(ColumnarValue::Scalar).map_err(|error| of_datafusion(&error))
 }
 
-/// NULL of a type.
+/// Returns NULL of a type.
 ///
 /// # Errors
-/// [`EvaluationError`] if it is a type without scalars.
+/// [`EvaluationError`] if there are no scalars of the type.
 pub fn null(of: &DataType) -> Evaluated {
     ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| of_datafusion(&error))
 }
 
-/// A column of a type that differs from its elements' in its parameters only: digits of a decimal number, a zone.
+/// Gives a column a type which differs only in its parameters: the digits of a decimal number, or a zone. A type
+/// which differs in more leaves the column unchanged.
 pub fn typed<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, of: &DataType) -> ArrayRef {
     if array.data_type() == of || !PrimitiveArray::<T>::is_compatible(of) {
         return Arc::new(array);
@@ -301,16 +302,16 @@ pub fn typed<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, of: &DataType) -> 
     Arc::new(array.with_data_type(of.clone()))
 }
 
-/// An error of Arrow's kernels, which means that we have called them wrongly.
+/// Converts an error of Arrow's kernels, which means that this crate called them wrongly.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub fn of_arrow(error: ArrowError) -> EvaluationError {
     internal(&error)
 }
 
-/// Whether a column of text or bytes has room for so many bytes more: Arrow counts them in 31 bits, and panics beyond.
+/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts them in 31 bits and panics beyond.
 ///
 /// # Errors
-/// [`EvaluationError`] if it has not.
+/// [`EvaluationError`] if there is no room.
 pub fn room(used: usize, more: usize) -> Result<(), EvaluationError> {
     const BYTES_MAX: usize = i32::MAX as usize;
     if used.saturating_add(more) <= BYTES_MAX {
@@ -322,14 +323,15 @@ pub fn room(used: usize, more: usize) -> Result<(), EvaluationError> {
     })
 }
 
-/// So many rows, each of which is NULL, computed, or what makes all of them fail.
+/// Builds a column of `rows` rows. A row is NULL if `nulls` says so or `value` returns `None`; the first error ends
+/// the build.
 pub fn fill<O: ArrowPrimitiveType>(
     rows: usize,
     nulls: Option<&NullBuffer>,
     mut value: impl FnMut(usize) -> Result<Option<O::Native>, EvaluationError>,
 ) -> Result<PrimitiveArray<O>, EvaluationError> {
     let mut values = vec![O::Native::default(); rows];
-    // Most columns have no NULL, and most functions make none.
+    // Most columns have no NULL, and most functions add none.
     let mut made_null: Option<BooleanBufferBuilder> = None;
     for (row, slot) in values.iter_mut().enumerate() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
@@ -350,7 +352,7 @@ fn all_set(count: usize) -> BooleanBufferBuilder {
     bits
 }
 
-/// One side of a function of two values.
+/// One operand of a function of two values.
 enum Side<'a, T: ArrowPrimitiveType> {
     Column(&'a PrimitiveArray<T>),
     One(Option<T::Native>),

@@ -1,5 +1,5 @@
-//! Why: results that others can compute are what they compute: days and times against `chrono`, sums and products against wider
-//! numbers, texts against lists of characters, and encodings against their own reverse.
+//! Tests of functions against other implementations: days and times against `chrono`, sums and products against wider
+//! numbers, texts against lists of characters, and encodings against their inverse.
 
 use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Decimal128Type, Int64Type};
@@ -71,11 +71,11 @@ fn zones() -> impl Strategy<Value = Tz> {
     ])
 }
 
-/// Milliseconds of the years 1 to 9999, a day apart from their ends, so that no zone leads out of them.
+/// Milliseconds of the years 1 to 9999 without a day at both ends, so that no zone leads out of them.
 const MILLIS: std::ops::Range<i64> = -62_135_500_000_000..253_402_200_000_000;
 
 proptest! {
-    /// The parts of an instant are those that clocks of the zone show.
+    /// The parts of an instant are the parts of the local time in the zone.
     #[test]
     fn parts_of_instants(millis in MILLIS, zone in zones()) {
         let local = zone.from_utc_datetime(&DateTime::<Utc>::from_timestamp_millis(millis).expect("within range").naive_utc());
@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(shown, Some(local.format("%Y-%m-%d %H:%M:%S%.3f").to_string()));
     }
 
-    /// A day that is shown is read as the same day, and months are added as by `chrono`.
+    /// A day shown as text is read as the same day, and months are added as by `chrono`.
     #[test]
     fn days_and_months(days in -719_162..2_932_896_i32, months in -1_200..1_200_i32) {
         let date = NaiveDate::default() + chrono::TimeDelta::days(i64::from(days));
@@ -151,7 +151,7 @@ proptest! {
         };
         prop_assert_eq!(result(ArithmeticOp::Add), (i128::from(left) + i128::from(right), 4));
         prop_assert_eq!(result(ArithmeticOp::Subtract), (i128::from(left) - i128::from(right), 4));
-        // 39 digits would be wanted: the last one is rounded away, half up.
+        // The exact product may need 39 digits: the last one is rounded away, half up.
         let (product, scale) = result(ArithmeticOp::Multiply);
         let exact = i128::from(left) * i128::from(right);
         let lost = 10_i128.pow(8 - scale as u32);
@@ -159,7 +159,7 @@ proptest! {
         prop_assert_eq!(product, rounded);
     }
 
-    /// Text is counted and cut by characters.
+    /// Text is counted and cut in characters.
     #[test]
     fn texts(value in "\\PC{0,12}", other in "[a-c]{0,3}", start in -15..15_i32, length in 0..15_i32) {
         let letters: Vec<char> = value.chars().collect();
@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(called("POSITION", &[text(&other), text(&value)], Tz::UTC), Ok(ScalarValue::Int32(Some(place))));
     }
 
-    /// What was encoded is decoded as it was.
+    /// Decoding reverses encoding.
     #[test]
     fn encodings(value in "\\PC{0,20}", bytes in prop::collection::vec(any::<u8>(), 0..20)) {
         let there_and_back = |there: &str, back: &str| {
@@ -205,7 +205,7 @@ proptest! {
         }
     }
 
-    /// Epochs of any unit are the instants that they count to.
+    /// Epoch numbers of any unit become the instants to which they count.
     #[test]
     fn epochs(number in prop_oneof![any::<i64>(), -1_000_000_000_000..1_000_000_000_000_i64], digits in 0..=9_i32) {
         let found = called("TO_TIMESTAMP_LTZ", &[(SqlType::BigInt, ScalarValue::Int64(Some(number))), int(digits)], Tz::UTC);

@@ -1,4 +1,4 @@
-//! Fields of rows: `row.field`, which queries write as names behind each other.
+//! Fields of rows: `row.field`, which queries write as names separated by points.
 //!
 //! A field of a row that is NULL is NULL.
 //!
@@ -15,7 +15,7 @@ use super::{Argument, BindError, Bound, EvaluationError, Function, column};
 use crate::error::nearest;
 use crate::types::SqlType;
 
-/// What `row.field` is planned as: the field's name is the second argument.
+/// The function as which `row.field` is planned: the field's name is the second argument.
 pub static ROWS: &[Function] = &[Function {
     name: "FIELD",
     usage: "row.field",
@@ -23,7 +23,7 @@ pub static ROWS: &[Function] = &[Function {
     bind: |given, _| bind_field(given),
 }];
 
-/// Binds a field of a row, of which the second argument is the name.
+/// Binds a field of a row; the second argument is the field's name.
 ///
 /// # Errors
 /// [`BindError`] if the row has no such field.
@@ -52,7 +52,7 @@ pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
         if row.null_count() == 0 {
             return Ok(ColumnarValue::Array(Arc::clone(field)));
         }
-        // Values may lie below rows that are NULL.
+        // Slots of rows which are NULL may hold values.
         let field = is_null(row).and_then(|nulls| nullif(field, &nulls)).map_err(|error| failure(&error))?;
         Ok::<_, EvaluationError>(ColumnarValue::Array(field))
     };
@@ -81,7 +81,7 @@ mod tests {
         bind_field(&[row, name])
     }
 
-    /// A field that is NULL, one below a row that is NULL, and rows without either; sliced, as batches are.
+    /// Fields which are NULL, fields of rows which are NULL, and rows without either; sliced, as batches are.
     #[test]
     fn fields_are_null_where_they_or_their_rows_are() {
         let of = bind("id").expect("bound").arguments[0].arrow();

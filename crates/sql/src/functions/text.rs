@@ -1,9 +1,10 @@
-//! Functions of text: what Flink's documentation lists under "String functions", "Hash functions" and "JSON functions", and
-//! the predicates LIKE and SIMILAR TO.
+//! Functions of text, which Flink's documentation lists under "String functions", "Hash functions" and "JSON
+//! functions", and the predicates LIKE and SIMILAR TO.
 //!
-//! Promises: characters are Unicode code points, as in Flink, which counts them in UTF-8; text is never cut within one.
-//! Every result is a STRING (Flink gives a narrower VARCHAR here and there; values are the same). Syntax with words in it
-//! (`POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `a LIKE b ESCAPE c`) is rewritten to calls before it comes here.
+//! Characters are Unicode code points, as in Flink, which counts them in UTF-8; text is never cut within a character.
+//! Every text result is a STRING; Flink's type is sometimes a narrower VARCHAR with equal values. Syntax with words
+//! in it (`POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `a LIKE b ESCAPE c`) is rewritten to calls before it reaches
+//! this module.
 //!
 //! Source: Flink documentation, "System (Built-in) Functions"; where that is silent, `SqlFunctionUtils` and
 //! `BinaryStringDataUtil` of flink-table-runtime.
@@ -24,9 +25,9 @@ mod url;
 
 use super::{Argument, BindError, Bound, Context, Function};
 
-/// All of them.
+/// All functions of text.
 pub static TEXT: &[Function] = &[
-    // Letters, and putting text together.
+    // Letters, and concatenation.
     function("UPPER", "UPPER(text)", letters::upper),
     function("LOWER", "LOWER(text)", letters::lower),
     function("INITCAP", "INITCAP(text)", letters::initcap),

@@ -1,12 +1,13 @@
-//! Functions of time: what Flink's documentation lists under "Temporal functions".
+//! Functions of time, which Flink's documentation lists under "Temporal functions".
 //!
-//! Promises: a TIMESTAMP_LTZ is taken apart, rounded and shown in the zone of the session, all else as it is written; the
-//! calendar is the Gregorian one at all times, before it was introduced, too. Syntax with words in it (`EXTRACT(DAY FROM a)`,
-//! `FLOOR(a TO DAY)`, `TIMESTAMPADD(DAY, 1, a)`, `(a, b) OVERLAPS (c, d)`) is rewritten to calls with the unit as a text in
-//! front (behind in FLOOR_TO and CEIL_TO) before it comes here.
+//! A TIMESTAMP_LTZ is split into parts, rounded and shown in the zone of the session; all other values as written.
+//! The calendar is the Gregorian one for all dates, also before its introduction. Syntax with words in it
+//! (`EXTRACT(DAY FROM a)`, `FLOOR(a TO DAY)`, `TIMESTAMPADD(DAY, 1, a)`, `(a, b) OVERLAPS (c, d)`) is rewritten to
+//! calls before it reaches this module. The unit becomes a text in the first argument, or in the last one of FLOOR_TO
+//! and CEIL_TO.
 //!
-//! Differs from Flink: times before 1970 are rounded down everywhere, where Flink here and there cuts towards 1970
-//! (`EXTRACT(YEAR FROM TIMESTAMP '1969-12-31 23:59:59.999')` is 1969 here); Java's older formatters count days before
+//! Differs from Flink: times before 1970 are rounded down everywhere, where Flink sometimes cuts towards 1970
+//! (`EXTRACT(YEAR FROM TIMESTAMP '1969-12-31 23:59:59.999')` is 1969 here). Java's older formatters count days before
 //! October 1582 in the Julian calendar.
 //!
 //! Source: Flink documentation, "System (Built-in) Functions"; where that is silent, Flink's `DateTimeUtils`.
@@ -26,9 +27,9 @@ pub mod zone;
 
 use super::{Argument, BindError, Bound, Context, Function};
 
-/// All of them.
+/// All functions of time.
 pub static TIME: &[Function] = &[
-    // The present.
+    // Current times.
     volatile("CURRENT_DATE", "CURRENT_DATE", now::current_date),
     volatile("CURRENT_TIME", "CURRENT_TIME", now::current_time),
     volatile("LOCALTIME", "LOCALTIME", now::current_time),

@@ -1,4 +1,4 @@
-//! Numbers strings of bytes in order of first appearance, and keeps them end to end in one buffer.
+//! Numbers byte strings in order of first appearance, and stores them end to end in one buffer.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -13,19 +13,20 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use super::whole::next_number;
 use crate::functions::EvaluationError;
 
-/// The keys by their number, and where each key's number is found.
+/// Byte strings with their numbers.
 pub(super) struct BytesKeys {
-    /// Numbers, found by their key's hash.
+    /// Numbers by the hash of their key.
     table: HashTable<u32>,
-    /// All keys, end to end in number order; NULL takes no room.
+    /// All keys, end to end in number order; NULL takes no bytes.
     bytes: Vec<u8>,
-    /// Where each key ends.
+    /// End of each key in `bytes`.
     ends: Vec<usize>,
-    /// The hash of each key: tells keys apart sooner than their bytes, and need not be made anew when the table grows.
+    /// Hash of each key. Comparing hashes first is faster than comparing bytes, and a growing table need not hash
+    /// again.
     hashes: Vec<u64>,
-    /// The number of NULL, which is not in the table.
+    /// Number of NULL, which is not in the table.
     null: Option<u32>,
-    /// The number found last: keys often come in runs.
+    /// The number found last, because equal keys often follow each other.
     last: Option<u32>,
     hasher: FixedState,
 }
@@ -75,7 +76,7 @@ impl BytesKeys {
         self.null
     }
 
-    /// The key of a number; empty of NULL's.
+    /// Returns the key of a number; empty for the number of NULL.
     #[inline]
     pub(super) fn key(&self, number: usize) -> &[u8] {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -89,7 +90,7 @@ impl BytesKeys {
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
         let table =
             super::growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more);
-        // Lists grow together, to twice their size.
+        // The vectors double their size together.
         let is_full = self.ends.capacity() < self.ends.len().saturating_add(more);
         let lists = self.bytes.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -175,7 +176,7 @@ impl BytesKeys {
     }
 }
 
-/// The values of a column of text or bytes, without their nullability.
+/// Values of a column of text or bytes, without its null mask.
 pub(crate) struct ByteSlices {
     offsets: OffsetBuffer<i32>,
     data: Buffer,
@@ -203,10 +204,10 @@ impl ByteSlices {
     }
 }
 
-/// A column of text or bytes, whichever `of` says.
+/// Builds a column of text or bytes, as `of` says.
 ///
 /// # Errors
-/// [`EvaluationError`] if it has more than 2 GiB, or is said to be text and is none.
+/// [`EvaluationError`] if the column has more than 2 GiB, or if `of` is text and the values are not UTF-8.
 pub(crate) fn bytes_column<'a>(
     of: &DataType,
     values: impl Iterator<Item = Option<&'a [u8]>>,
@@ -228,7 +229,7 @@ pub(crate) fn bytes_column<'a>(
     column.map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
 }
 
-/// Where something ends in a column, whose offsets have 32 bits.
+/// Converts an end position in a column to an offset of 32 bits.
 pub(crate) fn offset(end: usize) -> Result<i32, EvaluationError> {
     i32::try_from(end).map_err(|_| EvaluationError {
         code: "RESULT_TOO_LARGE",

@@ -1,4 +1,4 @@
-//! Columns that hold whole numbers of at most 64 bits, under whatever type, read and made as such.
+//! Columns of whole numbers of at most 64 bits, of any type: reading and building.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, IntervalUnit};
 
-/// Whether a column of this type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times, timestamps, intervals.
+/// Returns whether a column of this type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times, timestamps,
+/// intervals.
 pub(crate) fn is_whole(of: &DataType) -> bool {
     of == &DataType::Boolean || width(of).is_some()
 }
 
-/// The numbers of a column; any number where it is NULL. Nothing is copied if they have 64 bits already; widening costs
-/// about 0.3 ns a number, and saves each loop over them from being compiled for every type.
+/// Returns the numbers of a column; where it is NULL, any number. Numbers of 64 bits are not copied. Widening others
+/// costs about 0.3 ns a number, and saves compiling each loop over numbers for every type.
 ///
 /// # Panics
-/// If it holds no whole numbers.
+/// If the column holds no whole numbers.
 pub(crate) fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
     if let Some(column) = column.as_boolean_opt() {
         return column.values().iter().map(i64::from).collect();
@@ -30,10 +31,10 @@ pub(crate) fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
     }
 }
 
-/// A column of type `of`. Numbers that do not fit are cut to their lowest bits, as Java narrows them.
+/// Builds a column of type `of`. Numbers which do not fit are cut to their lowest bits, as in Java.
 ///
 /// # Panics
-/// If such a column holds no whole numbers.
+/// If columns of type `of` hold no whole numbers.
 pub(crate) fn whole_column(of: &DataType, numbers: Vec<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
     let length = numbers.len();
     let buffer = match width(of) {
@@ -52,7 +53,7 @@ pub(crate) fn whole_column(of: &DataType, numbers: Vec<i64>, nulls: Option<NullB
     make_array(data.expect("there is a number of the right width for each row"))
 }
 
-/// Bytes of each number.
+/// Returns the bytes of each number.
 fn width(of: &DataType) -> Option<usize> {
     Some(match of {
         DataType::Int8 => 1,

@@ -1,4 +1,4 @@
-//! Numbers must be those of first appearance, whatever the types: held to a search through all keys seen before.
+//! Tests of key numbers for all types, against a linear search through the keys seen before.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn doubles(values: &[Option<f64>]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-/// Numbers rows in two batches, and checks all that can be asked afterwards.
+/// Indexes rows in two batches, then checks all methods of the index.
 fn check(types: &[SqlType], columns: &[ArrayRef], expected: &[u32]) {
     let rows = expected.len();
     let groups_len = expected.iter().max().map_or(0, |greatest| *greatest as usize + 1);
@@ -78,7 +78,7 @@ fn check(types: &[SqlType], columns: &[ArrayRef], expected: &[u32]) {
     }
 }
 
-/// A column such that floats that are equal only as bits are.
+/// Shows a column such that floats are equal only if their bits are.
 fn bits(column: &ArrayRef) -> String {
     match column.data_type() {
         DataType::Float64 => {
@@ -117,7 +117,7 @@ fn extremes_are_keys_like_others() {
     check(&[SqlType::STRING], &[text(&[Some(&long), Some("a"), Some("a\0"), Some(&long)])], &[0, 1, 2, 0]);
 }
 
-/// Flink's rows are compared as bytes.
+/// Flink compares rows as bytes.
 #[test]
 fn floats_are_keys_by_their_bits() {
     let other_nan = f64::from_bits(0x7ff8_0000_0000_0001);
@@ -127,12 +127,12 @@ fn floats_are_keys_by_their_bits() {
     check(&[SqlType::Float], &[floats], &[0, 1, 2, 2]);
 }
 
-/// One of each way in which keys are held, and of each width.
+/// One type for each storage of keys, and for each width.
 #[test]
 fn every_type_can_be_a_key() {
     let check_one = |of: SqlType, column: ArrayRef, expected: &[u32]| {
         check(std::slice::from_ref(&of), std::slice::from_ref(&column), expected);
-        // The same as one of two keys.
+        // The type as one of two key columns.
         let rows = column.len();
         check(&[of, SqlType::BigInt], &[column, whole(&vec![Some(1); rows])], expected);
     };
@@ -160,7 +160,7 @@ fn every_type_can_be_a_key() {
     check_one(row, Arc::new(StructArray::new(fields, columns, None)), &[0, 0, 1]);
 }
 
-/// All types of SQL have a form as rows, which is assumed when an index is made.
+/// All SQL types can be converted to rows, which the constructor assumes.
 #[test]
 fn every_type_has_an_index() {
     let map = SqlType::Map(Box::new(SqlType::STRING), Box::new(SqlType::Array(Box::new(SqlType::Double))));
@@ -182,7 +182,7 @@ fn keys_of_groups_come_in_the_order_asked() {
     assert_eq!(index.columns(3..3).unwrap()[0].len(), 0);
 }
 
-/// Saved keys that are none are refused: twice the same, a NULL beyond the end, ends that go back.
+/// Loading refuses invalid saved keys: duplicates, a NULL beyond the end, ends which go back.
 #[test]
 fn what_cannot_be_keys_is_not_loaded() {
     let check = |of: SqlType, write: &dyn Fn(&mut StateWriter)| {
@@ -201,7 +201,7 @@ fn what_cannot_be_keys_is_not_loaded() {
     check(SqlType::Double, &|state| state.put(&(1u32, None::<u32>, vec![0usize; 0], vec![0u8; 0])).unwrap());
 }
 
-/// Numbers the rows by a search through those before.
+/// Numbers the rows by a linear search through the rows before.
 fn numbers<T: PartialEq>(rows: &[T]) -> Vec<u32> {
     let mut seen: Vec<&T> = Vec::new();
     let number = |row| {
@@ -243,7 +243,8 @@ proptest! {
     }
 }
 
-/// What a row costs; printed, not judged: `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_a_key_costs`.
+/// Measures the cost of a row. The figure is printed, not judged:
+/// `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_a_key_costs`.
 #[test]
 #[ignore = "measures"]
 fn what_a_key_costs() {
@@ -285,7 +286,7 @@ fn what_a_key_costs() {
     }
 }
 
-/// What `row_converter` relies on: arrow has comparable rows of each type, however nested, and reads them back.
+/// `row_converter` relies on this: arrow has comparable rows of each type, however nested, and reads them back.
 #[test]
 fn every_type_has_comparable_rows() {
     let row = |fields: &[SqlType]| {
@@ -332,7 +333,7 @@ fn every_type_has_comparable_rows() {
     }
 }
 
-/// Keys beyond what 32 bits number are an error, told before any of them is numbered.
+/// More keys than 32 bits can number are an error, which is returned before any of them is numbered.
 #[test]
 fn keys_beyond_their_numbers_are_refused() {
     for types in [vec![], vec![SqlType::BigInt], vec![SqlType::STRING], vec![SqlType::STRING, SqlType::Int]] {

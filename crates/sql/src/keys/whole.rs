@@ -1,17 +1,17 @@
-//! Numbers whole numbers in order of first appearance: a table of positions into a vector of keys.
+//! Numbers whole numbers in order of first appearance: a table of positions in a vector of keys.
 //!
-//! A run of equal keys is looked up once. Nothing of arrow is needed here, so the loop can be measured alone.
+//! A run of equal keys is looked up once. The loop uses nothing of Arrow, so it can be measured alone.
 
 use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-/// The keys by their number, and where each key's number is found.
+/// Whole-number keys with their numbers.
 pub(super) struct WholeKeys {
-    /// Numbers, found by their key's hash.
+    /// Numbers by the hash of their key.
     table: HashTable<u32>,
     /// Keys by number; 0 in the place of NULL.
     keys: Vec<i64>,
-    /// The number of NULL, which is not in the table.
+    /// Number of NULL, which is not in the table.
     null: Option<u32>,
     seed: u64,
 }
@@ -21,7 +21,7 @@ impl WholeKeys {
         WholeKeys { table: HashTable::new(), keys: Vec::new(), null: None, seed }
     }
 
-    /// Appends the numbers of `values`, none of which is NULL.
+    /// Appends the key numbers of `values`, none of which is NULL.
     pub(super) fn index(&mut self, values: &[i64], groups: &mut Vec<u32>) {
         let Some(&first) = values.first() else { return };
         let mut last = (first, self.number(first));
@@ -33,7 +33,7 @@ impl WholeKeys {
         }));
     }
 
-    /// The same if some are NULL, whatever their value.
+    /// Appends the key numbers of `values`, some of which are NULL; the value at a NULL is ignored.
     pub(super) fn index_nullable(
         &mut self,
         values: &[i64],
@@ -54,7 +54,7 @@ impl WholeKeys {
         self.null
     }
 
-    /// The key of a number; 0 of NULL's.
+    /// Returns the key of a number; 0 for the number of NULL.
     pub(super) fn key(&self, number: usize) -> i64 {
         self.keys[number]
     }
@@ -136,16 +136,16 @@ impl WholeKeys {
     }
 }
 
-/// The number of the next key.
+/// Returns the number of the next key.
 pub(super) fn next_number(keys: usize) -> u32 {
     u32::try_from(keys).expect("`KeyIndex::check_room` has seen that all keys have numbers of 32 bits")
 }
 
-/// A hash all of whose bits are good: both halves of a product of 128 bits, one upon the other. Both factors depend on the
-/// seed, so that who does not know it cannot choose keys that collide.
+/// Returns a hash whose bits are all usable: both halves of a product of 128 bits, combined by XOR. Both factors
+/// depend on the seed, so nobody without it can choose keys which collide.
 #[inline]
 pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
-    // An odd number whose bits are those of the golden ratio: neighbouring keys end up far apart.
+    // An odd number with the bits of the golden ratio: neighbouring keys end up far apart.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let factor = (FACTOR ^ seed.rotate_left(32)) | 1;
     let product = u128::from(key as u64 ^ seed) * u128::from(factor);

@@ -1,8 +1,10 @@
-//! Kinds of changes: which operators only add rows, which change or take back rows, and which inputs each operator accepts.
+//! Kinds of changes: which operators only add rows, which update or retract rows, and which inputs each
+//! operator accepts.
 //!
-//! [`Rule::of`] is the only place that decides this. It matches every operator and every join without a wildcard, so an operator
-//! that is added later does not compile until its rule is written. All others ask: planning refuses what a rule does not accept,
-//! and sinks, EXPLAIN and joins read what a rule says comes out.
+//! [`Rule::of`] is the only place that decides this. It matches every operator and every join without a
+//! wildcard, so an operator that is added later does not compile until its rule is written. All other code
+//! asks it: planning refuses inputs that a rule does not accept; sinks, EXPLAIN and joins read what a rule
+//! emits.
 //!
 //! | operator | accepts | emits |
 //! |---|---|---|
@@ -27,11 +29,11 @@ use crate::connect::gives_changes;
 /// Changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Changes {
-    /// Rows become others: `-U` and `+U`.
+    /// Rows are updated: `-U` and `+U`.
     pub updates: bool,
-    /// Rows are taken back: `-D`.
+    /// Rows are deleted: `-D`.
     pub deletes: bool,
-    /// An update may lack its `-U` or its `+U`: a filter looks at each of the two by itself.
+    /// An update may lack its `-U` or its `+U`: a filter tests each of the two by itself.
     pub halves: bool,
 }
 
@@ -41,7 +43,7 @@ impl Changes {
     /// Rows are updated and deleted.
     pub const ALL: Changes = Changes { updates: true, deletes: true, halves: false };
 
-    /// Whether rows are only added.
+    /// Returns whether rows are only added.
     pub fn is_none(self) -> bool {
         !self.updates && !self.deletes
     }
@@ -58,24 +60,24 @@ impl Changes {
 /// The row of each key that a top-N of one row by time keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// The first that came.
+    /// The first row to arrive.
     First,
-    /// The last that came.
+    /// The last row to arrive.
     Last,
-    /// The first by the time column at this place.
+    /// The first row by the time column at this place.
     FirstBy(usize),
-    /// The last by the time column at this place.
+    /// The last row by the time column at this place.
     LastBy(usize),
 }
 
 /// Inputs that an operator accepts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accepts {
-    /// All kinds of changes.
+    /// Inputs with all kinds of changes.
     All,
-    /// Updates that are whole, and deletes.
+    /// Inputs with whole updates, and deletes.
     WholeUpdates(Refusal),
-    /// Rows that are only added.
+    /// Inputs whose rows are only added.
     Inserts(Refusal),
 }
 
@@ -95,7 +97,7 @@ impl Accepts {
         Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help: AGGREGATE_THERE })
     }
 
-    /// The refusal of an input with these changes; none if it is accepted.
+    /// Returns the refusal of an input with these changes; `None` if the input is accepted.
     pub fn refusal(&self, changes: Changes) -> Option<&Refusal> {
         match self {
             Accepts::All => None,
@@ -110,7 +112,7 @@ impl Accepts {
 pub struct Rule {
     /// One entry for each input.
     pub accepts: Vec<Accepts>,
-    /// Changes that come out, provided that each input is accepted.
+    /// Changes that the operator emits, provided that each input is accepted.
     pub emits: Changes,
 }
 
@@ -119,7 +121,7 @@ impl Rule {
         Rule { accepts: vec![Accepts::inserts(message)], emits: Changes::NONE }
     }
 
-    /// The rule of the outermost operator of a plan, whose inputs hold these changes.
+    /// Returns the rule of the outermost operator of a plan whose inputs have these changes.
     pub fn of(plan: &Plan, inputs: &[Changes]) -> Rule {
         let all = inputs.iter().copied().fold(Changes::NONE, Changes::and);
         let passing = |emits| Rule { accepts: vec![Accepts::All; inputs.len()], emits };
@@ -159,7 +161,7 @@ impl Rule {
 fn rank_accepts(plan: &Plan) -> Accepts {
     let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
     if (*from, *to) == (1, u64::MAX) {
-        // All ranks are wanted: an aggregate over the rows before.
+        // All ranks are requested: an aggregate over the rows before.
         let message = match function {
             RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
             RankFunction::Rank => "RANK OVER takes rows that are only added",
@@ -219,11 +221,11 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
         }
         JoinMethod::Regular { .. } => {
             let emits = match join.kind {
-                // A row that met nobody is taken back when somebody comes.
+                // A row without a match comes out alone; it is retracted when a match comes.
                 JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Anti => {
                     Changes { halves: all.halves, ..Changes::ALL }
                 }
-                // An update may leave the rows of its key, so one half of it may find nobody.
+                // An update may move a row to another key, so one half of it may find no match.
                 JoinKind::Inner | JoinKind::Semi => Changes { halves: all.updates || all.halves, ..all },
             };
             Rule { accepts: vec![Accepts::All; 2], emits }
@@ -231,13 +233,13 @@ fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
     }
 }
 
-/// Changes that come out of a plan.
+/// Returns the changes that a plan emits.
 pub fn changes(plan: &Plan) -> Changes {
     let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
     Rule::of(plan, &inputs).emits
 }
 
-/// The row of each key that a settled top-N keeps, if it keeps one by time.
+/// Returns the row of each key that a settled top-N keeps, if it keeps one row by time.
 pub fn deduplication(plan: &Plan) -> Option<Keep> {
     let Node::Rank { is_retracting, .. } = &plan.node else { return None };
     kept_by_time(plan, *is_retracting)
@@ -255,10 +257,10 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
     }
 }
 
-/// Names the operator of a plan that makes changes of rows, for error messages.
+/// Names the operator of a plan that causes changes of rows, for error messages.
 pub fn source_of_changes(plan: &Plan) -> String {
     let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
-    // An operator that changes rows of inputs that do not change is the source itself.
+    // An operator that emits changes although its inputs have none is the cause itself.
     if let Some(at) = inputs.iter().position(|input| !input.is_none())
         && !matches!(plan.node, Node::Group { .. } | Node::Rank { .. })
     {

@@ -1,4 +1,4 @@
-//! Plans as people and programs read them: a tree of text, a graph for Graphviz, JSON.
+//! EXPLAIN output of a plan: a text tree, a Graphviz graph, or JSON.
 
 use std::fmt::Write;
 
@@ -7,22 +7,22 @@ use crate::plan::{
     AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
 };
 
-/// One operator, as it is shown.
+/// One operator of the EXPLAIN output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// What it is.
+    /// The name of the operator.
     pub name: &'static str,
-    /// What it does, by name: `where`, `keys` and so on.
+    /// Properties by name: `where`, `keys` and so on.
     pub details: Vec<(&'static str, String)>,
     /// Its columns, as `name TYPE`.
     pub columns: Vec<String>,
-    /// What it remembers, and until when; none if it remembers nothing.
+    /// The state it keeps, and until when; `None` if it keeps no state.
     pub state: Option<String>,
     /// Its inputs.
     pub inputs: Vec<Shown>,
 }
 
-/// What a plan shows.
+/// Converts a plan to its EXPLAIN output.
 pub fn shown(plan: &Plan) -> Shown {
     let inputs = plan.inputs();
     let below: Vec<Column> = inputs.first().map(|input| input.columns.clone()).unwrap_or_default();
@@ -262,7 +262,7 @@ fn windows(spec: &WindowSpec, name_of: &dyn Fn(usize) -> String) -> String {
 }
 
 impl Shown {
-    /// As a tree: each operator on a line, its inputs below it.
+    /// Formats the plan as a tree: each operator on a line, its inputs below it.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.lines(&mut text, "", "");
@@ -273,7 +273,7 @@ impl Shown {
         let details: Vec<String> =
             self.details.iter().map(|(name, value)| format!("{name}=[{value}]")).collect();
         let state = self.state.as_ref().map(|state| format!(" remembers [{state}]")).unwrap_or_default();
-        // Writing to a text does not fail.
+        // Writing to a String does not fail.
         let _ = writeln!(text, "{first}{}({}){state}", self.name, details.join(", "));
         for (place, input) in self.inputs.iter().enumerate() {
             let is_last = place + 1 == self.inputs.len();
@@ -282,7 +282,8 @@ impl Shown {
         }
     }
 
-    /// As nodes and edges of a Graphviz graph; `next` numbers the nodes. Answers the number of this one.
+    /// Appends the plan as nodes and edges of a Graphviz graph. `next` is the number of the next node.
+    /// Returns the number of this node.
     pub fn dot(&self, next: &mut usize, text: &mut String) -> usize {
         let number = *next;
         *next += 1;
@@ -299,7 +300,7 @@ impl Shown {
         number
     }
 
-    /// As JSON.
+    /// Formats the plan as JSON.
     pub fn json(&self) -> String {
         let details: Vec<String> =
             self.details.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value))).collect();
@@ -316,7 +317,7 @@ impl Shown {
     }
 }
 
-/// A text as JSON.
+/// Formats a text as a JSON string.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

@@ -1,126 +1,128 @@
-//! Joins: which rows of two inputs belong together, and by what the rows that wait for others are bounded.
+//! Joins: the condition under which rows of two inputs match, and the bound on rows that wait for a match.
 
 use crate::expression::Typed;
 
-/// Which rows of two inputs belong together, and what becomes of those that meet nobody.
+/// The join of two inputs: its condition, and the treatment of rows without a match.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// What comes out.
+    /// The rows that come out.
     pub kind: JoinKind,
-    /// How long rows wait for each other.
+    /// How long rows wait for a match.
     pub method: JoinMethod,
-    /// What must be equal; if there is nothing, every two rows may meet.
+    /// Pairs of expressions that must be equal; if empty, any two rows may match.
     pub keys: Vec<JoinKey>,
-    /// What else must hold of two rows: over the columns of the left input, then those of the right one.
+    /// A further condition on a pair: over the columns of the left input, then the columns of the right one.
     pub condition: Option<Typed>,
 }
 
-/// Values of either side that must be equal, which are of one Arrow type. Floats are equal by their bits.
+/// Values of either side that must be equal; both have the same Arrow type. Floats are compared by their
+/// bits.
 #[derive(Clone, Debug)]
 pub struct JoinKey {
-    /// Over the columns of the left input.
+    /// The expression over the columns of the left input.
     pub left: Typed,
-    /// Over the columns of the right input.
+    /// The expression over the columns of the right input.
     pub right: Typed,
-    /// Whether NULL equals NULL (IS NOT DISTINCT FROM); otherwise it equals nothing.
+    /// Whether NULL equals NULL (IS NOT DISTINCT FROM); otherwise NULL equals no value.
     pub is_null_equal: bool,
 }
 
-/// What comes out of a join.
+/// The rows that come out of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
-    /// Pairs.
+    /// Matching pairs.
     Inner,
-    /// Pairs, and rows of the left that met nobody, with NULL.
+    /// Pairs, and rows of the left without a match, padded with NULL.
     Left,
-    /// Pairs, and rows of the right that met nobody, with NULL.
+    /// Pairs, and rows of the right without a match, padded with NULL.
     Right,
-    /// Pairs, and rows of both sides that met nobody, with NULL.
+    /// Pairs, and rows of both sides without a match, padded with NULL.
     Full,
-    /// Rows of the left that met somebody, once each.
+    /// Rows of the left with at least one match, once each.
     Semi,
-    /// Rows of the left that met nobody.
+    /// Rows of the left without a match.
     Anti,
 }
 
 impl JoinKind {
-    /// Whether rows of the left come out that met nobody.
+    /// Returns whether rows of the left without a match come out.
     pub fn keeps_left(self) -> bool {
         matches!(self, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
     }
 
-    /// Whether rows of the right come out that met nobody.
+    /// Returns whether rows of the right without a match come out.
     pub fn keeps_right(self) -> bool {
         matches!(self, JoinKind::Right | JoinKind::Full)
     }
 
-    /// Whether only columns of the left come out.
+    /// Returns whether only columns of the left come out.
     pub fn is_half(self) -> bool {
         matches!(self, JoinKind::Semi | JoinKind::Anti)
     }
 }
 
-/// How long rows wait for each other.
+/// How long rows wait for a match.
 #[derive(Clone, Debug)]
 pub enum JoinMethod {
-    /// Until their window ends; rows of one window meet.
+    /// Rows wait until their window ends; rows of the same window match.
     Window {
-        /// The columns of the left input.
+        /// The window columns of the left input.
         left: WindowPlaces,
-        /// The columns of the right input.
+        /// The window columns of the right input.
         right: WindowPlaces,
-        /// Whether windows are cut as the clocks of the session's zone show them: their time is TIMESTAMP_LTZ.
+        /// Whether the windows are cut by local time of the session's zone; their time is then TIMESTAMP_LTZ.
         is_local: bool,
     },
-    /// As long as the watermark allows for somebody to come who is near enough: a left row at `l` meets right ones from
+    /// Rows wait until the watermark rules out a match in time. A left row at `l` matches right rows from
     /// `l + lower_ms` to `l + upper_ms`, both included.
     Interval {
         /// The place of event time in the left input.
         left_time: usize,
         /// The place of event time in the right input.
         right_time: usize,
-        /// Below zero: before the left row.
+        /// The lower bound; below zero it is before the left row.
         lower_ms: i64,
-        /// Below the lower one if nobody meets anybody.
+        /// The upper bound; if it is less than the lower bound, no rows match.
         upper_ms: i64,
     },
-    /// A left row waits until the watermark has passed it, and meets the last right row of its key that is not later.
+    /// A left row waits until the watermark has passed it, and matches the last right row of its key that is
+    /// not later.
     Temporal {
         /// The place of event time in the left input.
         left_time: usize,
         /// The place of event time in the right input.
         right_time: usize,
-        /// Which right rows are versions of their key.
+        /// The right rows that count as versions of their key.
         counts: Counted,
-        /// Milliseconds of processing time for which a left row is remembered with the version that it met, so that the
-        /// pair can be taken back. Settled plans have it if their left input changes.
+        /// How long, in milliseconds of processing time, a left row is kept with the version that it matched,
+        /// so that the pair can be retracted. Settled plans have it if their left input changes.
         ttl_ms: Option<i64>,
     },
-    /// Left rows wait until all of the right input is there.
+    /// Left rows wait until the whole right input is read.
     Lookup,
-    /// So long after they were last touched; results that turn out wrong are taken back.
+    /// Rows wait for a time to live after they were last written; wrong results are retracted.
     Regular {
-        /// In milliseconds of processing time.
+        /// The time to live in milliseconds of processing time.
         ttl_ms: i64,
     },
 }
 
-/// Which rows are versions of their key.
+/// The right rows that count as versions of their key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counted {
-    /// All.
+    /// All rows.
     All,
-    /// Those that do not come after a later one.
+    /// The rows which are not older than a row that came before them.
     InOrder,
-    /// The earliest.
+    /// The earliest row.
     First,
 }
 
-/// Where the window of a row stands.
+/// The window columns of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowPlaces {
-    /// The place of its start.
+    /// The place of the window's start.
     pub start: usize,
-    /// The place of its end.
+    /// The place of the window's end.
     pub end: usize,
 }

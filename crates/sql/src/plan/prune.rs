@@ -1,4 +1,5 @@
-//! Columns that nobody needs are not read: from the outputs down, each node keeps what those above it use.
+//! Pruning: columns that nothing reads are dropped. From the outputs down, each node keeps what the nodes
+//! above use.
 
 use crate::expression::{Expression, Typed};
 use crate::plan::{
@@ -6,14 +7,14 @@ use crate::plan::{
     Windowing,
 };
 
-/// The same plan without what nobody reads.
+/// Returns the same plan without the columns that nothing reads.
 #[must_use]
 pub fn prune(plan: Plan) -> Plan {
     let all = vec![true; plan.columns.len()];
     pruned(plan, &all).0
 }
 
-/// Where each column of a plan is afterwards; none if it is no more.
+/// The new place of each column of a plan; `None` for a dropped column.
 type Moves = Vec<Option<usize>>;
 
 fn moves(wanted: &[bool]) -> Moves {
@@ -28,7 +29,7 @@ fn moves(wanted: &[bool]) -> Moves {
 }
 
 fn at(moves: &Moves, place: usize) -> usize {
-    // What is read was asked for.
+    // A column that is read was also asked for, so it has a place.
     moves.get(place).copied().flatten().unwrap_or_default()
 }
 
@@ -45,7 +46,7 @@ fn need(wanted: &mut [bool], expressions: &[Typed]) {
     expressions.iter().for_each(|expression| expression.columns(&mut |place| wanted[place] = true));
 }
 
-/// The plan with at least the wanted columns, and where they are.
+/// Prunes a plan to the wanted columns, and possibly more; returns the plan and where the columns are.
 fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
     let Plan { columns, node } = plan;
     let all = |node, columns: Vec<_>| {
@@ -99,7 +100,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 _ => spec,
             };
             let time = at(&input_moves, time);
-            // The columns of the window stand behind whatever is left.
+            // The columns of the window follow the columns that are left.
             let kept = input.columns.len();
             let all_moves: Moves =
                 input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
@@ -140,7 +141,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
         }
         Node::Union(inputs) => {
-            // Inputs may keep more than is wanted, each in its way: a step behind each brings them to one form.
+            // Each input may keep more columns than wanted, at places of its own. A projection behind each
+            // gives all the same columns.
             let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
             (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))
         }
@@ -194,7 +196,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             };
             all(node, columns)
         }
-        // A row is taken back by an equal one. Rows that are equal in what is read of them have equal ranks, so any will do.
+        // A retraction matches an equal row. Rows with equal values in all columns read have equal ranks, so
+        // any of them can be removed.
         Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();
@@ -258,7 +261,7 @@ fn moved_calls(calls: Vec<AggregateCall>, moves: &Moves) -> Vec<AggregateCall> {
     calls.into_iter().map(call).collect()
 }
 
-/// Asks for a column, if none is asked for: rows that are remembered have one.
+/// Asks for the first column if none is asked for, because rows in state need at least one column.
 fn keep_one(wanted: &mut [bool]) {
     if !wanted.contains(&true)
         && let Some(first) = wanted.first_mut()
@@ -267,7 +270,7 @@ fn keep_one(wanted: &mut [bool]) {
     }
 }
 
-/// A join with the columns that are wanted or that it goes by.
+/// Prunes a join to the columns that are wanted or used by the join itself.
 fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted: &[bool]) -> (Plan, Moves) {
     let width = left.columns.len();
     let right_width = right.columns.len();
@@ -294,7 +297,8 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
             (need_left[*left_time], need_right[*right_time]) = (true, true);
         }
         JoinMethod::Lookup => {}
-        // A row is taken back by an equal one. Rows that are equal in what is read of them are joined alike, so any of them will do.
+        // A retraction matches an equal row. Rows with equal values in all columns read join alike, so any of
+        // them can be removed.
         JoinMethod::Regular { .. } => {
             keep_one(&mut need_left);
             keep_one(&mut need_right);
@@ -345,7 +349,7 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
     (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
 }
 
-/// The columns that are still there.
+/// Returns the columns that are left.
 fn moved_columns(columns: Vec<Column>, moves: &Moves) -> Vec<Column> {
     columns.into_iter().zip(moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect()
 }
@@ -354,7 +358,7 @@ fn sort_keys(keys: &[SortKey], moves: &Moves) -> Vec<SortKey> {
     keys.iter().map(|key| SortKey { place: at(moves, key.place), ..*key }).collect()
 }
 
-/// The plan with exactly the wanted columns, in their order.
+/// Prunes a plan to exactly the wanted columns, in their order.
 fn narrowed(plan: Plan, wanted: &[bool]) -> Plan {
     let names = keep(plan.columns.clone(), wanted);
     let (plan, moves) = pruned(plan, wanted);

@@ -1,10 +1,11 @@
-//! Steady columns: values that a row has again when it is taken back.
+//! Steady columns: their values are the same when a row is retracted.
 //!
-//! A row is taken back by an equal one. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every call, so a row that
-//! they compute from changes is never equal to the row that it takes back. An operator that remembers such rows would keep what
-//! was taken back and count it, so planning refuses it. Without such an operator the values go to the sink as they are.
+//! A retraction matches an equal row. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every
+//! call, so a retraction that contains such a value never equals the row that it retracts. An operator with
+//! state would keep the row and count it, so planning refuses such a plan. Without such an operator the
+//! values go to the sink as they are.
 //!
-//! [`unsteady`] matches every operator without a wildcard. It is asked of plans from which unread columns are pruned.
+//! [`unsteady`] matches every operator without a wildcard. It runs on plans whose unread columns are pruned.
 //!
 //! Source: Flink, "Determinism in Continuous Queries", `StreamNonDeterministicUpdatePlanVisitor`.
 //!
@@ -16,7 +17,7 @@ use crate::catalog::TableColumnKind;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 
-/// Refuses a plan in which an operator remembers rows whose values differ when they are taken back.
+/// Refuses a plan in which an operator keeps rows whose values differ when they are retracted.
 ///
 /// # Errors
 /// [`Code::Unsupported`]; the message names the operator, the column and the operator that changes rows.
@@ -24,7 +25,7 @@ pub fn check(plan: &Plan) -> Result<(), SqlError> {
     unsteady(plan).map(|_| ())
 }
 
-/// The changes of a plan, and whether each of its columns may have another value when its row is taken back.
+/// Returns the changes of a plan, and for each column whether its value may differ when its row is retracted.
 fn unsteady(plan: &Plan) -> Result<(Changes, Vec<bool>), SqlError> {
     let (mut given, mut inputs) = (Vec::new(), Vec::new());
     for input in plan.inputs() {
@@ -33,7 +34,7 @@ fn unsteady(plan: &Plan) -> Result<(Changes, Vec<bool>), SqlError> {
         inputs.push(columns);
     }
     let emits = Rule::of(plan, &given).emits;
-    // Rows that are only added are never taken back.
+    // Rows that are only added are never retracted.
     if emits.is_none() && given.iter().all(|input| input.is_none()) {
         return Ok((emits, vec![false; plan.columns.len()]));
     }
@@ -80,7 +81,7 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
             let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
             join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?
         }
-        // These take rows that are only added.
+        // These operators accept only inputs whose rows are only added.
         Node::Values(_)
         | Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
@@ -111,7 +112,7 @@ fn join_unsteady(
         return Err(refusal(what, changing, "a condition"));
     }
     if matches!(join.method, JoinMethod::Lookup) {
-        // Left rows go through as they are.
+        // Left rows pass through unchanged.
         return Ok(both.into_iter().take(width).collect());
     }
     refuse(what, left, places(of_left))?;
@@ -119,7 +120,7 @@ fn join_unsteady(
     Ok(vec![false; width])
 }
 
-/// Whether an expression gives another value at every call, or reads a column of such a value.
+/// Returns whether an expression gives another value at every call, or reads a column with such values.
 fn reads(expression: &Typed, unsteady: &[bool]) -> bool {
     let mut is_unsteady = !expression.is_deterministic();
     expression.columns(&mut |place| is_unsteady |= unsteady.get(place).copied().unwrap_or_default());

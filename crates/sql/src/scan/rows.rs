@@ -1,42 +1,43 @@
-//! The contract of connectors that are read: rows as columns, a few thousand at a time.
+//! The contract of connectors that are read: rows as columns, up to a few thousand at a time.
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use crate::formats::RowKind;
 
-/// Rows as they come from a connector: the columns that were asked for, in that order.
+/// Rows from a connector: the requested columns, in the requested order.
 #[derive(Clone, Debug)]
 pub struct Rows {
     /// The columns.
     pub columns: RecordBatch,
-    /// What becomes of each row; all are new if there is none.
+    /// The kind of change of each row; `None` if all rows are inserts.
     pub kinds: Option<Vec<RowKind>>,
 }
 
-/// What a poll brought.
+/// The result of a poll.
 #[derive(Debug)]
 pub struct PolledRows {
     /// Rows, if there were any.
     pub rows: Option<Rows>,
-    /// How the source stands.
+    /// The status of the source.
     pub status: SourceStatus,
 }
 
-/// Where the rows of a table come from. As a [`thalweg_model::Source`] it never waits: it says when to be asked again.
+/// A source of the rows of a table. Like [`thalweg_model::Source`] it never waits: its status says when to
+/// poll again.
 pub trait RowSource: Send {
-    /// At most `rows_max` rows, and how it stands at `now`.
+    /// Returns at most `rows_max` rows, and the status of the source at `now`.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault>;
 
-    /// Before the first poll: takes the allowance that temporary memory of a poll is paid from.
+    /// Takes the allowance that pays for temporary memory of a poll. Called before the first poll.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Publishes what it has put aside (bad records that were diverted): it is not polled again.
+    /// Publishes the diverted bad records. The source is not polled again.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -44,25 +45,25 @@ pub trait RowSource: Send {
         Ok(())
     }
 
-    /// Records that were not understood and, by the table's options, not let through.
+    /// Returns the number of records that could not be decoded and that the table's options did not let pass.
     fn bad_count(&self) -> u64 {
         0
     }
 
-    /// Bytes held for buffers.
+    /// Returns the bytes held in buffers.
     fn held_bytes(&self) -> usize {
         0
     }
 
-    /// Writes down the position behind the last row that was given out.
+    /// Saves the position behind the last row given out.
     ///
     /// # Errors
-    /// [`StateError`] if it cannot be written.
+    /// [`StateError`] if the position cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Goes to a position that was saved.
+    /// Restores a saved position.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are no such position, or it can no longer be reached.
+    /// [`StateError`] if the bytes are not such a position, or it can no longer be reached.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }

@@ -1,4 +1,4 @@
-//! A table as a source of the engine: rows of its connector, with computed columns and watermarks.
+//! Tables as sources of the engine: rows of a connector, with computed columns and watermarks.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,26 +24,27 @@ use crate::functions::EvaluationError;
 use crate::plan::Column;
 use crate::scratch::{self, RESULT_TOO_LONG};
 
-/// What of a table is read, and how its other columns follow from that.
+/// The columns of a table that are read, and how the other columns follow from them.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The name of the table.
     table: String,
     /// The places, in the table, of the columns that the connector is asked for.
     pub from_records: Vec<usize>,
-    /// Those that are computed, over the columns before them: first those from the records, then these in order.
+    /// The computed columns, in order. Each is an expression over the columns from the records and the
+    /// computed columns before it.
     computed: Vec<Making>,
-    /// For each column that is put out, its place among those.
+    /// For each output column, its place among the columns from the records and the computed ones.
     outputs: Vec<usize>,
     schema: SchemaRef,
-    /// Event time and watermark, as places among those.
+    /// The event time column and the watermark expression, as places among the same columns.
     time: Option<Timing>,
 }
 
 #[derive(Clone, Debug)]
 enum Making {
     Computed(Typed),
-    /// When the batch is read.
+    /// The time at which the batch is read.
     Proctime,
 }
 
@@ -55,7 +56,7 @@ struct Timing {
 }
 
 impl Reading {
-    /// Reads the columns of a table at `places`, which are put out as `columns`.
+    /// Reads the columns of a table at `places`, and puts them out as `columns`.
     pub fn new(table: &Table, places: &[usize], columns: &[Column]) -> Self {
         let mut needed: Vec<bool> = vec![false; table.columns.len()];
         let mut need = |place: usize| needed[place] = true;
@@ -103,17 +104,17 @@ impl Reading {
     }
 }
 
-/// Why a table cannot be read on.
+/// The reason why a table cannot be read on.
 #[derive(Debug)]
 pub enum ScanError {
-    /// A row has no event time.
+    /// A row without an event time.
     NoTime {
         /// The table.
         table: String,
         /// Its column of event time.
         column: String,
     },
-    /// A computed column has no value.
+    /// An error of a computed column.
     Failed(Failure),
 }
 
@@ -145,24 +146,24 @@ pub struct TableSource {
     reading: Arc<Reading>,
     rows: Box<dyn RowSource>,
     clock: Arc<dyn Clock>,
-    /// Rows that were read and whose columns are still to be computed, the next ones last.
+    /// Rows read whose columns are still to be computed; the next rows are last.
     unread: Vec<Rows>,
-    /// What was read and not put out yet.
+    /// Batches which are not yet put out.
     pending: VecDeque<Record<Batch>>,
     allowance: Allowance,
-    /// Flink's watermark: the greatest value of the expression so far.
+    /// Flink's watermark: the greatest value of the watermark expression so far.
     watermark_ms: i64,
     status: SourceStatus,
-    /// Rows put out.
+    /// Count of rows put out.
     put: u64,
-    /// Whether the batch has gone out that says that nothing follows.
+    /// Whether the last batch, which announces the end, has been put out.
     has_told_end: bool,
     tally: Tally,
     end: JobEnd,
 }
 
 impl TableSource {
-    /// Reads `rows`, whose columns are those that `reading` asks for.
+    /// Reads `rows`, which must give the columns that `reading` asks for.
     pub fn new(
         reading: Arc<Reading>,
         rows: Box<dyn RowSource>,
@@ -186,7 +187,7 @@ impl TableSource {
         }
     }
 
-    /// Reads the next rows, as many at a time as there is memory for their computed columns.
+    /// Computes the columns of the next rows, for as many rows at a time as there is memory.
     fn read_next(&mut self) -> Result<(), Fault> {
         let Some(rows) = self.unread.pop() else { return Ok(()) };
         let count = rows.columns.num_rows();
@@ -204,7 +205,8 @@ impl TableSource {
         }
     }
 
-    /// The table's rows, cut where a row is late by those before it. Nothing is queued if a column cannot be computed.
+    /// Computes the table's rows, cut before each row which is late by the rows before it. Queues nothing if
+    /// a column cannot be computed.
     fn read(&mut self, rows: &Rows) -> Result<(), Fault> {
         let count = rows.columns.num_rows();
         let reading = Arc::clone(&self.reading);
@@ -272,7 +274,7 @@ impl TableSource {
         self.cut(&all, &kinds, from, count, times)
     }
 
-    /// Puts a batch into the queue, in pieces that are small enough for an edge.
+    /// Queues a batch, in pieces that are small enough for an edge.
     fn queue(&mut self, latest: EventTime, batch: Batch) -> Result<(), Fault> {
         let mut left = Some(batch);
         while let Some(batch) = left {
@@ -289,7 +291,7 @@ impl TableSource {
         Ok(())
     }
 
-    /// Puts the rows from one to another into the queue, with the watermark behind them.
+    /// Queues the rows from `from` to `to`, with the watermark behind them.
     fn cut(
         &mut self,
         all: &RecordBatch,
@@ -300,7 +302,7 @@ impl TableSource {
     ) -> Result<(), Fault> {
         let latest = times[from..to].iter().copied().max().unwrap_or_default();
         let watermark = (self.watermark_ms > i64::MIN).then(|| {
-            // "Above W" is "not below W and a millisecond".
+            // Flink promises times above W, the engine times at or above W; so one millisecond is added.
             EventTime::from_micros(self.watermark_ms.saturating_add(1).saturating_mul(1_000))
         });
         let batch = Batch {
@@ -358,7 +360,8 @@ impl Source for TableSource {
                 }
                 _ => match polled.status {
                     SourceStatus::Ended => {}
-                    // A poll without rows has read all that it may at a time (bad records, say): others are let in.
+                    // A poll without rows has used its whole share (on bad records, say); now other tasks may
+                    // run.
                     status => return Ok(Polled::new(status)),
                 },
             }
@@ -391,8 +394,7 @@ impl Source for TableSource {
         self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
-    /// The position behind the last row that was read; rows that are pending are saved with it by their count, and read
-    /// again.
+    /// Saves the watermark and the position behind the last row that was read. Fails while rows are pending.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if !self.pending.is_empty() || !self.unread.is_empty() {
             return Err(StateError::Write("rows that were read are pending".to_owned()));

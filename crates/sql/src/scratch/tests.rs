@@ -1,4 +1,4 @@
-//! Intermediate results are asked for, and given back when the evaluation is over.
+//! Tests that intermediate results ask for memory, and that it is given back when the evaluation ends.
 
 use std::sync::{Arc, Mutex};
 
@@ -70,7 +70,7 @@ fn what_the_budget_lacks_is_refused() {
     assert_eq!(*purse.left.lock().unwrap(), 1 << 20);
 }
 
-/// A scope inside another has its own memory, and the outer one goes on behind it, also behind a panic.
+/// An inner scope has its own memory, and the outer scope continues after it, also after a panic.
 #[test]
 fn scopes_nest() {
     let (purse, allowance) = purse(64 << 20);

@@ -1,8 +1,9 @@
-//! How deep and how long a statement may be, found among its words before anything reads it.
+//! Bounds on the depth and length of statements, checked over the tokens before anything parses them.
 //!
-//! Parsing, planning and dropping a tree recurse once for each level of it. The parser has a bound of its own for some kinds of
-//! nesting only: subscripts, fields, types and set operations are read by loops, and would make trees as deep as their text is
-//! long. So levels are counted here, over words, and the word that goes too far is the place of the error.
+//! Parsing, planning and dropping a tree recurse once for each of its levels. The parser has its own bound for some
+//! kinds of nesting only. Subscripts, fields, types and set operations are read by loops, and would make trees as
+//! deep as their text is long. So levels are counted here over tokens, and the error points at the first token beyond
+//! a bound.
 //!
 //! | counted | bound |
 //! |---|---|
@@ -19,13 +20,13 @@ use super::plain::OPERATORS_MAX;
 use super::script::{NESTING_MAX, is_blank, word};
 use crate::error::{Code, Place, SqlError};
 
-/// The most UNION, INTERSECT and EXCEPT of a query.
+/// Greatest number of UNION, INTERSECT and EXCEPT in a query.
 pub const SET_OPERATIONS_MAX: usize = 500;
 
-/// The most joins of a query, and the most tables of a FROM.
+/// Greatest number of joins in a query, and of tables in a FROM.
 pub const JOINS_MAX: usize = 64;
 
-/// Words that begin a part of a query: no operator reaches over them.
+/// Words which begin a part of a query; no chain of operators continues across them.
 const CLAUSES: [&str; 17] = [
     "SELECT",
     "FROM",
@@ -46,11 +47,11 @@ const CLAUSES: [&str; 17] = [
     "INSERT",
 ];
 
-/// Words that are operators, or forms that nest as those do.
+/// Words which are operators, or forms which nest as operators do.
 const OPERATORS: [&str; 12] =
     ["AND", "OR", "IS", "IN", "LIKE", "SIMILAR", "BETWEEN", "COLLATE", "ESCAPE", "RLIKE", "ILIKE", "AT"];
 
-/// What is open.
+/// The kind of an open level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bracket,
@@ -59,7 +60,7 @@ enum Kind {
     Case,
 }
 
-/// What is counted since something was opened.
+/// The counts of an open level.
 struct Level {
     kind: Kind,
     /// Operators since the last comma or clause.
@@ -74,16 +75,16 @@ impl Level {
     }
 }
 
-/// What a statement's words are, as far as depth goes.
+/// The result of the check of a statement's depth.
 pub(super) struct Depth {
-    /// The place of the deepest of them: where a bound of the parser's own is hit.
+    /// Place of the deepest token, where a bound of the parser itself would be exceeded.
     pub(super) deepest: Option<Place>,
 }
 
 /// Checks the bounds of a statement.
 ///
 /// # Errors
-/// [`Code::Unsupported`] at the word that goes too far, and [`Code::Syntax`] where SELECT has no results.
+/// [`Code::Unsupported`] at the first token beyond a bound, and [`Code::Syntax`] where SELECT has no results.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
     let mut levels = vec![Level::new(Kind::Bracket)];
     let (mut set_operations, mut joins, mut prefixes) = (0, 0, 0usize);
@@ -97,7 +98,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
         let begins_type = before
             .and_then(super::script::word)
             .is_some_and(|word| matches!(word.as_str(), "ARRAY" | "MAP" | "ROW" | "MULTISET"));
-        // A part of a name, not a word of its own.
+        // A word behind a period is a part of a name.
         let is_named = matches!(before, Some(Token::Period));
         match token {
             Token::LParen => levels.push(Level::new(Kind::Bracket)),
@@ -145,7 +146,7 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
                     return Err(error.at(at).help("write SELECT * FROM .., or the columns by their names"));
                 }
                 Some(word) if CLAUSES.contains(&word) => {
-                    // Each INSERT of a set is a query of its own.
+                    // Each INSERT of a statement set has its own query.
                     if word == "INSERT" {
                         (set_operations, joins) = (0, 0);
                     }
@@ -187,27 +188,27 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
     Ok(Depth { deepest: deepest_place })
 }
 
-/// The error for what is nested too deep.
+/// Makes the error of a statement which is nested too deep.
 pub(super) fn too_deep(at: Place) -> SqlError {
     let message = format!("brackets, types or sub-queries are nested deeper than {NESTING_MAX}");
     SqlError::new(Code::Syntax, message).at(at).help("name parts of the query by WITH")
 }
 
-/// One more subscript or field behind a value.
+/// Counts one more subscript or field behind a value.
 fn access(levels: &mut [Level], at: Place) -> Result<(), SqlError> {
     let Some(level) = levels.last_mut() else { return Ok(()) };
     level.accesses += 1;
     if level.accesses > NESTING_MAX { Err(too_deep(at)) } else { Ok(()) }
 }
 
-/// Another expression begins.
+/// Resets the counts at the beginning of an expression.
 fn fresh(levels: &mut [Level]) {
     if let Some(level) = levels.last_mut() {
         (level.operators, level.accesses) = (0, 0);
     }
 }
 
-/// Closes what is open, if it is of that kind; whatever was open within it is closed as well. The lowest level stays.
+/// Closes the innermost open level of a kind, and all levels opened within it. The lowest level stays.
 fn close(levels: &mut Vec<Level>, kind: Kind) {
     if let Some(place) = levels.iter().rposition(|level| level.kind == kind)
         && place > 0
@@ -256,7 +257,7 @@ mod tests {
         check(&format!("SELECT CAST(NULL AS {})", of(30_000)), "SYNTAX line 1, column ");
         check(&format!("CREATE TABLE x (a {}) WITH ('connector' = 'print')", of(60)), "fine");
         check(&format!("CREATE TABLE x (a {})", of(5_000)), "SYNTAX line 1, column ");
-        // Comparisons are no types.
+        // Comparisons are not types.
         check(&format!("SELECT {}", vec!["a < b"; 200].join(" AND ")), "fine");
     }
 

@@ -1,7 +1,7 @@
-//! `CREATE TABLE`, with what Flink's has and no parser of a dialect does: computed and metadata columns, watermarks, keys
-//! that are not enforced, options.
+//! `CREATE TABLE`, including Flink's parts which no dialect of the parser has: computed and metadata columns,
+//! watermarks, keys which are not enforced, options.
 //!
-//! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for how types are written.
+//! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for the notation of types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,101 +15,101 @@ use super::plain;
 use crate::error::Place;
 use crate::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 
-/// A table, as it is declared.
+/// The declaration of a table.
 #[derive(Clone, Debug)]
 pub struct CreateTable {
-    /// Its name, of one part or several.
+    /// Name of the table, of one or several parts.
     pub name: Name,
-    /// Whether it is fine that there is one of that name.
+    /// True if a table of that name may already exist.
     pub if_not_exists: bool,
-    /// Its columns, in order.
+    /// Columns in order.
     pub columns: Vec<ColumnDefinition>,
-    /// The column that event time is taken from, and how watermarks follow from it.
+    /// Column of the event time, and the expression for watermarks.
     pub watermark: Option<WatermarkDefinition>,
-    /// The columns of its primary key.
+    /// Columns of the primary key.
     pub primary_key: Vec<(String, Place)>,
-    /// The columns that it is partitioned by.
+    /// Columns by which the table is partitioned.
     pub partitioned_by: Vec<(String, Place)>,
-    /// What stands in WITH.
+    /// Options in WITH.
     pub options: BTreeMap<String, OptionValue>,
-    /// Where WITH stands, or else the name.
+    /// Place of WITH, or else of the name.
     pub options_place: Place,
 }
 
-/// A name and where it stands. Parts are joined by points; we have one catalog and one database, so all but the last are
-/// checked to be those.
+/// A name and its place. Parts are separated by points. There is one catalog and one database, and all parts but the
+/// last must name these.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// The last part.
+    /// Last part of the name.
     pub name: String,
-    /// The parts before it.
+    /// Parts before the last.
     pub before: Vec<String>,
-    /// Where it stands.
+    /// Place of the name.
     pub place: Place,
 }
 
-/// A value in WITH.
+/// The value of an option in WITH.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OptionValue {
     /// The value.
     pub value: String,
-    /// Where the key stands.
+    /// Place of the key.
     pub place: Place,
 }
 
-/// Without the value, which may be secret.
+/// Hides the value, which may be secret.
 impl fmt::Debug for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OptionValue").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
-/// A column, as it is declared.
+/// The declaration of a column.
 #[derive(Clone, Debug)]
 pub struct ColumnDefinition {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Where it stands.
+    /// Place of the name.
     pub place: Place,
-    /// What it holds.
+    /// Content of the column.
     pub kind: ColumnKind,
 }
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Debug)]
 pub enum ColumnKind {
     /// A field of the records.
     Physical {
-        /// Its type.
+        /// Type of the column.
         of: SqlType,
-        /// Whether it may be NULL.
+        /// True if the column may be NULL.
         is_nullable: bool,
     },
-    /// What an expression makes of the others: `cost AS price * quantity`.
+    /// An expression over other columns: `cost AS price * quantity`.
     Computed(Box<Expr>),
-    /// What the connector says of a record: `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
+    /// Metadata of a record, from the connector: `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
     Metadata {
-        /// Its type.
+        /// Type of the column.
         of: SqlType,
-        /// The connector's name of it, if it is another.
+        /// Name of the metadata in the connector, if it differs from the column's.
         key: Option<String>,
-        /// Whether it is left out when the table is written to.
+        /// True if the column is left out when the table is written to.
         is_virtual: bool,
     },
 }
 
-/// `WATERMARK FOR column AS expression`.
+/// The clause `WATERMARK FOR column AS expression`.
 #[derive(Clone, Debug)]
 pub struct WatermarkDefinition {
-    /// The column that becomes the event time.
+    /// Column which becomes the event time.
     pub column: String,
-    /// Where the column's name stands.
+    /// Place of the column's name.
     pub place: Place,
-    /// Later records have event times above this.
+    /// Watermark expression; later records have event times above its value.
     pub expression: Expr,
 }
 
-/// Reads what follows `CREATE [TEMPORARY] TABLE`.
+/// Parses the text behind `CREATE [TEMPORARY] TABLE`.
 pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserError> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = name(parser)?;
@@ -152,7 +152,7 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
     Ok(table)
 }
 
-/// A column, a key or a watermark.
+/// Parses a column, a key or a watermark.
 fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
     let first = parser.peek_token_ref().clone();
     if word_is(&first.token, "WATERMARK") && keyword_at(parser, 1, Keyword::FOR) {
@@ -180,7 +180,7 @@ fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErr
     column(parser, table)
 }
 
-/// Refuses a word that is no name without quotes.
+/// Refuses a word which cannot be a name without quotes.
 fn check(name: &Ident) -> Result<(), ParserError> {
     match plain::check_name(name) {
         Ok(()) => Ok(()),
@@ -188,7 +188,7 @@ fn check(name: &Ident) -> Result<(), ParserError> {
     }
 }
 
-/// What follows the columns of a key.
+/// Parses the columns of a primary key and the text behind them.
 fn primary_key(
     parser: &mut Parser,
     table: &mut CreateTable,
@@ -246,7 +246,7 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
     }
     let kind = match metadata {
         Some(key) => ColumnKind::Metadata { of, key, is_virtual },
-        // A key has a value.
+        // A key column cannot be NULL.
         None => ColumnKind::Physical { of, is_nullable: is_nullable && !is_key },
     };
     table.columns.push(ColumnDefinition { name: name.value, place, kind });
@@ -267,7 +267,7 @@ fn column_list(parser: &mut Parser) -> Result<Vec<(String, Place)>, ParserError>
     Ok(columns.into_iter().map(|Ident { value, span, .. }| (value, place_of(&span))).collect())
 }
 
-/// `('key' = 'value', ..)`.
+/// Parses options: `('key' = 'value', ..)`.
 fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserError> {
     let mut options = BTreeMap::new();
     parser.expect_token(&Token::LParen)?;
@@ -288,7 +288,7 @@ fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserE
     Ok(options)
 }
 
-/// A name of one part or several.
+/// Parses a name of one or several parts.
 pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     let span = parser.peek_token_ref().span;
     let ObjectName(parts) = parser.parse_object_name(false)?;
@@ -305,7 +305,7 @@ pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
     Ok(Name { name, before, place: place_of(&span) })
 }
 
-/// A type, as Flink writes it.
+/// Parses a type in Flink's notation.
 pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let token = parser.next_token();
     let Token::Word(word) = &token.token else { return parser.expected("a type", token) };
@@ -401,7 +401,7 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     Ok(plain)
 }
 
-/// `ROW<name type, ..>`, or with round brackets.
+/// Parses `ROW<name type, ..>`, or the form with round brackets.
 fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let is_round = match parser.next_token().token {
         Token::Lt => false,
@@ -432,13 +432,13 @@ fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     Ok(SqlType::Row(fields))
 }
 
-/// One `>`. Two that follow each other are read as one token: the second is put back by taking it for a `>` later, which
-/// the parser's tokens do not allow; so the dialect's tokens are split before parsing ([`super::script`]).
+/// Parses one `>`. The tokenizer reads two adjacent ones as one token, which the parser cannot split; so
+/// [`super::tokens`] splits it before parsing.
 fn close_angle(parser: &mut Parser) -> Result<(), ParserError> {
     parser.expect_token(&Token::Gt).map(drop)
 }
 
-/// `(n, ..)`, if it is there.
+/// Parses `(n, ..)`, if it is there.
 fn numbers(parser: &mut Parser) -> Result<Vec<u32>, ParserError> {
     if !parser.consume_token(&Token::LParen) {
         return Ok(Vec::new());
@@ -464,7 +464,7 @@ fn keyword_at(parser: &Parser, place: usize, keyword: Keyword) -> bool {
     matches!(&parser.peek_nth_token_ref(place).token, Token::Word(word) if word.keyword == keyword)
 }
 
-/// Where a span begins.
+/// Returns the place where a span begins.
 pub(crate) fn place_of(span: &Span) -> Place {
     let width =
         if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
@@ -475,7 +475,7 @@ pub(crate) fn place_of(span: &Span) -> Place {
     }
 }
 
-/// An error whose place can be told from its text, as the parser's own are.
+/// Makes an error whose text holds its place, as the parser's own errors do.
 #[allow(clippy::needless_pass_by_value, reason = "messages are made where they are needed")]
 pub(super) fn at(span: &Span, message: String) -> ParserError {
     ParserError::ParserError(format!("{message}{}", span.start))

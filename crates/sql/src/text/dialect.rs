@@ -1,12 +1,11 @@
-//! Flink's dialect, as far as the parser asks a dialect: backticks quote names, and a table may stand where an argument
-//! does.
+//! Flink's dialect, as a dialect of sqlparser: backticks quote names, and a table may stand as an argument.
 //!
-//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions (`TUMBLE(TABLE t, DESCRIPTOR(ts), ..)`). It is
-//! read as a call of [`TABLE_ARGUMENT`], whose first argument is the table and whose others are the keys. `INTERVAL` with
-//! its units is read as a call of [`INTERVAL`], by [`super::interval`].
+//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions (`TUMBLE(TABLE t, DESCRIPTOR(ts), ..)`).
+//! It is parsed as a call of [`TABLE_ARGUMENT`], whose first argument is the table and whose other arguments are the
+//! keys. `INTERVAL` with its units is parsed as a call by [`super::interval`].
 //!
-//! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its `Parser.tdd` for
-//! words.
+//! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its
+//! `Parser.tdd` for words.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
@@ -20,7 +19,7 @@ use sqlparser::tokenizer::Token;
 
 use super::interval;
 
-/// The function that `TABLE t PARTITION BY k` is read as: no name that can be written without quotes.
+/// Name of the function as which `TABLE t PARTITION BY k` is parsed. It cannot be written without quotes.
 pub const TABLE_ARGUMENT: &str = "table argument";
 
 /// Flink's dialect.
@@ -68,7 +67,8 @@ impl Dialect for FlinkDialect {
         true
     }
 
-    /// As in Calcite, IN, BETWEEN, LIKE and SIMILAR TO bind before comparisons: `b = x IN (1, 2)` is `b = (x IN (1, 2))`.
+    /// Returns the precedence of an operator. As in Calcite, IN, BETWEEN, LIKE and SIMILAR TO bind before
+    /// comparisons: `b = x IN (1, 2)` is `b = (x IN (1, 2))`.
     fn prec_value(&self, precedence: Precedence) -> u8 {
         match precedence {
             Precedence::Between | Precedence::Like => GenericDialect {}.prec_value(Precedence::Eq) + 1,
@@ -80,7 +80,8 @@ impl Dialect for FlinkDialect {
         true
     }
 
-    /// IS [NOT] DISTINCT FROM binds as the other forms of IS do, and not what AND and OR put behind it.
+    /// Parses IS [NOT] DISTINCT FROM, which binds as other forms of IS do: a following AND or OR does not belong to
+    /// it.
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -129,7 +130,8 @@ impl Dialect for FlinkDialect {
     }
 }
 
-/// Reads `[NOT] BETWEEN ASYMMETRIC low AND high`, which is what BETWEEN is without the word; nothing is read of anything else.
+/// Parses `[NOT] BETWEEN ASYMMETRIC low AND high`, which equals BETWEEN without the word. Returns `None`, and reads
+/// nothing, for other text.
 fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
     let is_word = |place: usize, word: &str| match &parser.peek_nth_token_ref(place).token {
         Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
@@ -154,12 +156,13 @@ fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result
     }))
 }
 
-/// The most bytes of the operand of a CASE whose WHEN has several values: it is written again for each WHEN.
+/// Greatest number of bytes of the operand of a CASE whose WHEN has several values, because the operand is copied for
+/// each WHEN.
 const OPERAND_BYTES_MAX: usize = 256;
 
-/// Reads `CASE [operand] WHEN a [, b ..] THEN x .. [ELSE y] END`. A WHEN of several values holds if the operand is one of them:
-/// such a CASE becomes one without an operand, `CASE WHEN operand IN (a, b) THEN x ..`. The operand must be a name then, as
-/// copies of larger ones, within each other, would make a text of any size out of a short one.
+/// Parses `CASE [operand] WHEN a [, b ..] THEN x .. [ELSE y] END`. A WHEN with several values is true if the operand
+/// is one of them. Such a CASE becomes one without an operand, `CASE WHEN operand IN (a, b) THEN x ..`. Its operand
+/// must be a name or a literal, because nested copies of larger ones could make a text of any size from a short one.
 fn case(parser: &mut Parser) -> Result<Expr, ParserError> {
     let case_token = AttachedToken(parser.expect_keyword(Keyword::CASE)?);
     let operand = match parser.peek_keyword(Keyword::WHEN) {
@@ -213,7 +216,7 @@ fn case(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
 }
 
-/// The branches of a CASE, each with the condition that is made of its values; None if there is none for one of them.
+/// Returns the branches of a CASE, each with the condition made of its values; `None` if a branch has no condition.
 fn conditions(
     branches: Vec<(Vec<Expr>, Expr)>,
     compared: &dyn Fn(Vec<Expr>) -> Option<Expr>,
@@ -224,7 +227,7 @@ fn conditions(
         .collect()
 }
 
-/// `MAP[key, value, ..]`: a call.
+/// Parses `MAP[key, value, ..]` as a call.
 fn map(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::MAP)?;
@@ -234,7 +237,7 @@ fn map(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(Ident::with_span(begin, "MAP"), arguments))
 }
 
-/// `TABLE t [PARTITION BY k, .. | PARTITION BY (k, ..)]`.
+/// Parses `TABLE t [PARTITION BY k, .. | PARTITION BY (k, ..)]`.
 fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::TABLE)?;
@@ -243,7 +246,8 @@ fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
         let is_bracketed = parser.consume_token(&Token::LParen);
         loop {
             arguments.push(name_as_expression(parser.parse_object_name(false)?));
-            // Behind a comma comes the next key or the next argument of the window function: a call, or `NAME => ..`.
+            // After a comma comes the next key, or the next argument of the window function, which is a call or
+            // `NAME => ..`.
             let is_key = parser.peek_token_ref().token == Token::Comma
                 && (is_bracketed
                     || !matches!(parser.peek_nth_token_ref(2).token, Token::LParen | Token::RArrow));
@@ -260,7 +264,7 @@ fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(name, arguments))
 }
 
-/// A column of that name.
+/// Returns the column of a name as an expression.
 fn name_as_expression(ObjectName(parts): ObjectName) -> Expr {
     let idents = parts.into_iter().filter_map(|part| match part {
         ObjectNamePart::Identifier(ident) => Some(ident),
@@ -273,7 +277,7 @@ fn name_as_expression(ObjectName(parts): ObjectName) -> Expr {
     }
 }
 
-/// A name that has one part.
+/// Returns the identifier of a name with one part; `None` for longer names.
 pub(crate) fn single_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     match &parts[..] {
         [ObjectNamePart::Identifier(name)] => Some(name),
@@ -281,7 +285,7 @@ pub(crate) fn single_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     }
 }
 
-/// The last part of a name: what a table is called where nothing else is said.
+/// Returns the last part of a name, by which a table without an alias is known.
 pub(crate) fn last_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     match parts.last() {
         Some(ObjectNamePart::Identifier(name)) => Some(name),
@@ -289,7 +293,7 @@ pub(crate) fn last_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
     }
 }
 
-/// A call of a function.
+/// Makes a call of a function.
 pub(super) fn call(name: Ident, arguments: Vec<Expr>) -> Expr {
     let argument = |argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument));
     Expr::Function(Function {

@@ -1,7 +1,7 @@
-//! `INTERVAL '1 02:03' DAY TO MINUTE` and its like: spans of time, as they are written.
+//! Interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
 //!
-//! A span of days to seconds becomes a number of milliseconds, one of years and months a number of months, as in Flink;
-//! it is read as a call of [`MILLIS`] or [`MONTHS`] with that number.
+//! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and months
+//! a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
@@ -15,13 +15,13 @@ use sqlparser::tokenizer::Token;
 
 use super::dialect::{call, single_name};
 
-/// The function that a span of days to seconds is read as.
+/// Name of the function as which an interval of days to seconds is parsed.
 pub const MILLIS: &str = "interval of milliseconds";
 
-/// The function that a span of years and months is read as.
+/// Name of the function as which an interval of years and months is parsed.
 pub const MONTHS: &str = "interval of months";
 
-/// What a part of an interval is counted in, the largest first.
+/// The unit of a part of an interval, the largest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Unit {
     Year,
@@ -69,7 +69,7 @@ impl Unit {
     }
 }
 
-/// Reads an interval, from the word INTERVAL on.
+/// Parses an interval, from the word INTERVAL on.
 pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let begin = parser.peek_token_ref().span;
     parser.expect_keyword(Keyword::INTERVAL)?;
@@ -103,7 +103,7 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let literal = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
     let argument = match number {
         0.. => literal(number),
-        // The least number has no opposite; no span that can be written is so long.
+        // The least number has no positive counterpart; no interval literal is that long.
         _ => Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),
@@ -112,14 +112,14 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
 }
 
-/// Whether an expression is an interval that was [read](parse).
+/// Returns whether an expression is an interval made by [`parse`].
 pub(super) fn is_interval(expression: &Expr) -> bool {
     let Expr::Function(function) = expression else { return false };
     single_name(&function.name)
         .is_some_and(|name| name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value))
 }
 
-/// The opposite of an interval.
+/// Returns an interval with the opposite sign.
 pub(super) fn negated(mut interval: Expr) -> Expr {
     if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut interval
         && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(number))] = &mut list.args[..]
@@ -133,7 +133,7 @@ pub(super) fn negated(mut interval: Expr) -> Expr {
     interval
 }
 
-/// A unit and its precision, which says nothing that the text does not.
+/// Parses a unit and its precision, which adds nothing to the text of the interval and is ignored.
 fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     let token = parser.peek_token_ref().clone();
     let field = parser.parse_date_time_field().map_err(|_| {
@@ -152,7 +152,7 @@ fn shown(first: Unit, last: Unit) -> String {
     if first == last { format!("{first:?}") } else { format!("{first:?} to {last:?}") }
 }
 
-/// Milliseconds or months; none if the text is no such span.
+/// Returns the milliseconds or months of an interval; `None` if the text is not such an interval.
 fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
     let text = text.trim();
     let (sign, text) = match text.strip_prefix(['-', '+']) {
@@ -176,7 +176,7 @@ fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
     magnitude.checked_mul(sign)
 }
 
-/// `1 02:03:04.5`, of the units from `first` to `last`.
+/// Parses `1 02:03:04.5`, of the units from `first` to `last`.
 fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
     let units = [Unit::Day, Unit::Hour, Unit::Minute, Unit::Second];
     let wanted: Vec<Unit> = units.into_iter().filter(|unit| (first..=last).contains(unit)).collect();
@@ -211,7 +211,7 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
     Some(sum)
 }
 
-/// Seconds with at most nine digits behind the point, of which three count.
+/// Parses seconds with at most nine digits behind the point, of which three count.
 fn seconds(text: &str, limit: Option<i64>) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole = if whole.is_empty() { 0 } else { digits(whole)? };

@@ -1,21 +1,24 @@
-//! Queries made plain: what has two forms gets the one that planning knows, and what planning would pass over in silence is
-//! refused.
+//! Rewriting of queries into plain form: of two equal forms, the planner's form is kept, and parts which the planner
+//! would ignore are refused.
 //!
-//! The planner behind this ignores parts of the syntax tree that it does not know (locks, samples, hints and so on): a query
-//! with such a part would run and mean something else. So every part of a query that is not known here is an error. Forms
-//! that are rewritten:
+//! The planner behind this module ignores parts of the syntax tree that it does not know (locks, samples, hints and
+//! so on). A query with such a part would run and mean something else. So every part of a query which is not known
+//! here is an error. These forms are rewritten:
 //!
-//! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `SUBSTRING(a FROM b FOR c)`,
-//!   `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
+//! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`,
+//!   `SUBSTRING(a FROM b FOR c)`, `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`,
+//!   `a[i]`: calls of functions;
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
-//! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, as the planner knows numbers there only;
+//! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, because the planner accepts only numbers
+//!   there;
 //! * `(a, b) IN ((1, 2), (3, 4))`, `(a, b) = (1, 2)`: comparisons of one value each;
-//! * ROLLUP and CUBE: the grouping sets that they stand for; `-INTERVAL '1' DAY`: the opposite interval;
-//! * cells of VALUES that are no literals: calls of [`CELL`];
-//! * names that a list of results has twice: with a number behind them, as Flink calls them;
-//! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
+//! * ROLLUP and CUBE: their grouping sets; `-INTERVAL '1' DAY`: the opposite interval;
+//! * cells of VALUES which are not literals: calls of [`CELL`];
+//! * duplicate names in a list of results: names with a number behind them, as in Flink;
+//! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their positions, as in Flink.
 //!
-//! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of columns.
+//! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of
+//! columns.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -43,23 +46,24 @@ mod groups;
 mod results;
 mod tuples;
 
-/// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
+/// Greatest number of operators which follow each other, or are nested, in one expression; planning recurses once for
+/// each.
 pub const OPERATORS_MAX: usize = 2_000;
 
-/// How deep an expression may become when steps that stand on each other are made one, as views upon views are: workers
-/// evaluate it, whose stacks are small, and recurse for what does not lean to the left.
+/// Greatest depth of an expression when consecutive steps are merged, for example views upon views. Workers evaluate
+/// expressions on small stacks, and recurse for all but left-leaning chains.
 pub const EXPRESSION_DEPTH_MAX: usize = 250;
 
-/// The most results of a SELECT, and the most columns of a table: planning looks at each of them for each.
+/// Greatest number of results of a SELECT, and of columns of a table. The cost of planning is quadratic in it.
 pub const RESULTS_MAX: usize = 2_000;
 
-/// The function that stands around the cells of VALUES.
+/// Name of the function which wraps cells of VALUES.
 pub const CELL: &str = "cell of values";
 
-/// Makes a query plain.
+/// Rewrites a query into plain form.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for what we do not have, at its place.
+/// [`Code::Unsupported`] for unsupported parts, at their place.
 pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
     match results::mark_apart(query, &HashSet::new()) {
         ControlFlow::Continue(()) => visit(query),
@@ -67,10 +71,10 @@ pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
     }
 }
 
-/// Makes an expression of a table's declaration plain.
+/// Rewrites an expression of a table's declaration into plain form.
 ///
 /// # Errors
-/// As for [`make_plain`].
+/// Fails as [`make_plain`] does.
 pub fn make_expression_plain(expression: &mut Expr) -> Result<(), SqlError> {
     visit(expression)
 }
@@ -83,8 +87,8 @@ fn visit(tree: &mut impl VisitMut) -> Result<(), SqlError> {
 }
 
 struct Plain {
-    /// Where each expression that is being visited begins and ends, as far as its parts are known. Asking the tree would take
-    /// as long as there is tree, at each of its levels.
+    /// Span of each expression which is being visited, as far as its parts are known. Computing spans from the tree
+    /// would visit the whole sub-tree at each level.
     places: Vec<Span>,
 }
 
@@ -94,7 +98,7 @@ fn refuse(what: &str, place: Option<Place>) -> Visit {
     ControlFlow::Break(Box::new(not_supported(what).at(place)))
 }
 
-/// What we do not have. Behind a colon stands what to write instead.
+/// Makes the error of an unsupported part. Text behind a colon in `what` says what to write instead.
 pub(super) fn not_supported(what: &str) -> SqlError {
     let (what, help) = what.split_once(": ").map_or((what, None), |(what, help)| (what, Some(help)));
     let error = SqlError::new(Code::Unsupported, format!("{what} is not supported"));
@@ -104,13 +108,13 @@ pub(super) fn not_supported(what: &str) -> SqlError {
     }
 }
 
-/// Where a part of the tree stands, if it says so.
+/// Returns the place of a part of the tree, if it is known.
 fn place(part: &impl Spanned) -> Option<Place> {
     let span = part.span();
     (span.start.line > 0).then(|| place_of(&span))
 }
 
-/// Refuses the first of the given parts that is there.
+/// Refuses the first of the given parts which is present.
 macro_rules! refuse_any {
     ($place:expr; $($is_there:expr => $what:literal),+ $(,)?) => {
         $(if $is_there {
@@ -151,7 +155,7 @@ impl VisitorMut for Plain {
         let at = place(select);
         let Select {
             select_token: _,
-            // STATE_TTL alone gets here, and the setting holds instead.
+            // The tokenizer lets only STATE_TTL through, and the setting applies instead.
             optimizer_hints: _,
             distinct,
             select_modifiers,
@@ -195,7 +199,7 @@ impl VisitorMut for Plain {
         );
         if let GroupByExpr::Expressions(keys, modifiers) = group_by {
             refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
-            // `GROUP BY (a, b)` has two keys, and not a row of both.
+            // `GROUP BY (a, b)` has two keys, not one key which is a row.
             if keys.iter().any(|key| matches!(key, Expr::Tuple(_))) {
                 let apart = |key| match key {
                     Expr::Tuple(parts) if 1 < parts.len() => parts,
@@ -290,7 +294,7 @@ impl VisitorMut for Plain {
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
-        // The unit is a word, which would be taken for a column.
+        // The unit is a word, which the planner would take for a column.
         if let Expr::Function(function) = expression
             && let Some(name) = single_name(&function.name)
             && matches!(name.value.to_uppercase().as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
@@ -310,7 +314,7 @@ impl VisitorMut for Plain {
             *outer = outer.union(&span);
         }
         let at = (span.start.line > 0).then(|| place_of(&span));
-        // What it is made of is taken out, and comes back in a plainer form.
+        // Takes the expression out, and puts its plain form back.
         let taken = std::mem::replace(expression, Expr::Value(Value::Null.into()));
         match expressions::plain(taken, at) {
             Ok(plain) => *expression = plain,
@@ -325,7 +329,7 @@ impl VisitorMut for Plain {
     }
 }
 
-/// Where an expression stands without its parts: all that stands in no other expression of it.
+/// Returns the span of an expression without its sub-expressions.
 pub(crate) fn own_span(expression: &Expr) -> Span {
     match expression {
         Expr::Identifier(ident) => ident.span,
@@ -338,9 +342,9 @@ pub(crate) fn own_span(expression: &Expr) -> Span {
     }
 }
 
-/// Cells of VALUES that are more than literals of one kind are put into [`CELL`], so that the planner asks for their types in
-/// Arrow only, and what it casts them to can be undone: it takes times of different digits for different kinds of columns, and
-/// makes whole numbers beside decimals longer than they are.
+/// Wraps the cells of a VALUES column in [`CELL`], unless they are literals of one kind. The planner then asks only
+/// for their Arrow types, and its casts can be undone. Otherwise it would use times of different digits for different
+/// kinds of columns, and make whole numbers beside decimals longer than they are.
 fn plain_values(body: &mut SetExpr) {
     let mut rest = vec![body];
     while let Some(body) = rest.pop() {
@@ -366,7 +370,7 @@ fn plain_values(body: &mut SetExpr) {
     }
 }
 
-/// What the planner makes of a cell of VALUES: cells of one kind have one type for it.
+/// The kind of a cell of VALUES. The planner gives cells of one kind one type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Null,
@@ -413,7 +417,7 @@ impl Plain {
     }
 }
 
-/// An expression without the brackets around it, and without a plus sign: what is left of it when it is plain.
+/// Returns an expression without the brackets around it and without plus signs, as its plain form is.
 fn without_brackets(mut expression: &Expr) -> &Expr {
     while let Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } = expression {
         expression = inner;
@@ -425,7 +429,7 @@ fn is_number(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
 }
 
-/// Refuses a name of a table that is none, and such names of its columns.
+/// Refuses aliases of a table and its columns which cannot be names.
 fn check_alias(factor: &TableFactor) -> Visit {
     let (TableFactor::Table { alias, .. }
     | TableFactor::Derived { alias, .. }
@@ -473,7 +477,7 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
     }
 }
 
-/// Gives a result without a name the one that Flink gives it.
+/// Gives a result without a name the name that Flink gives it.
 fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit {
     results::strip_brackets(item);
     match item {
@@ -495,7 +499,7 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
     ControlFlow::Continue(())
 }
 
-/// Refuses a word that is no name without quotes.
+/// Refuses a word which cannot be a name without quotes.
 pub(super) fn check_name(ident: &Ident) -> Result<(), SqlError> {
     let at = || (ident.span.start.line > 0).then(|| place_of(&ident.span));
     if ident.quote_style == Some('\'') {

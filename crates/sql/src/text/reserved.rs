@@ -1,10 +1,10 @@
-//! Words that are no names unless they stand in backticks.
+//! Reserved words, which are names only in backticks.
 //!
-//! We could read most of them as names; Flink does not, and a file that runs here is to run there.
+//! This parser could read most of them as names. Flink does not, and a file which runs here should also run in Flink.
 //!
 //! Source: Calcite's reference, "Keywords" (those that are reserved).
 
-/// In order, so that they can be looked up by halving.
+/// Reserved words, sorted for binary search.
 const RESERVED: [&str; 361] = [
     "ABS",
     "ALL",
@@ -369,7 +369,7 @@ const RESERVED: [&str; 361] = [
     "YEAR",
 ];
 
-/// Whether a word without quotes is no name.
+/// Returns whether a word is reserved, so that it is a name only in quotes.
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }

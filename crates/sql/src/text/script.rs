@@ -1,10 +1,11 @@
-//! A text as statements: those of Flink that a standard parser does not have, and queries.
+//! Parsing of a text into statements: Flink's statements which a standard parser lacks, and queries.
 //!
-//! Statements end with `;`. Each keeps the place where it begins, so that whatever is wrong with it can be shown. How long a
-//! text may be is bounded here, and how deep and how long an expression in [`super::bounds`]: planning recurses, and what is
-//! deeper than its stack would end the process.
+//! Statements end with `;`. Each keeps the place where it begins, so that errors can be shown. The length of a text
+//! is bounded here, the depth and length of expressions in [`super::bounds`]: planning recurses, and a tree deeper
+//! than its stack would end the process.
 //!
-//! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is no SQL.
+//! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is a
+//! comment.
 
 use std::collections::HashSet;
 
@@ -19,21 +20,21 @@ use super::dialect::FlinkDialect;
 use super::tokens::tokens;
 use crate::error::{Code, Place, SqlError};
 
-/// The longest text that is read, in bytes.
+/// Greatest length of a text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// The most tokens of a statement.
+/// Greatest number of tokens of a statement.
 pub const STATEMENT_TOKENS_MAX: usize = 100_000;
 
-/// How deep brackets and sub-queries may be nested.
+/// Greatest nesting of brackets and sub-queries.
 pub const NESTING_MAX: usize = 64;
 
-/// A statement and where it begins.
+/// A statement and its place.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The statement.
     pub statement: Statement,
-    /// Where its first word stands.
+    /// Place of its first word.
     pub place: Place,
 }
 
@@ -46,10 +47,10 @@ pub enum Statement {
         key: String,
         /// The value.
         value: String,
-        /// Where the key and the value stand.
+        /// Places of the key and the value.
         places: [Place; 2],
     },
-    /// `RESET ['key']`: all of them without a key.
+    /// `RESET ['key']`; without a key all settings are reset.
     Reset {
         /// The key.
         key: Option<String>,
@@ -58,25 +59,25 @@ pub enum Statement {
     CreateTable(Box<CreateTable>),
     /// `CREATE VIEW name [(columns)] AS query`.
     CreateView {
-        /// Its name.
+        /// Name of the view.
         name: Name,
-        /// Whether it is fine that there is one of that name.
+        /// True if a view of that name may already exist.
         if_not_exists: bool,
-        /// Names of its columns, if they are given.
+        /// Names of the columns, if they are given.
         columns: Vec<String>,
-        /// What it stands for.
+        /// Query of the view.
         query: Box<Query>,
     },
     /// `DROP TABLE` or `DROP VIEW`.
     Drop {
-        /// Its name.
+        /// Name of the table or view.
         name: Name,
-        /// Whether a view is meant.
+        /// True for `DROP VIEW`.
         is_view: bool,
-        /// Whether it is fine that there is none of that name.
+        /// True if the table or view need not exist.
         if_exists: bool,
     },
-    /// `INSERT INTO`, or several that share what they read.
+    /// `INSERT INTO`, or several which share their inputs.
     Insert(Vec<Insert>),
     /// A query whose rows are shown.
     Query(Box<Query>),
@@ -91,20 +92,20 @@ pub enum Statement {
 /// `INSERT INTO table [(columns)] query`.
 #[derive(Clone, Debug)]
 pub struct Insert {
-    /// Where rows go.
+    /// Table which receives the rows.
     pub table: Name,
-    /// Which columns they are for; all if none are named.
+    /// Named columns; empty for all columns.
     pub columns: Vec<(String, Place)>,
-    /// What they are.
+    /// Query whose rows are inserted.
     pub query: Box<Query>,
-    /// Where it begins.
+    /// Place where the INSERT begins.
     pub place: Place,
 }
 
-/// Reads all statements of a text.
+/// Parses all statements of a text.
 ///
 /// # Errors
-/// [`Code::Syntax`] where it is no SQL, and [`Code::Unsupported`] at statements that we do not have.
+/// [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported statements.
 pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes, and at most {TEXT_BYTES_MAX} are read", text.len());
@@ -115,7 +116,7 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     let mut rest = &tokens[..];
     while !rest.is_empty() {
         let mut end = rest.iter().position(is_end).unwrap_or(rest.len());
-        // A statement set has statements inside, up to its END.
+        // A statement set contains statements, up to its END.
         if is_statement_set(&rest[..end]) {
             end = end_of_set(rest);
         }
@@ -139,10 +140,10 @@ fn is_end(token: &TokenWithSpan) -> bool {
     token.token == Token::SemiColon
 }
 
-/// Where a statement set ends: at the semicolon behind the END that closes no CASE.
+/// Returns the end of a statement set: the semicolon behind the END which closes no CASE.
 fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     let mut cases = 0;
-    // Whether the word before was that END.
+    // True if the word before was that END.
     let mut is_closed = false;
     for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !is_blank(&token.token)) {
         if is_end(token) {
@@ -167,7 +168,7 @@ pub(super) fn is_blank(token: &Token) -> bool {
     matches!(token, Token::Whitespace(_))
 }
 
-/// A word without quotes, in upper case.
+/// Returns an unquoted word in upper case.
 pub(super) fn word(token: &Token) -> Option<String> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
@@ -175,7 +176,7 @@ pub(super) fn word(token: &Token) -> Option<String> {
     }
 }
 
-/// What EXPLAIN can be asked for: all of it is in our plan, or unknown to it.
+/// Details which EXPLAIN accepts without effect: the plan always shows them, or cannot show them.
 const EXPLAIN_DETAILS: [&str; 4] = ["ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"];
 
 fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
@@ -234,7 +235,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
     }
 }
 
-/// The parser's error with its place, which it says in the text only.
+/// Converts an error of the parser, whose place stands only in its text.
 fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> SqlError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
@@ -262,7 +263,7 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
 
 fn plain_message(message: &str) -> String {
     let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
-    // It shows the token as the parser has it.
+    // The message holds the debug form of the token.
     if message.starts_with("No infix parser for token") {
         let word = message.split("value: \"").nth(1).and_then(|rest| rest.split('"').next());
         return word
@@ -272,7 +273,7 @@ fn plain_message(message: &str) -> String {
         message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
     let message = message.replace(", found: ", ", found ");
     let mut characters = message.chars();
-    // A word in capitals is a keyword, and stays.
+    // A word in capitals is a keyword and stays unchanged.
     match (characters.next(), characters.next()) {
         (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
             first.to_lowercase().collect::<String>() + &message[first.len_utf8()..]
@@ -281,7 +282,7 @@ fn plain_message(message: &str) -> String {
     }
 }
 
-/// The statement; none if it begins as none of ours does.
+/// Parses a statement; returns `None` if no known statement begins with its first word.
 fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
     let first = parser.peek_token_ref().token.clone();
     if matches!(first, Token::LParen) {
@@ -424,7 +425,7 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
     Ok(Insert { table, columns, query: parser.parse_query()?, place })
 }
 
-/// What follows EXECUTE, BEGIN or STATEMENT, which is `first`.
+/// Parses a statement set behind its first word, EXECUTE, BEGIN or STATEMENT, which is `first`.
 fn statement_set(parser: &mut Parser, first: &str) -> Result<Statement, ParserError> {
     let expect = |parser: &mut Parser, expected: &str| {
         let token = parser.next_token();

@@ -1,8 +1,9 @@
-//! A text as words, numbers, texts and signs; what Flink's lexer refuses is refused here.
+//! Tokens of a text: words, numbers, texts and signs. Text which Flink's lexer refuses is refused here.
 //!
-//! Texts that follow each other on lines of their own are one text: `'a'` and below it `'b'` are `'ab'`.
+//! Text literals on consecutive lines are one literal: `'a'` and below it `'b'` are `'ab'`.
 //!
-//! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for texts that are continued, and for signs.
+//! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for continued literals and
+//! for signs.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
@@ -11,10 +12,11 @@ use super::dialect::FlinkDialect;
 use super::script::{is_blank, word};
 use crate::error::{Code, Place, SqlError};
 
-/// The words of a text, without the blanks between them, which may be millions; hints stay, which are comments.
+/// Returns the tokens of a text without the blanks between them, of which there may be millions. Hints, which are
+/// comments, stay.
 ///
 /// # Errors
-/// [`Code::Syntax`] for what is no word of this dialect, [`Code::Unsupported`] for hints and forms of text that we do not have.
+/// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
 pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
         let (line, column) = (error.location.line as usize, error.location.column as usize);
@@ -26,7 +28,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     for token in tokens {
         let is_here_blank = is_blank(&token.token);
         match &token.token {
-            // Two brackets of types that end together. There is no other use for the token in this dialect.
+            // Two closing brackets of nested types. The dialect has no other use for the token.
             Token::ShiftRight => {
                 for _ in 0..2 {
                     split.push(TokenWithSpan { token: Token::Gt, span: token.span });
@@ -49,9 +51,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
                 _ => split.push(token),
             },
-            // `0x10`, and not `x'10'`, which is longer by its quotes.
+            // Matches `0x10`, and not `x'10'`, whose quotes make it longer. What has quotes may end on a later line.
             Token::HexStringLiteral(digits)
-                if token.span.end.column - token.span.start.column == digits.chars().count() as u64 + 2 =>
+                if token.span.end.line == token.span.start.line
+                    && token.span.end.column - token.span.start.column
+                        == digits.chars().count() as u64 + 2 =>
             {
                 let error = SqlError::new(Code::Syntax, format!("0x{digits} is no number"));
                 return Err(error.at(place_of(&token.span)).help(format!("write x'{digits}' for bytes")));
@@ -68,8 +72,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                     SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
                 return Err(error.at(place_of(&token.span)));
             }
-            // Nothing reads STATE_TTL: the setting holds. It passes since leaving it out changes no row; what others ask for
-            // must not be lost.
+            // STATE_TTL is not read, because the setting applies. It is accepted since ignoring it changes no row;
+            // other hints must not be lost.
             Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
                 let is_behind_select = split
                     .last()
@@ -109,12 +113,12 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(split)
 }
 
-/// Whether a word right before a text says how it is written: with escapes, or in which character set.
+/// Returns whether a word directly before a text tells its notation: escapes, or a character set.
 fn is_form(word: &str) -> bool {
     word.eq_ignore_ascii_case("e") || word.starts_with('_')
 }
 
-/// Whether a hint is `STATE_TTL(..)` and nothing more.
+/// Returns whether a hint is `STATE_TTL(..)` alone.
 fn is_state_ttl(hint: &str) -> bool {
     let hint = hint.trim();
     let Some((name, arguments)) = hint.split_once('(') else { return false };

@@ -1,7 +1,8 @@
-//! Every aggregate of the catalogue in every form of grouping: with FILTER, with DISTINCT, of a column of its own and of a key of
-//! the grouping sets, in windows and without, over rows that are only added and over rows that are taken back.
+//! Every aggregate of the catalogue in every form of grouping: with FILTER, with DISTINCT, of an ordinary
+//! column and of a key of the grouping sets, in windows and without, over rows that are only added and over
+//! rows that are retracted.
 //!
-//! The reference runs each grouping set as a GROUP BY of its own, over the list of rows that are left.
+//! The reference runs each grouping set as a separate GROUP BY over the list of remaining rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use thalweg_sql::cases::Answer;
 
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, time, wrong};
 
-/// A row: two keys, a value that may come several times, a number of its own, and a time.
+/// A row: two keys, a value that may repeat, a unique number, and a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Row {
     k: Value,
@@ -25,11 +26,11 @@ struct Row {
 enum Argument {
     /// The key `k`, which is NULL in the sets that leave it out.
     Key,
-    /// The value `y`, which is no key; what depends on the order of rows reads `x`.
+    /// The value `y`, which is no key; aggregates that depend on the order of rows read `x`.
     Value,
 }
 
-/// The argument of an aggregate, as it is written for `k` and for a column that is no key.
+/// The argument of an aggregate, as written for `k` and for a column that is no key.
 struct Reads {
     key: &'static str,
     value: &'static str,
@@ -40,7 +41,7 @@ const NUMBER: Reads = Reads { key: "k", value: "y", is_ordered: false };
 const IN_ORDER: Reads = Reads { key: "k", value: "x", is_ordered: true };
 const TEXT: Reads = Reads { key: "s", value: "CAST(x AS STRING)", is_ordered: true };
 
-/// A call of an aggregate and its reference, over the values in the order in which they came.
+/// A call of an aggregate and its reference, over the values in the order of arrival.
 struct Call {
     /// The name in the catalogue.
     name: &'static str,
@@ -59,7 +60,7 @@ fn shown(value: Value) -> String {
     value.map_or("NULL".to_owned(), |value| value.to_string())
 }
 
-/// A text as a field of a row.
+/// Formats a text as a field of a row.
 fn field(text: String) -> String {
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
@@ -68,7 +69,7 @@ fn listed(values: &[Value], between: &str) -> String {
     values.iter().map(|value| shown(*value)).collect::<Vec<_>>().join(between)
 }
 
-/// A decimal of six digits behind the point, as near as can be.
+/// Formats a decimal with six digits behind the point, rounded.
 fn decimal(value: f64) -> String {
     let millionths = (value * 1e6).round() as i64;
     format!(
@@ -163,7 +164,7 @@ const SINGLE: Call =
 struct Form {
     written: &'static str,
     sets: &'static [[bool; 2]],
-    /// Whether there are grouping sets, whose number can be asked for.
+    /// Whether there are grouping sets, so that GROUPING_ID is available.
     is_grouped: bool,
     having: bool,
 }
@@ -204,7 +205,7 @@ const FORMS: [Form; 8] = [
     },
 ];
 
-/// Conditions of FILTER.
+/// The conditions of FILTER.
 const FILTERS: [(&str, fn(&Row) -> bool); 4] = [
     ("", |_| true),
     (" FILTER (WHERE y > 1)", |row| row.y > Some(1)),
@@ -212,7 +213,7 @@ const FILTERS: [(&str, fn(&Row) -> bool); 4] = [
     (" FILTER (WHERE s IS NULL OR k <> 2)", |row| row.s.is_none() || row.k.is_some_and(|k| k != 2)),
 ];
 
-/// A way to ask for aggregates.
+/// A combination of grouping, filter and argument for aggregates.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     form: &'a Form,
@@ -234,7 +235,7 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
     if !form.written.is_empty() {
         keys.push(form.written);
     }
-    // A key that no set has is no column of the result.
+    // A key that no set has is not a column of the result.
     let has = |key: usize| form.sets.iter().any(|set| set[key]);
     outputs.push(if has(0) { "k".to_owned() } else { "'-'".to_owned() });
     outputs.push(if has(1) { "s".to_owned() } else { "'-'".to_owned() });
@@ -243,7 +244,7 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
         let distinct = if is_distinct && call.takes_distinct { "DISTINCT " } else { "" };
         let read = if argument == Argument::Key { call.reads.key } else { call.reads.value };
         let written = call.call.replace("{d}", distinct).replace("{a}", read);
-        // FILTER stands behind the call itself.
+        // FILTER stands directly behind the call.
         let filter = FILTERS[filter].0;
         outputs.push(match written.contains("{f}") {
             true => written.replace("{f}", filter),
@@ -259,7 +260,7 @@ fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
     format!("SELECT {} FROM {from}{group}{having}", outputs.join(", "))
 }
 
-/// The values that are left: of equal values, the first one is taken back.
+/// Returns the remaining values; of equal values, the first one is retracted.
 fn listed_values(events: impl Iterator<Item = (bool, Value)>, is_distinct: bool) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
@@ -279,7 +280,7 @@ fn listed_values(events: impl Iterator<Item = (bool, Value)>, is_distinct: bool)
     values
 }
 
-/// The rows of a query: each grouping set as a GROUP BY of its own.
+/// Returns the expected rows: each grouping set as a separate GROUP BY.
 fn expected(asked: Asked<'_>, calls: &[&Call], rows: &[Row], events: &[(bool, Row)]) -> Vec<String> {
     let Asked { form, filter, is_distinct, argument, is_windowed, .. } = asked;
     let mut out = Vec::new();
@@ -324,7 +325,7 @@ fn expected(asked: Asked<'_>, calls: &[&Call], rows: &[Row], events: &[(bool, Ro
 struct Data {
     rows: Vec<Row>,
     left: Vec<Row>,
-    /// The changes that leave those rows, each with whether the row comes.
+    /// The changes that leave these rows, each with whether the row is added.
     events: Vec<(bool, Row)>,
     text: String,
 }
@@ -367,7 +368,7 @@ CREATE TABLE C ({columns}) WITH ('format' = 'debezium-json');
     Data { rows, left, events, text }
 }
 
-/// Runs a query, and tells what is wrong with its answer.
+/// Runs a query and returns the fault of its answer, if any.
 fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) -> bool) -> Option<String> {
     let data = data(seed);
     let query = query(asked, calls);
@@ -388,7 +389,7 @@ fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) 
     Some(format!("{query}\n{manner:?}: {why}\n{}", data.text))
 }
 
-/// All ways to ask, in an order that does not change.
+/// Returns all combinations, in a fixed order.
 fn ways() -> Vec<Asked<'static>> {
     let mut ways = Vec::new();
     let flags = [false, true];
@@ -437,13 +438,13 @@ fn aggregates_that_stand_alone() {
     let ways = ways();
     for seed in seeds() {
         for (at, asked) in ways.iter().enumerate().filter(|(_, asked)| !asked.is_distinct) {
-            // Every other way has DISTINCT, which is left out here.
+            // Every other combination has DISTINCT, which is left out here.
             if !is_sampled(at / 8, seed) {
                 continue;
             }
             let of_way = seed.wrapping_add(at as u64 * 1_000_003);
             let approximate = run(*asked, &[&APPROXIMATE], of_way, |_, _| false);
-            // Of several rows there is no single value: then the query fails, and says why.
+            // Several rows have no single value: then the query must fail with the right code.
             let single = run(*asked, &[&SINGLE], of_way, |answer, data| {
                 matches!(answer, Answer::Failed { code, .. } if code == "NOT_ONE_ROW") && data.rows.len() > 1
             });

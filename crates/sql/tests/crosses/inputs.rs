@@ -1,6 +1,7 @@
-//! Inputs of all kinds: rows that are only added, updates, and rows that are taken back; with an event time and without.
+//! Inputs of all kinds: rows that are only added, updates, and rows that are retracted; with an event time
+//! and without.
 //!
-//! Each input is a query over the tables of [`Data`], and a reference of the rows that are left of it in the end.
+//! Each input is a query over the tables of [`Data`], with a reference of the rows that remain in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,21 +19,21 @@ pub(crate) struct Row {
 /// The tables, as the references see them.
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// `I`: rows that are only added, as they come.
+    /// `I`: rows that are only added, in the order of arrival.
     pub(crate) added: Vec<Row>,
-    /// `C`: changes, each with whether the row comes.
+    /// `C`: changes, each with whether the row is added.
     pub(crate) changed: Vec<(bool, Row)>,
-    /// The kind of each of them.
+    /// The kind of each of these changes.
     pub(crate) kinds: Vec<&'static str>,
     /// `O`: the other side of joins.
     pub(crate) others: Vec<Row>,
     /// `V`: versions that are only added, by key.
     pub(crate) versions: Vec<(i64, i64, Value)>,
-    /// `D`: rows to be looked up, several of a key among them.
+    /// `D`: rows to be looked up; keys may have several rows.
     pub(crate) lookups: Vec<(i64, i64)>,
-    /// Whether the watermark follows rows at once, so that rows which are taken back lie behind it.
+    /// Whether the watermark follows rows at once, so that retracted rows lie behind it.
     pub(crate) is_tight: bool,
-    /// The tables and their rows, as a file of cases has them.
+    /// The tables and their rows, in the form of a file of cases.
     pub(crate) text: String,
 }
 
@@ -42,7 +43,7 @@ fn row(draw: &mut Draw, ts: i64) -> Row {
     Row { id, k: or_null(k, draw), v: or_null(v, draw), ts }
 }
 
-/// Times that do not fall if watermarks are tight, and in any order if not.
+/// Draws times that ascend if watermarks are tight, and in any order otherwise.
 fn times(draw: &mut Draw, count: usize, is_tight: bool) -> Vec<i64> {
     let mut times: Vec<i64> = (0..count).map(|_| draw.below(60) * 500).collect();
     if is_tight {
@@ -61,7 +62,7 @@ impl Data {
         let count = draw.below(8) as usize;
         let others: Vec<Row> =
             times(&mut draw, count, is_tight).into_iter().map(|ts| row(&mut draw, ts)).collect();
-        // One row of each id at a time, as a database has them.
+        // One row of each id at a time, as in a database.
         let mut changed: Vec<(bool, Row)> = Vec::new();
         let mut present: BTreeMap<i64, Row> = BTreeMap::new();
         let mut kinds: Vec<&'static str> = Vec::new();
@@ -145,7 +146,7 @@ CREATE TABLE D (k INT, d INT);
         Data { added, changed, kinds, others, versions, lookups, is_tight, text }
     }
 
-    /// The rows of `C` that are left.
+    /// Returns the rows of `C` that remain.
     pub(crate) fn present(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for (comes, row) in &self.changed {
@@ -159,13 +160,13 @@ CREATE TABLE D (k INT, d INT);
         rows
     }
 
-    /// The version in `V` that is valid at a time: the last that came of the last time.
+    /// Returns the version in `V` that is valid at a time: of the latest time, the last to arrive.
     pub(crate) fn version(&self, k: Value, ts: i64) -> Option<Value> {
         let known = self.versions.iter().filter(|(since, key, _)| Some(*key) == k && *since <= ts);
         known.max_by_key(|(since, ..)| *since).map(|(.., rate)| *rate)
     }
 
-    /// The values in `D` of a key.
+    /// Returns the values of a key in `D`.
     pub(crate) fn looked_up(&self, k: Value) -> Vec<i64> {
         self.lookups.iter().filter(|(key, _)| Some(*key) == k).map(|(_, d)| *d).collect()
     }
@@ -176,15 +177,15 @@ pub(crate) struct Input {
     pub(crate) name: &'static str,
     /// Columns `id`, `k`, `v` and `ts`.
     pub(crate) query: &'static str,
-    /// Whether its rows may be taken back.
+    /// Whether its rows may be retracted.
     pub(crate) changes: bool,
     /// Whether `ts` is an event time.
     pub(crate) is_timed: bool,
-    /// The rows that are left.
+    /// The rows that remain.
     pub(crate) rows: fn(&Data) -> Vec<Row>,
 }
 
-/// The last row of each id by something: of equals, the one that came last.
+/// Returns the last row of each id by `by`; of equals, the last to arrive.
 fn last_by(rows: &[Row], by: impl Fn(&Row) -> i64) -> Vec<Row> {
     let mut kept: BTreeMap<i64, Row> = BTreeMap::new();
     for row in rows {

@@ -1,11 +1,13 @@
-//! Every operator over every kind of input, and every aggregate in every form of grouping: right rows, or a refusal at planning.
+//! Every operator over every kind of input, and every aggregate in every form of grouping: right rows, or a
+//! refusal at planning.
 //!
-//! Queries are made from two tables of cases, and their rows are compared with those of references that work on finished lists
-//! of rows and share no code with the engine. Changes are materialised first: what is taken back must be there.
+//! Queries are generated from two tables of cases. Their rows are compared with references that work on
+//! complete lists of rows and share no code with the engine. Changes are materialised first: a retracted row
+//! must be present.
 //!
-//! `THALWEG_SEEDS` says how often each pair is run, each time over other rows, as `cargo xtask deep crosses` does; unless it is
-//! set, a part of the pairs is run, which the seed chooses. `THALWEG_SEED_BASE` is the first seed, and `THALWEG_SEED` runs all
-//! pairs with one seed.
+//! `THALWEG_SEEDS` is the number of runs of each pair, each time over other rows, as in
+//! `cargo xtask deep crosses`. Unless it is set, only a sample of the pairs runs, which the seed selects.
+//! `THALWEG_SEED_BASE` is the first seed, and `THALWEG_SEED` runs all pairs with one seed.
 
 mod aggregates;
 mod inputs;
@@ -26,12 +28,12 @@ impl Draw {
         Draw(SeededEntropy::new(seed))
     }
 
-    /// A number from 0 to below the bound.
+    /// Draws a number from 0 to below the bound.
     pub(crate) fn below(&mut self, bound: u64) -> i64 {
         (self.0.next_u64() % bound) as i64
     }
 
-    /// A way to run a query, on which no result may depend.
+    /// Draws a way to run a query, on which no result may depend.
     pub(crate) fn manner(&mut self) -> Manner {
         let workers = [1, 1, 2, 3][self.below(4) as usize];
         let batch_rows = [1, 2, 3, 4_096][self.below(4) as usize];
@@ -39,7 +41,7 @@ impl Draw {
     }
 }
 
-/// The seeds of this run.
+/// Returns the seeds of this run.
 pub(crate) fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     if let Some(seed) = number("THALWEG_SEED") {
@@ -50,41 +52,42 @@ pub(crate) fn seeds() -> Vec<u64> {
     (0..number("THALWEG_SEEDS").unwrap_or(1)).map(|count| first.wrapping_add(count)).collect()
 }
 
-/// The first digits of the commit's hash, so that continuous integration runs other pairs with each commit.
+/// Returns the first digits of the commit's hash, so that continuous integration runs other pairs with each
+/// commit.
 fn commit_seed() -> Option<u64> {
     let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
     let hash = String::from_utf8(output.stdout).ok()?;
     u64::from_str_radix(hash.get(..8)?, 16).ok()
 }
 
-/// Whether a case is among those that a run without `THALWEG_SEEDS` makes: one in so many.
+/// Returns whether a case belongs to the sample of a run without `THALWEG_SEEDS`: one in six.
 pub(crate) fn is_sampled(at: usize, seed: u64) -> bool {
     const SAMPLE: u64 = 6;
     let is_whole = ["THALWEG_SEEDS", "THALWEG_SEED"].iter().any(|name| std::env::var_os(name).is_some());
     is_whole || (at as u64).wrapping_add(seed).is_multiple_of(SAMPLE)
 }
 
-/// A value of a row: a whole number or NULL. Times are milliseconds from the begin of the data.
+/// A value of a row: a whole number or NULL. Times are milliseconds from the start of the data.
 pub(crate) type Value = Option<i64>;
 
-/// Values as a query shows them.
+/// Formats values as a query shows them.
 pub(crate) fn text(values: &[Value]) -> String {
     let shown: Vec<String> =
         values.iter().map(|value| value.map_or("NULL".to_owned(), |number| number.to_string())).collect();
     shown.join(",")
 }
 
-/// A time of the data as a query shows it. All times lie within one day.
+/// Formats a time of the data as a query shows it. All times lie within one day.
 pub(crate) fn time(millis: i64) -> String {
     let (seconds, millis) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
     let (minutes, seconds) = (seconds / 60, seconds % 60);
     format!("2024-01-01 {:02}:{:02}:{seconds:02}.{millis:03}", minutes / 60, minutes % 60)
 }
 
-/// The rows that are left of changes, sorted.
+/// Returns the rows that remain after changes, sorted.
 ///
 /// # Errors
-/// Tells of a change that the plan did not announce, and of a row that is taken back and is not there.
+/// A change that the plan did not announce, or a retraction of a row that is not present.
 pub(crate) fn materialised(rows: &[(RowKind, String)], planned: Changes) -> Result<Vec<String>, String> {
     let mut left: BTreeMap<&str, i64> = BTreeMap::new();
     for (kind, row) in rows {
@@ -109,11 +112,11 @@ pub(crate) fn materialised(rows: &[(RowKind, String)], planned: Changes) -> Resu
     Ok(all.collect())
 }
 
-/// What is wrong with an answer; nothing if it is a refusal that is expected, or the expected rows.
+/// Returns the fault of an answer; `None` for an expected refusal, or for the expected rows.
 pub(crate) fn wrong(answer: &Answer, expected: Option<Vec<String>>) -> Option<String> {
     match (answer, expected) {
         (Answer::Refused { message, .. }, None) => {
-            // A refusal says what to do: its help stands behind a semicolon.
+            // A refusal must say what to do: its help stands behind a semicolon.
             (!message.contains(';')).then(|| format!("the refusal helps nobody: {message}"))
         }
         (Answer::Rows { rows, planned, .. }, Some(mut expected)) => {

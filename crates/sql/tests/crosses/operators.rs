@@ -11,7 +11,7 @@ use thalweg_sql::session::{Action, Session};
 use crate::inputs::{Data, INPUTS, Input, Row};
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, text, time, wrong};
 
-/// Inputs that an operator takes.
+/// The inputs that an operator accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// All kinds of changes.
@@ -22,7 +22,7 @@ enum Takes {
     Added,
     /// Rows that are only added, with an event time.
     AddedTimed,
-    /// The inputs of these names.
+    /// The inputs with these names.
     Only(&'static [&'static str]),
 }
 
@@ -65,7 +65,7 @@ fn sum(rows: &[Row]) -> Value {
     rows.iter().filter_map(|row| row.v).reduce(|sum, v| sum + v)
 }
 
-/// Rows of windows as long as `size`, one every `step`.
+/// Returns the rows of windows of length `size`, one every `step`.
 fn windows(rows: &[Row], size: i64, step: i64) -> BTreeMap<(i64, i64), Vec<Row>> {
     let mut windows: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
     for row in rows {
@@ -85,7 +85,7 @@ fn summed(windows: BTreeMap<(i64, i64), Vec<Row>>) -> Rows {
     windows.into_iter().map(line).collect()
 }
 
-/// Sessions of each key, with a gap of three seconds.
+/// Returns the sessions of each key, with a gap of three seconds.
 fn sessions(rows: &[Row]) -> Rows {
     let mut out = Vec::new();
     for (k, mut rows) in groups(rows, |row| row.k) {
@@ -110,7 +110,7 @@ fn sessions(rows: &[Row]) -> Rows {
     out
 }
 
-/// The rows of each key by `v DESC, id, ts`, with their ranks.
+/// Returns the rows of each key by `v DESC, id, ts`, with their ranks.
 fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
     let mut out = Vec::new();
     for (_, mut rows) in groups(rows, key) {
@@ -120,7 +120,7 @@ fn ranked<K: Ord>(rows: &[Row], key: impl Fn(&Row) -> K) -> Vec<(usize, Row)> {
     out
 }
 
-/// Pairs of rows, and rows of either side that meet nobody if they are kept.
+/// Returns pairs of rows, and rows of either side without a match if they are kept.
 fn joined(
     left: &[Row],
     right: &[Row],
@@ -162,7 +162,7 @@ fn as_of(rows: &[Row], data: &Data, keeps_left: bool) -> Rows {
     rows.iter().filter_map(line).collect()
 }
 
-/// Rows of `O` with the versions of an input, by its events in the order in which they come.
+/// Joins rows of `O` with the versions of an input, whose events are in the order of arrival.
 fn versions_of(events: &[(bool, Row)], data: &Data) -> Rows {
     let met = |row: &Row| {
         let known = events.iter().filter(|(_, version)| version.id == row.id && version.ts <= row.ts);
@@ -241,7 +241,7 @@ const OPERATORS: &[Operator] = &[
         "SELECT window_start, window_end, COUNT(*), SUM(v) FROM TABLE(HOP(TABLE X, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND)) GROUP BY window_start, window_end",
         Takes::AddedTimed,
         |rows, _| {
-            // The first window begins before the day does, and is shown so.
+            // The first window begins on the day before, and is shown so.
             let of = windows(rows, 10_000, 5_000);
             let line = |((start, end), rows): (&(i64, i64), &Vec<Row>)| {
                 let start = match *start {
@@ -480,12 +480,12 @@ ON l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end
     ),
 ];
 
-/// Versions that an input is: the answer to a temporal join of `O` with it, by `id`.
+/// Returns the expected result of a temporal join of `O` with an input as versions, by `id`.
 fn of_versions(input: &Input, data: &Data) -> Option<Rows> {
     let added = || data.added.iter().map(|row| (true, *row));
     match input.name {
         "cdc" => {
-            // The -U of an update says nothing: its +U says all.
+            // The `-U` of an update is ignored: its `+U` says everything.
             let events: Vec<(bool, Row)> = data
                 .changed
                 .iter()
@@ -555,7 +555,7 @@ fn operators_over_inputs() {
     assert_none(&failures, count);
 }
 
-/// Inputs as versions of a temporal join, where the order of rows matters, too.
+/// Inputs as versions of a temporal join, for which the order of rows matters.
 #[test]
 fn inputs_as_versions() {
     let query = "SELECT l.id, r.v FROM O AS l JOIN X FOR SYSTEM_TIME AS OF l.ts AS r ON l.id = r.id";
@@ -575,7 +575,7 @@ fn inputs_as_versions() {
     assert_none(&failures, 20 * INPUTS.len());
 }
 
-/// Sinks that take rows that are only added refuse changes at planning, also within a set of statements.
+/// Sinks that accept only added rows refuse changes at planning, also within a statement set.
 #[test]
 fn sinks_refuse_changes_at_planning() {
     let data = Data::new(1);

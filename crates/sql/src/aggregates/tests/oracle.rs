@@ -1,5 +1,5 @@
-//! A naive evaluator: each group is a list of numbers, from which each result is worked out in the plainest way. What the
-//! numbers stand for in a column is up to [`column`].
+//! A naive evaluator: each group is a list of numbers, and each result is computed from it in the simplest way.
+//! [`column`] decides which column value each number stands for.
 
 use arrow::array::{
     Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array,
@@ -13,15 +13,15 @@ use super::*;
 /// A value of a row: NULL, or a number from -5 to 5.
 pub(super) type Value = Option<i64>;
 
-/// Text in the order of its bytes.
+/// Texts in the order of their bytes.
 const TEXTS: [&str; 11] = ["", "a", "aa", "b", "z", "ß", "é", "日", "日本", "🦀", "🦀🦀"];
 
-/// The number that stands for the same value of a type.
+/// Maps a number to the one which stands for an equal value of the type.
 pub(super) fn canonical(of: &SqlType, number: i64) -> i64 {
     if of == &SqlType::Boolean { i64::from(number > 0) } else { number }
 }
 
-/// A column of values: in the order of the numbers, and different where the numbers are.
+/// Builds a column of values. Values are ordered as their numbers, and differ where canonical numbers differ.
 pub(super) fn column(of: &SqlType, values: &[Value]) -> ArrayRef {
     let text = |number: i64| TEXTS[(number + 5) as usize];
     let all = values.iter().copied();
@@ -59,7 +59,8 @@ pub(super) fn column(of: &SqlType, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// What a group has after rows came (`true`) and were taken back (`false`): of equal ones, the oldest is taken.
+/// Returns the values of a group after rows were added (`true`) and retracted (`false`); the oldest of equal ones
+/// goes.
 pub(super) fn remaining(events: &[(bool, Value)]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     for &(comes, value) in events {
@@ -72,7 +73,7 @@ pub(super) fn remaining(events: &[(bool, Value)]) -> Vec<Value> {
     values
 }
 
-/// The same of distinct values: one came when there was none like it, and goes with the last one like it.
+/// Returns the distinct values left: a value comes with the first row like it, and goes with the last.
 pub(super) fn remaining_distinct(events: &[(bool, Value)]) -> Vec<Value> {
     let mut distinct: Vec<Value> = Vec::new();
     for end in 0..events.len() {
@@ -87,7 +88,7 @@ pub(super) fn remaining_distinct(events: &[(bool, Value)]) -> Vec<Value> {
     distinct
 }
 
-/// The results of groups of such values, as text.
+/// Returns the results of groups of values, as text.
 pub(super) fn expected(name: &str, of: &SqlType, groups: &[Vec<Value>]) -> Vec<String> {
     groups.iter().map(|values| one(name, of, values)).collect()
 }
@@ -111,7 +112,7 @@ fn one(name: &str, of: &SqlType, all: &[Value]) -> String {
             let mean = values.iter().sum::<i64>() as f64 / values.len() as f64;
             let squares: f64 = values.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
             let divisor = values.len() - usize::from(name == "VAR_SAMP");
-            // Values of DOUBLE are halves.
+            // Each DOUBLE is half its number.
             (squares / divisor as f64 / 4.0).to_string()
         }
         "LISTAGG" if values.is_empty() => null(),
@@ -138,7 +139,7 @@ fn one(name: &str, of: &SqlType, all: &[Value]) -> String {
         "PERCENTILE" => {
             let mut sorted = values;
             sorted.sort_unstable();
-            // At 0.3, of halves, in tenths of a place.
+            // The percentile at 0.3 of values which are halves, in tenths of a place.
             let tenths = 3 * (sorted.len() - 1);
             let (place, part) = (tenths / 10, tenths % 10);
             let next = sorted[(place + 1).min(sorted.len() - 1)];
@@ -170,7 +171,7 @@ fn numeric(name: &str, of: &SqlType, values: &[i64]) -> String {
         (&SqlType::Decimal { scale, .. }, _) => {
             let to = scale.max(6);
             let dividend = sum * 10i128.pow(u32::from(to - scale));
-            // Half away from zero: as many halves more as the sign says, and then cut.
+            // Rounds half away from zero: adds half the divisor with the sign of the sum, then cuts.
             of_scale((2 * dividend + count * sum.signum()) / (2 * count), to.into())
         }
         (SqlType::Double, "SUM") => format!("{:?}", sum as f64 / 2.0),

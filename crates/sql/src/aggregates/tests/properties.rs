@@ -1,5 +1,4 @@
-//! Every function over random groups, batches, filters, parts that are merged, and rows that are taken back, against the
-//! naive evaluator.
+//! Every function over random groups, batches, filters, merged parts and retracted rows, against the naive evaluator.
 
 use proptest::prelude::*;
 
@@ -8,17 +7,17 @@ use super::*;
 
 const GROUPS: usize = 4;
 
-/// A row that comes or is taken back.
+/// A row which is added or retracted.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     comes: bool,
     group: usize,
     value: Value,
-    /// What FILTER says.
+    /// Value of the FILTER condition.
     keep: Option<bool>,
 }
 
-/// A function, and the type of its argument.
+/// A function and the type of its argument.
 #[derive(Clone, Debug)]
 struct Call {
     name: &'static str,
@@ -41,7 +40,7 @@ impl Call {
         aggregate(self.name).unwrap().is_ordered
     }
 
-    /// As the oracle shows it.
+    /// Returns results, or the code of their error, as the oracle shows them.
     fn shown(&self, results: Result<ArrayRef, EvaluationError>) -> Vec<String> {
         match results {
             Ok(results) => shown(&results),
@@ -49,7 +48,7 @@ impl Call {
         }
     }
 
-    /// Results must be as expected; those that are rounded on the way, to nine digits.
+    /// Compares results with the expected ones; results with intermediate rounding are compared to nine digits.
     fn check(&self, results: &[String], expected: &[String], what: &str) {
         let number = |text: &String| text.parse::<f64>().unwrap_or(f64::NAN);
         let is_rounded = matches!(self.name, "VAR_POP" | "VAR_SAMP" | "PERCENTILE");
@@ -61,7 +60,7 @@ impl Call {
     }
 }
 
-/// Every function with every type that it takes, as far as they differ.
+/// Returns every function with every type which it treats differently.
 fn calls() -> Vec<Call> {
     use SqlType::*;
     let numbers = [TinyInt, SmallInt, Int, BigInt, Float, Double, Decimal { precision: 20, scale: 1 }];
@@ -95,7 +94,7 @@ fn event() -> impl Strategy<Value = Event> {
     })
 }
 
-/// Rows in parts, in each of which some rows that came are taken back later.
+/// Generates rows in parts; in each part some added rows are retracted later.
 fn parts(of: SqlType, takes_back: bool, parts: usize) -> impl Strategy<Value = Vec<Vec<Event>>> {
     let back = if takes_back { 0.4 } else { 0.0 };
     let step = (event(), prop::bool::weighted(back), any::<prop::sample::Index>());
@@ -119,7 +118,7 @@ fn parts(of: SqlType, takes_back: bool, parts: usize) -> impl Strategy<Value = V
     prop::collection::vec(part, 1..=parts)
 }
 
-/// Takes in events in batches of at most so many rows, under other group numbers.
+/// Applies events in batches of a bounded number of rows, under other group numbers.
 fn run(
     accumulator: &mut dyn Accumulator,
     call: &Call,
@@ -144,7 +143,7 @@ fn run(
     }
 }
 
-/// What the oracle makes of all events.
+/// Returns the oracle's results for all events.
 fn oracle(call: &Call, parts: &[Vec<Event>]) -> Vec<String> {
     let groups: Vec<Vec<Value>> = (0..GROUPS)
         .map(|group| {
@@ -157,7 +156,7 @@ fn oracle(call: &Call, parts: &[Vec<Event>]) -> Vec<String> {
     expected(call.name, &call.of, &groups)
 }
 
-/// Results of groups one by one, and of all at once.
+/// Compares the results of groups one by one, and of all at once.
 fn check_results(call: &Call, accumulator: &dyn Accumulator, expected: &[String], what: &str) {
     let by_one: Vec<String> =
         (0..GROUPS).flat_map(|group| call.shown(accumulator.results(group..group + 1))).collect();
@@ -175,7 +174,7 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
     check_results(call, &*whole, &expected, "as a whole");
     check_results(call, &*reloaded(create, &*whole), &expected, "reloaded");
 
-    // Of ordered functions, a part knows only its own oldest, and distinct values are merged in another order.
+    // For ordered functions a part knows only its own oldest row, and distinct values are merged in another order.
     let takes_back = all.iter().any(|event| !event.comes);
     if !call.is_ordered() || !(takes_back || call.is_distinct) {
         let mut merged = create();
@@ -190,7 +189,7 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
         check_results(call, &*merged, &expected, "merged");
     }
 
-    // Of several groups at once, in any order; and what is forgotten makes room for others.
+    // Reads several groups at once in any order; then resets groups, which makes room for others.
     if !expected.contains(&"NOT_ONE_ROW".to_owned()) {
         let some: Vec<u32> = (0..GROUPS as u32).rev().chain([0, 0, 1]).collect();
         let of_some: Vec<String> = some.iter().map(|group| expected[*group as usize].clone()).collect();
@@ -225,8 +224,8 @@ fn functions_are_those_of_the_oracle() {
     }
 }
 
-/// A row may be taken back in one part and come in another: in whatever order parts are merged, nothing is left of it. (Of
-/// variances only their count remembers what is owed.)
+/// A row may be retracted in one part and added in another: in whatever order parts are merged, nothing is left of
+/// it. (Variances remember only the count of such rows.)
 #[test]
 fn what_is_owed_is_remembered() {
     let calls =
@@ -246,7 +245,7 @@ fn what_is_owed_is_remembered() {
                     there.push(event);
                 }
             }
-            // One that takes back first, so that it owes.
+            // This part retracts first, so that rows are missing.
             parts[0].sort_by_key(|event| event.comes);
             let back: Vec<u32> = (0..GROUPS as u32).collect();
             let mut merged = create();
@@ -263,7 +262,7 @@ fn what_is_owed_is_remembered() {
     }
 }
 
-/// Values that come and go for ever must not be remembered for ever.
+/// Values which come and go for ever must not take memory for ever.
 #[test]
 fn what_is_gone_is_forgotten() {
     for (name, is_distinct) in

@@ -1,4 +1,4 @@
-//! What single groups come to, worked out by hand.
+//! Results of single groups, computed by hand.
 
 use arrow::array::{
     BinaryArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
@@ -46,7 +46,7 @@ fn boolean(values: &[Option<bool>]) -> (SqlType, ArrayRef) {
     (SqlType::Boolean, Arc::new(BooleanArray::from(values.to_vec())))
 }
 
-/// The result of one group, from the accumulator that only takes in and from the one that takes back.
+/// Returns the result of one group, from the accumulators without and with retraction.
 fn results(bound: &BoundAggregate, columns: &[ArrayRef]) -> Vec<String> {
     let one = |mut accumulator: Box<dyn Accumulator>| {
         accumulator.resize(1);
@@ -67,7 +67,7 @@ fn results(bound: &BoundAggregate, columns: &[ArrayRef]) -> Vec<String> {
     kinds(bound).into_iter().map(one).collect()
 }
 
-/// What a function of one column of one group comes to, and of which type it is.
+/// Checks the result of a function of one column over one group, and the type of the result.
 #[track_caller]
 fn check(name: &str, (of, column): (SqlType, ArrayRef), result: &str, expected: &str) {
     let bound = bind(name, &[column_of(&of)]).unwrap();
@@ -77,7 +77,7 @@ fn check(name: &str, (of, column): (SqlType, ArrayRef), result: &str, expected: 
     }
 }
 
-/// The same of distinct values.
+/// Checks the result over distinct values.
 #[track_caller]
 fn check_distinct(name: &str, (of, column): (SqlType, ArrayRef), expected: &str) {
     let bound = bind(name, &[column_of(&of)]).unwrap().distinct(5);
@@ -86,7 +86,7 @@ fn check_distinct(name: &str, (of, column): (SqlType, ArrayRef), expected: &str)
     }
 }
 
-/// Why a function does not take such arguments.
+/// Checks the error by which a function refuses its arguments.
 #[track_caller]
 fn check_refused(name: &str, arguments: &[Argument], expected: &str) {
     assert_eq!(bind(name, arguments).err().map(|error| error.to_string()), Some(expected.to_owned()));
@@ -107,7 +107,7 @@ fn counts() {
     assert_eq!(results(&bound.distinct(1), &columns), ["1", "1"]);
 }
 
-/// Integers stay of their type and wrap, as Java's do.
+/// Integer sums keep their type and wrap, as in Java.
 #[test]
 fn sums_of_integers_wrap() {
     check("SUM", tiny(&[Some(100), Some(100)]), "TINYINT", "-56");
@@ -132,7 +132,7 @@ fn sums_of_floats_lose_little() {
     check("SUM", double(&[]), "DOUBLE", "NULL");
 }
 
-/// DECIMAL(p, s) sums to DECIMAL(38, s), and to NULL if that is too small.
+/// DECIMAL(p, s) sums to DECIMAL(38, s), or to NULL if the sum does not fit that.
 #[test]
 fn sums_of_decimals_are_exact() {
     let most = 10i128.pow(38) - 1;
@@ -143,7 +143,7 @@ fn sums_of_decimals_are_exact() {
     check("SUM", decimal(10, 0, &[None]), "DECIMAL(38, 0)", "NULL");
 }
 
-/// Integers are cut toward zero, after a sum of 64 bits.
+/// Averages of integers are cut toward zero, after a sum in 64 bits.
 #[test]
 fn averages_are_of_the_type_of_the_argument() {
     check("AVG", int(&[Some(1), Some(2), None]), "INT", "1");
@@ -183,7 +183,7 @@ fn extremes() {
     check("MAX", (SqlType::TimestampLtz(3), Arc::new(stamps)), "TIMESTAMP_LTZ(3)", "1970-01-01T00:00:02Z");
 }
 
-/// Nothing is less or greater than NaN; -0.0 is neither less nor greater than 0.0: the first one stays.
+/// Nothing is less or greater than NaN, and -0.0 equals 0.0; of equal values the first one stays.
 #[test]
 fn the_first_float_stays_beside_its_equals() {
     let only_in = |name: &str, values: &[f64]| {
@@ -200,7 +200,7 @@ fn the_first_float_stays_beside_its_equals() {
     assert_eq!(only_in("MAX", &[f64::NEG_INFINITY]), "-inf");
 }
 
-/// Where rows can be taken back, NaN is the greatest, and -0.0 lies below 0.0.
+/// With retraction, NaN is the greatest value, and -0.0 lies below 0.0.
 #[test]
 fn floats_that_can_be_taken_back_are_in_total_order() {
     let retractable = |name: &str, values: &[f64]| {
@@ -293,7 +293,7 @@ fn json_arrays() {
     check_refused("JSON_ARRAYAGG", &[column_of(&SqlType::Date)], "argument 1 is DATE: cast it to STRING");
 }
 
-/// 2, 4, 4, 4, 5, 5, 7, 9 is the example that every textbook has: its variance is 4.
+/// The textbook example 2, 4, 4, 4, 5, 5, 7, 9 has variance 4.
 #[test]
 fn variances() {
     let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
@@ -303,7 +303,7 @@ fn variances() {
     check("VARIANCE", double(&[1.0, 2.0, 3.0]), "DOUBLE", "1.0");
     check("STDDEV_SAMP", double(&[1.0, 3.0, 5.0]), "DOUBLE", "2.0");
     check("STDDEV", double(&[1.0, 3.0, 5.0]), "DOUBLE", "2.0");
-    // One value is no sample.
+    // One value has no sample variance.
     check("VAR_SAMP", double(&[1.0]), "DOUBLE", "NULL");
     check("VAR_POP", double(&[1.0]), "DOUBLE", "0.0");
     check("VAR_POP", double(&[]), "DOUBLE", "NULL");
@@ -382,7 +382,7 @@ fn distinct_values_count_once() {
     check_distinct("MAX", int(&[Some(1), Some(1)]), "1");
     check_distinct("COUNT", text(&[Some("a"), Some("b"), None, Some("a"), Some("")]), "3");
     check_distinct("COUNT", boolean(&[Some(true), Some(true), None]), "1");
-    // All NaNs are one, zeros are two.
+    // All NaNs are one value, the two zeros are two.
     let nan = f64::from_bits(0x7ff8_0000_0000_0001);
     check_distinct("COUNT", double(&[f64::NAN, nan, -f64::NAN, 0.0, -0.0]), "3");
     check_distinct("COUNT", float(&[f32::NAN, -f32::NAN]), "1");
@@ -406,7 +406,7 @@ fn what_does_not_fit_is_refused() {
     assert!(aggregate("count").is_none());
 }
 
-/// Functions say truly whether they can take back.
+/// The field `can_retract` of each function agrees with its accumulators.
 #[test]
 fn functions_say_what_they_can() {
     for function in aggregates() {
@@ -421,7 +421,7 @@ fn functions_say_what_they_can() {
     }
 }
 
-/// Values where a column is NULL, and where FILTER says no, must not be looked at.
+/// Values where a column is NULL, or where FILTER is not true, are never read.
 #[test]
 fn what_is_left_out_makes_no_difference() {
     let column = Int64Array::new(vec![1, 99, 2, 77].into(), Some(vec![true, false, true, true].into()));

@@ -1,4 +1,4 @@
-//! What a row costs; printed, not judged:
+//! Measures the cost of a row. The figure is printed, not judged:
 //! `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_an_aggregate_costs`.
 
 use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};

@@ -1,4 +1,4 @@
-//! Bad records are counted, weighed and kept, and a share that is too large is told whatever the policy.
+//! Bad records are counted, compared with the limit and diverted; too large a share fails under every policy.
 
 use thalweg_model::disk::{FileIdentity, WriteFile};
 
@@ -14,21 +14,21 @@ fn options(on_bad: OnBad, bad_max: Option<usize>) -> BadOptions {
     BadOptions { on_bad, bad_max }
 }
 
-/// The line whose bad record is one too many, of bad records at these lines.
+/// Returns the first of these lines at which a bad record exceeds the limit.
 fn refused(bad_max: Option<usize>, lines: impl IntoIterator<Item = u64>) -> Option<u64> {
     let mut records = BadRecords::new(options(OnBad::Skip, bad_max), None, 0);
     lines.into_iter().find(|line| records.take("f", &bad(*line)).is_err())
 }
 
-/// The window holds 10,000 records: the bad record that makes it one more than allowed fails, and not those before.
+/// The window holds 10,000 records: the bad record that exceeds the limit fails, and no earlier one.
 #[test]
 fn one_too_many_within_a_window() {
     assert_eq!(refused(Some(100), 1..=100), None);
     assert_eq!(refused(Some(100), 1..=101), Some(101));
-    // The hundred-and-first stands 10,000 records behind the first, and then 9,999.
+    // The 101st is 10,000 records behind the first, and then 9,999.
     assert_eq!(refused(Some(100), (1..=100).chain([10_001])), None);
     assert_eq!(refused(Some(100), (1..=100).chain([10_000])), Some(10_000));
-    // One in a hundred forever.
+    // One in a hundred, forever.
     assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 100)), None);
     assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 99)), Some(101 * 99));
     assert_eq!(refused(Some(0), [7]), Some(7));
@@ -36,7 +36,7 @@ fn one_too_many_within_a_window() {
     assert_eq!(refused(None, 1..=20_000), None);
 }
 
-/// Lines of the inputs before count.
+/// Lines of earlier inputs count.
 #[test]
 fn inputs_follow_each_other() {
     let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None, 0);
@@ -50,7 +50,7 @@ fn inputs_follow_each_other() {
     assert_eq!(records.count(), 2);
 }
 
-/// What was saved is gone on from: the next bad record is weighed with those before.
+/// Counting continues from saved state: the next bad record counts together with the earlier ones.
 #[test]
 fn counts_are_saved() {
     let mut records = BadRecords::new(options(OnBad::Skip, Some(2)), None, 0);
@@ -137,7 +137,7 @@ fn the_last_split_publishes() {
     assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
 }
 
-/// No bad record makes no file.
+/// Without bad records no file is created.
 #[test]
 fn nothing_bad_leaves_nothing() {
     let (folder, diversions) = (Folder::new(), Diversions::default());
@@ -145,7 +145,7 @@ fn nothing_bad_leaves_nothing() {
     assert!(folder.names().is_empty());
 }
 
-/// A failure publishes what there is, and takes nothing more; a query that is cancelled takes it away.
+/// A failure publishes the diverted records and accepts no more; a cancelled query removes them.
 #[test]
 fn failures_publish_and_cancellation_does_not() {
     let (folder, diversions) = (Folder::new(), Diversions::default());
@@ -168,7 +168,7 @@ fn failures_publish_and_cancellation_does_not() {
     assert!(folder.names().is_empty());
 }
 
-/// A file that cannot be written fails the query by its name.
+/// A file that cannot be written fails the query, and the error names it.
 #[test]
 fn a_diversion_that_cannot_be_written() {
     let folder = Folder::new();
@@ -179,8 +179,8 @@ fn a_diversion_that_cannot_be_written() {
     assert!(error.to_string().contains("missing/bad.jsonl"), "{error}");
 }
 
-/// Jobs that divert to the same file share it, by any of its paths: what one has diverted stays when another fails or is cancelled,
-/// and the one that goes on loses nothing.
+/// Jobs that divert to the same file share it, under any of its paths. The records of one job stay when
+/// another fails or is cancelled, and the job that continues loses nothing.
 #[test]
 fn jobs_share_a_file() {
     let (folder, diversions) = (Folder::new(), Diversions::default());
@@ -211,7 +211,7 @@ fn jobs_share_a_file() {
     assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
 }
 
-/// A record that is too long says so, and how long it is.
+/// A record that is too long is marked as truncated, with its length.
 #[test]
 fn a_record_that_is_too_long_is_kept_in_part() {
     let check = |length: Option<u64>, expected: &str| {
@@ -235,7 +235,7 @@ fn a_record_that_is_too_long_is_kept_in_part() {
     check(Some(RECORD_BYTES_MAX as u64), "");
 }
 
-/// A disk on which files can be begun, and not written.
+/// A disk on which files can be created, but not written.
 struct Full;
 
 impl Disk for Full {
@@ -276,7 +276,8 @@ impl WriteFile for Full {
     }
 }
 
-/// A file that cannot be written loses the records of all jobs, and each of them is told; not one that has none there.
+/// A file that cannot be written loses the records of all jobs, and each of these jobs gets the error; a job
+/// without records there does not.
 #[test]
 fn a_lost_file_is_told_to_every_job() {
     let diversions = Diversions::default();
@@ -297,7 +298,7 @@ fn a_lost_file_is_told_to_every_job() {
     four.finish().unwrap();
 }
 
-/// A long record is in the books while its end is looked for, and its memory is given back when it is written.
+/// The memory of a long record is counted while its end is searched, and given back when it is written.
 #[test]
 fn long_records_are_counted() {
     let (folder, diversions) = (Folder::new(), Diversions::default());

@@ -1,4 +1,4 @@
-//! One column of made-up values: what its options say, and its values by the numbers of their rows.
+//! One column of generated values: its options, and its values by row number.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::functions::cast::zone::local_of_instant;
 use crate::functions::decimal::power_of_ten;
 use crate::types::{INSTANT_ZONE, LENGTH_MAX, SqlType};
 
-/// The longest text that is made.
+/// The greatest length of generated text.
 const TEXT_LENGTH_MAX: u32 = 1 << 20;
 
-/// The most items of an array or a map.
+/// The greatest number of items of an array or a map.
 const ITEMS_MAX: u32 = 1 << 12;
 
-/// Letters, bytes and items of text and collections unless an option says otherwise.
+/// Default lengths: letters or bytes of text, and items of collections.
 const TEXT_LENGTH: u32 = 100;
 const ITEMS: u32 = 3;
 
-/// When values are made.
+/// The time at which values are generated.
 pub(super) struct Moment {
     /// Milliseconds since the epoch.
     millis: i64,
-    /// What the clock of the session's zone shows, the same as a reading.
+    /// Milliseconds of the same moment in local time of the session's zone.
     local_millis: i64,
 }
 
@@ -44,19 +44,19 @@ impl Moment {
     }
 }
 
-/// A column, or a part of one.
+/// A column, or a part of a nested column.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     of: SqlType,
     values: Values,
-    /// A value is NULL if its random bits are below it.
+    /// A value is NULL if its random bits are below this bound.
     nulls_below: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Values {
     Boolean,
-    /// Whole numbers of any width, and intervals.
+    /// Integers of any width, and intervals.
     Whole {
         min: i64,
         span: u64,
@@ -69,7 +69,7 @@ enum Values {
         min: i128,
         span: u128,
     },
-    /// Hexadecimal digits.
+    /// Text of hexadecimal digits.
     Text {
         length: u32,
         varies: bool,
@@ -100,7 +100,7 @@ enum Values {
 }
 
 impl Column {
-    /// The column of this name, by the options below `fields.NAME`.
+    /// Reads the column with this name from the options below `fields.NAME`.
     pub(super) fn bind(given: &mut Given<'_>, name: &str, of: &SqlType) -> Result<Column, SqlError> {
         let prefix = format!("fields.{name}");
         match given.choice(&format!("{prefix}.kind"), &[("random", false), ("sequence", true)], false)? {
@@ -113,7 +113,7 @@ impl Column {
         self.nulls_below > 0
     }
 
-    /// How many values there are, if it is a sequence.
+    /// Returns the length of a sequence; `None` for random values.
     pub(super) fn sequence_length(&self) -> Option<u64> {
         match self.values {
             Values::Sequence { length, .. } => Some(length),
@@ -121,7 +121,7 @@ impl Column {
         }
     }
 
-    /// How many bytes a value takes, at most, not to be held to the byte.
+    /// Returns an approximate upper bound of the bytes of a value.
     pub(super) fn value_bytes(&self) -> u64 {
         let several = |length: u32, of: u64| u64::from(length).saturating_mul(of).saturating_add(8);
         match &self.values {
@@ -137,7 +137,7 @@ impl Column {
         }
     }
 
-    /// The values of `count` rows from the row `first` on.
+    /// Generates the values of `count` rows from the row `first` on.
     pub(super) fn make(&self, seed: u64, first: u64, count: usize, moment: &Moment) -> ArrayRef {
         let nulls = (self.nulls_below > 0).then(|| {
             let seed = random::at(seed, u64::MAX);
@@ -173,7 +173,8 @@ impl Column {
                 }
             }
             (&Values::Float { min, max }, of) => {
-                // Halves first: the span of the greatest numbers is beyond them.
+                // The bounds are weighted and added, because `max - min` of the greatest numbers would
+                // overflow.
                 let value = |row| {
                     let share = random::unit(bits(row));
                     (min * (1.0 - share) + max * share).clamp(min, max)
@@ -197,7 +198,7 @@ impl Column {
             (Values::Decimal { .. }, of) => new_null_array(&of.arrow(), count),
             (&Values::Text { length, varies }, _) => {
                 let (offsets, values) = text(count, length, varies, &bits, Digits::Hexadecimal);
-                // Digits are ASCII: were they not, the column would be NULL.
+                // Digits are ASCII, so this does not fail; on failure the column would be NULL.
                 match StringArray::try_new(offsets, values, nulls) {
                     Ok(column) => Arc::new(column),
                     Err(_) => new_null_array(&DataType::Utf8, count),
@@ -272,7 +273,7 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
         SqlType::BigInt => numbers_between(given, prefix, i64::MIN, i64::MAX)?,
         SqlType::YearMonth => {
             let bounds = (i32::MIN.into(), i32::MAX.into());
-            // Unless an option says otherwise, as in Flink, where years have four digits.
+            // The default range of Flink, where years have four digits.
             whole_between(given, prefix, bounds, (0, 120_000))?
         }
         SqlType::DayTime => numbers_between(given, prefix, i64::MIN, i64::MAX)?,
@@ -319,14 +320,14 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
     if !(0.0..=1.0).contains(&rate) {
         return Err(given.wrong(&key, format!("'{rate}' is not a number from 0 to 1")));
     }
-    // One is beyond the greatest number, and makes all of them NULL but one in 2^64.
+    // A rate of 1 saturates to the greatest number, which makes all values NULL except one in 2^64.
     let nulls_below = (rate * 2_f64.powi(64)) as u64;
     Ok(Column { of: of.clone(), values, nulls_below })
 }
 
 fn sequence(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Column, SqlError> {
     let (least, most) = match of {
-        // As in Flink, where a truth value has no sequence.
+        // As in Flink, a sequence of BOOLEAN is random.
         SqlType::Boolean => return random_column(given, prefix, of),
         SqlType::TinyInt => (i8::MIN.into(), i8::MAX.into()),
         SqlType::SmallInt => (i16::MIN.into(), i16::MAX.into()),
@@ -418,7 +419,7 @@ fn decimals_between(
         let key = format!("{prefix}.{word}");
         match given.number::<f64>(&key, "a number")? {
             None => Ok(unless),
-            // What is beyond the type is its end, as in Flink.
+            // A bound beyond the range of the type is clamped to it, as in Flink.
             Some(number) => match decimal_of_double(number, precision, scale) {
                 Ok(Some(value)) => Ok(value),
                 Ok(None) => Ok(if number < 0.0 { -most } else { most }),
@@ -433,7 +434,7 @@ fn decimals_between(
     Ok(Values::Decimal { min, span: max.wrapping_sub(min) as u128 })
 }
 
-/// The length of a type that has one; an option for it is refused, as in Flink.
+/// Returns the length of a type with a fixed length; an option for it is refused, as in Flink.
 fn fixed(given: &mut Given<'_>, prefix: &str, length: u32) -> Result<u32, SqlError> {
     let key = format!("{prefix}.length");
     if given.text(&key).is_some() {
@@ -474,7 +475,7 @@ fn numbers<T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls))
 }
 
-/// Whole numbers as a column of a type that holds such.
+/// Builds a column of an integer or interval type from whole numbers.
 fn whole(of: &SqlType, count: usize, value: impl Fn(u64) -> i64, nulls: Option<NullBuffer>) -> ArrayRef {
     match of {
         SqlType::TinyInt => numbers::<Int8Type>(count, |row| value(row) as i8, nulls),
@@ -519,14 +520,14 @@ fn timestamps(
     }
 }
 
-/// What text consists of.
+/// The content of random text or bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Digits {
     Hexadecimal,
     Bytes,
 }
 
-/// The places and bytes of random text.
+/// Returns the offsets and bytes of random text.
 fn text(
     count: usize,
     length: u32,
@@ -544,7 +545,8 @@ fn text(
             true => 1 + random::up_to(random::at(of_row, u64::MAX), u64::from(length) - 1) as usize,
             false => length as usize,
         };
-        // Batches are bounded, and so is text; were both at their ends, the last rows of a batch would be empty.
+        // Batches and texts are both bounded; if both are at their bounds, the last texts of a batch are
+        // empty.
         let length = if values.len() + length <= i32::MAX as usize { length } else { 0 };
         let end = values.len() + length;
         let mut place = 0;
@@ -565,7 +567,7 @@ fn text(
     (OffsetBuffer::new(offsets.into()), values.into())
 }
 
-/// Where the items of lists of one length lie, the number of the first item, and how many there are.
+/// Returns, for lists of one length, their offsets, the number of the first item, and the number of items.
 fn lengths(first: u64, count: usize, length: u32) -> (OffsetBuffer<i32>, u64, usize) {
     let length = length as usize;
     let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(length, count));
@@ -586,7 +588,7 @@ fn map(
     Some(Arc::new(MapArray::try_new(entries, offsets, items, nulls, is_sorted).ok()?))
 }
 
-/// Of entries with equal keys in one map the first.
+/// Keeps only the first of the entries with equal keys in each map.
 fn without_equal_keys(
     offsets: OffsetBuffer<i32>,
     keys: ArrayRef,

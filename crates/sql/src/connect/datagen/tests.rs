@@ -1,4 +1,4 @@
-//! Made-up rows are what their options say, the same however they are cut, and come at their pace.
+//! Generated rows follow their options, do not depend on batches, and come at their rate.
 
 use thalweg_model::ProcessingTime;
 
@@ -19,7 +19,7 @@ fn wrong(columns: &str, options: &str) -> String {
     check(&table(&declaration)).unwrap_err().to_string()
 }
 
-/// The first sequence that ends ends the table.
+/// The shortest sequence ends the table.
 #[test]
 fn sequences() {
     let sequence = |column: &str, start: &str, end: &str| {
@@ -86,7 +86,7 @@ fn options_that_are_wrong() {
     check("a ROW<b INT>", "'fields.a.c.min' = '1'", "did you mean 'fields.a.b.min'?");
 }
 
-/// Every type, within its bounds.
+/// Values of every type are within its bounds.
 #[test]
 fn random_values_of_every_type() {
     let of = |of: &str, options: &str| {
@@ -151,7 +151,7 @@ fn random_values_of_every_type() {
     assert!(of("STRING", ", 'fields.a.null-rate' = '1'").iter().all(|text| text == "NULL"));
 }
 
-/// The same rows whatever the batches, and wherever reading goes on.
+/// Rows do not depend on batches, nor on where reading continues.
 #[test]
 fn rows_follow_from_the_seed_only() {
     let of = table(
@@ -184,7 +184,7 @@ fn columns_differ() {
     assert!(found.iter().all(|row| row.split_once(',').is_some_and(|(a, b)| a != b)));
 }
 
-/// Rows are due evenly, beginning with the first poll, and those that are late are made at once.
+/// Rows are due at even intervals from the first poll on, and overdue rows are generated at once.
 #[test]
 fn rows_come_at_their_pace() {
     let of = table("CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')");
@@ -207,7 +207,7 @@ fn rows_come_at_their_pace() {
     assert_eq!(poll(1_000, 100), (5, "idle until 1100".to_owned()));
 }
 
-/// The greatest BIGINT stands for as fast as possible.
+/// The greatest BIGINT means no limit of the rate.
 #[test]
 fn without_a_pace_rows_are_always_ready() {
     let of = table(
@@ -221,7 +221,7 @@ fn without_a_pace_rows_are_always_ready() {
     }
 }
 
-/// How fast rows of numbers are made; run it by name in a release build.
+/// Measures the speed of generating numeric rows; run it by name in a release build.
 #[test]
 #[ignore = "measures"]
 fn speed() {

@@ -1,11 +1,11 @@
-//! Streams let others in, and say so when they cannot be gone on with.
+//! Polls of streams end, and streams that cannot be continued say so.
 
 use super::*;
 use crate::connect::bed::{Folder, restore, saved, table};
 use crate::connect::options::Given;
 use crate::connect::standard::bind_stream;
 
-/// A stream of which so much has come already, and that is over.
+/// Creates a stream of these bytes which has ended.
 fn stream(options: &str, bytes: Vec<u8>, world: &World) -> Box<dyn RowSource> {
     let of = table(&format!(
         "CREATE TABLE t (a INT, b STRING) WITH ('connector' = 'stdin', 'format' = 'csv', 'thalweg.bad-share-max' = '1', {options})"
@@ -17,7 +17,7 @@ fn stream(options: &str, bytes: Vec<u8>, world: &World) -> Box<dyn RowSource> {
     stream.source("stdin".to_owned(), &[0, 1], world, Ok(feed)).unwrap()
 }
 
-/// Input that makes no rows ends a poll all the same, after as much as a feed holds.
+/// Input without rows ends a poll, too, after as many bytes as a feed holds.
 #[test]
 fn a_poll_ends_without_rows() {
     let line = format!("{:127}\n", "x");
@@ -34,11 +34,11 @@ fn a_poll_ends_without_rows() {
         }
         assert_eq!(polled.status, SourceStatus::Ready);
     }
-    // Two without rows, and the end.
+    // Two polls without rows, and the end.
     assert_eq!((empty, rows), (3, 2));
 }
 
-/// What was diverted before a position would be missing behind it.
+/// Records diverted before a position would be missing in the diverted file behind it.
 #[test]
 fn a_stream_that_diverted_is_not_gone_on_with() {
     let folder = Folder::new();

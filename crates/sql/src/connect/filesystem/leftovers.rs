@@ -1,10 +1,11 @@
-//! Files that earlier runs left unfinished because they were killed: removed by the next run that writes to their directory.
+//! Leftovers: unfinished files of killed runs, removed by the next run that writes to their directory.
 //!
-//! A sink holds a marker, `.part-UID.inprogress` in the directory of its table, locked from its first file to its end, for its
-//! files may be closed long before they are published. A file is a leftover if its name is one that a sink gives to an unfinished
-//! file, and neither the marker of its UID nor the file itself is held by a run: see [`Files::remove_leftover`]. Directories are
-//! looked through as deep as the table has partition keys, links are not followed, and at most [`LOOKED_AT_MAX`] entries are looked
-//! at. A leftover that cannot be removed is noted, and nothing else comes of it.
+//! A sink holds a locked marker, `.part-UID.inprogress` in the directory of its table, from its first file to
+//! its end, because its files may be closed long before they are published. A file is a leftover if two
+//! conditions hold: its name is one that a sink gives to an unfinished file, and no run holds the marker of
+//! its UID or the file itself; see [`Files::remove_leftover`]. Directories are searched as deep as the table
+//! has partition keys; links are not followed, and at most [`LOOKED_AT_MAX`] entries are checked. A leftover
+//! that cannot be removed is noted and otherwise ignored.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,18 +14,19 @@ use super::partition;
 use crate::connect::files::{Entry, Files, Standing};
 use crate::connect::notes::Notes;
 
-/// How many entries of directories are looked at: a run is not to begin with minutes of that.
+/// The greatest number of directory entries to check, so that the search does not delay the start of a run by
+/// minutes.
 const LOOKED_AT_MAX: usize = 100_000;
 
-/// Digits of the word that tells runs apart.
+/// The number of digits of the UID, which identifies a sink.
 const WORD_DIGITS: usize = 16;
 
-/// The marker of the sink that has this word.
+/// Returns the path of the marker of the sink with this UID.
 pub(super) fn marker(root: &Path, unique_name: &str) -> PathBuf {
     root.join(format!(".part-{unique_name}.inprogress"))
 }
 
-/// Removes the leftovers below a directory of a table.
+/// Removes the leftovers below the directory of a table.
 pub(super) fn remove(files: &dyn Files, root: &Path, keys: &[String], success: Option<&str>, notes: &Notes) {
     let mut looking = Looking { files, root, success, notes, left: LOOKED_AT_MAX, live: HashMap::new() };
     looking.remove_below(root, keys);
@@ -35,15 +37,15 @@ struct Looking<'a> {
     root: &'a Path,
     success: Option<&'a str>,
     notes: &'a Notes,
-    /// How many entries may still be looked at.
+    /// How many entries may still be checked.
     left: usize,
-    /// Whether the sink of a word is live, as far as that was asked.
+    /// Whether the sink of a UID is live, for the UIDs checked so far.
     live: HashMap<String, bool>,
 }
 
 impl Looking<'_> {
     fn remove_below(&mut self, directory: &Path, keys: &[String]) {
-        // Files can be written to a directory that cannot be listed; if not, the sink says so.
+        // A directory that cannot be listed may still be writable; if it is not, the sink reports that.
         let Ok(entries) = self.files.list(directory) else { return };
         for Entry { path, is_directory } in entries {
             if self.left == 0 {
@@ -72,7 +74,7 @@ impl Looking<'_> {
         if let Some(is_live) = self.live.get(word) {
             return *is_live;
         }
-        // A marker that cannot be asked may be held.
+        // A marker that cannot be checked may be held.
         let is_live = self.files.is_held(&marker(self.root, word)).unwrap_or(true);
         self.live.insert(word.to_owned(), is_live);
         is_live
@@ -86,8 +88,8 @@ impl Looking<'_> {
     }
 }
 
-/// The word of the sink to which an unfinished file belongs, by its name: `.part-UID-N.inprogress`, `.SUCCESS-UID.inprogress`, or
-/// that of a marker.
+/// Returns the UID of the sink of an unfinished file from its name: `.part-UID-N.inprogress`,
+/// `.SUCCESS-UID.inprogress`, or the name of a marker.
 fn word_of<'a>(name: &'a str, success: Option<&str>) -> Option<&'a str> {
     let bare = name.strip_prefix('.')?.strip_suffix(".inprogress")?;
     let is_word = |text: &&str| {

@@ -1,15 +1,17 @@
-//! Which files a table consists of.
+//! The files of a table.
 //!
-//! A path is a file, or a directory whose files are read with those of all directories below it, in the order of their
-//! names. Files and directories whose names begin with `.` or `_` are hidden, and files (not directories) that end in `.inprogress` are not
-//! whole yet. A table with partitions consists of the files below directories named after its keys, in their order; others are
-//! passed over.
+//! A path is a file, or a directory. The files of a directory are read together with the files of all
+//! directories below it, in the order of their names. Files and directories whose names begin with `.` or `_`
+//! are hidden; files (not directories) whose names end in `.inprogress` are not complete yet. A table with
+//! partitions consists of the files below directories named after its keys, in their order; other files are
+//! ignored.
 //!
-//! A file is taken as whole when it is found, with the identity that it has then.
+//! A file counts as complete when it is found; its identity at that time is kept.
 //!
-//! Source: Flink, `NonSplittingRecursiveEnumerator`, `NonSplittingRecursiveAllDirEnumerator`, `DefaultFileFilter`.
-//! Differs from Flink: a file that `path` names is read whatever its name; directories are followed 64 deep, and one that lies
-//! deeper, or a link that leads back to a directory above it, is refused by its name.
+//! Source: Flink, `NonSplittingRecursiveEnumerator`, `NonSplittingRecursiveAllDirEnumerator`,
+//! `DefaultFileFilter`. Differs from Flink: a file named by `path` is read whatever its name; directories are
+//! followed 64 levels deep. A deeper directory, or a link that leads back to a directory above it, is an
+//! error which names it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,10 +21,10 @@ use thalweg_model::disk::FileIdentity;
 use super::partition;
 use crate::connect::files::{Entry, Files, absolute, of_path};
 
-/// How deep directories are followed.
+/// How many levels of directories are followed.
 const DEPTH_MAX: usize = 64;
 
-/// Where files are looked for, and which of them count.
+/// The directory to search, and the conditions on its files.
 pub(super) struct Listing {
     pub(super) root: PathBuf,
     pub(super) pattern: Option<regex::Regex>,
@@ -34,14 +36,14 @@ pub(super) struct Listing {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// Which version of it.
+    /// The version of the file.
     pub(super) identity: FileIdentity,
-    /// Whether it is another version than the one that was read.
+    /// Whether an earlier version of the file was read before.
     pub(super) has_changed: bool,
 }
 
 impl Listing {
-    /// The files there are now, in the order of their names.
+    /// Returns the present files, in the order of their names.
     pub(super) fn files(&self, disk: &dyn Files) -> io::Result<Vec<Found>> {
         let mut paths = Vec::new();
         if disk.is_directory(&self.root)? {
@@ -55,7 +57,7 @@ impl Listing {
         for path in paths {
             match disk.identity(&path) {
                 Ok(identity) => found.push(Found { path, identity, has_changed: false }),
-                // It went after it was listed, so it was not there when files were looked for.
+                // The file was removed after the listing, so it does not count as present.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && path != self.root => {}
                 Err(error) => return Err(error),
             }
@@ -64,19 +66,19 @@ impl Listing {
     }
 
     fn counts(&self, path: &Path) -> bool {
-        // The whole of a path begins at the root, wherever the command does.
+        // The whole path begins at the root directory, whatever the current directory.
         let is_of_pattern =
             self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&absolute(path).to_string_lossy()));
         is_of_pattern && (self.keys.is_empty() || self.values(path).is_some())
     }
 
-    /// The values of the partition keys, as the path of a file has them.
+    /// Returns the values of the partition keys from the path of a file.
     pub(super) fn values(&self, path: &Path) -> Option<Vec<String>> {
         partition::values(path.strip_prefix(&self.root).ok()?, &self.keys)
     }
 }
 
-/// The files below a directory; `above` are the directories that it lies in, from the root on.
+/// Collects the files below a directory; `above` holds the directories that contain it, from the root on.
 fn collect(
     disk: &dyn Files,
     directory: &Path,
@@ -85,11 +87,11 @@ fn collect(
 ) -> io::Result<()> {
     let found = disk.identity(directory).and_then(|identity| Ok((identity.file, disk.list(directory)?)));
     let (file, entries) = match found {
-        // It went after its name was read.
+        // The directory was removed after its name was read.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !above.is_empty() => return Ok(()),
         found => found?,
     };
-    // Its files would be read once for every turn, up to where the operating system gives up.
+    // Without this check the files would be read once per turn of the loop.
     if above.contains(&file) {
         let error = io::Error::other("this link leads back to a directory above it");
         return Err(of_path(directory, &error));
@@ -98,7 +100,7 @@ fn collect(
     for Entry { path, is_directory } in entries {
         let Some(name) = path.file_name() else { continue };
         let name = name.as_encoded_bytes();
-        // The value of a partition may end in anything.
+        // The value of a partition may end in anything, so directories are not excluded.
         let is_unfinished = !is_directory && name.ends_with(b".inprogress");
         if name.starts_with(b".") || name.starts_with(b"_") || is_unfinished {
             continue;
@@ -108,7 +110,7 @@ fn collect(
         } else if above.len() <= DEPTH_MAX {
             collect(disk, &path, above, into)?;
         } else {
-            // Passing it over would lose its rows without a word.
+            // Ignoring the directory would lose its rows silently.
             let error = format!("it lies more than {DEPTH_MAX} directories deep, which are not followed");
             return Err(of_path(&path, &io::Error::other(error)));
         }

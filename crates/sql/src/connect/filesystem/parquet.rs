@@ -1,17 +1,19 @@
-//! Files of columns, `'format' = 'parquet'`, read and written.
+//! Parquet files, `'format' = 'parquet'`, read and written.
 //!
-//! Columns are found by their names, in the case in which they are written; one that a file lacks is NULL. So are the fields of
-//! rows, see `parquet/types.rs`, but one that is lacking is an error. Values are cast to the declared types as CAST does, but for
-//! timestamps, which are taken as they stand: a file has them in UTC, and a TIMESTAMP shows that clock (`parquet.utc-timezone` =
-//! `true`). Timestamps in 96 bits are read, see `parquet/int96.rs`.
+//! Columns are found by their exact names; a column that a file lacks is NULL. Fields of rows are found by
+//! name, too, but a missing field is an error; see `parquet/types.rs`. Values are cast to the declared types
+//! as CAST does. Timestamps are the exception and are taken unchanged: a file has them in UTC, and a
+//! TIMESTAMP shows UTC (`parquet.utc-timezone` = `true`). Timestamps in 96 bits are read, see
+//! `parquet/int96.rs`.
 //!
-//! A record of such a file has no bytes of its own, so there are no bad records: what cannot be read fails the query with the
-//! name of the file. The library that reads may panic over a file that is damaged: that is caught, and the file named. Checksums
-//! of pages are not looked at: damage that leaves a file of its form shows as other values.
+//! A record of such a file has no bytes of its own, so there are no bad records: data that cannot be read
+//! fails the query with the name of the file. The parquet library may panic on a damaged file; the panic is
+//! caught, and the file named. Page checksums are not verified: damage that leaves a file well-formed shows
+//! as other values.
 //!
-//! Source: Flink's documentation, "Parquet Format"; `ParquetVectorizedInputFormat`.
-//! Differs from Flink: timestamps are in UTC always, where Flink's default is the zone of its machine; they are written as
-//! 64 bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
+//! Source: Flink's documentation, "Parquet Format"; `ParquetVectorizedInputFormat`. Differs from Flink:
+//! timestamps are always in UTC, where Flink's default is the zone of its machine; they are written as 64
+//! bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
 
 mod int96;
 mod pages;
@@ -53,7 +55,7 @@ use int96::Seconds;
 use pages::Needs;
 use types::{cast_plain, plain};
 
-/// How many batches are read between two looks at a file's identity.
+/// The number of batches between two checks of a file's identity.
 const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };
 
 /// The options of the format.
@@ -98,7 +100,7 @@ fn has_interval(of: &SqlType) -> bool {
     }
 }
 
-/// A column that is wanted of files.
+/// A column that is requested from the files.
 pub(super) struct ParquetColumn {
     name: String,
     of: SqlType,
@@ -116,31 +118,31 @@ pub(super) struct ParquetFile {
     path: PathBuf,
     identity: FileIdentity,
     reader: ParquetRecordBatchReader,
-    /// Tells timestamps that do not fit, if there may be such.
+    /// Checks the range of 96-bit timestamps; `None` if all fit.
     seconds: Option<Box<Seconds>>,
     columns: Vec<Take>,
     /// Rows that were read, and how many of them were given out.
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
-    /// The memory of its pages.
+    /// The payment for the memory of its pages.
     _payment: Payment,
 }
 
-/// How a column is had of the file's.
+/// How a table column is computed from the columns of the file.
 struct Take {
     name: String,
     of: SqlType,
     is_nullable: bool,
-    /// The place among the columns that are read; none if the file lacks it.
+    /// The place among the columns that are read; `None` if the file lacks the column.
     place: Option<usize>,
-    /// The Arrow type that the file's is taken as, if it is another.
+    /// The Arrow type to which the file's type is converted first, if they differ.
     plain: Option<DataType>,
     cast: Option<Bound>,
 }
 
 impl ParquetFile {
-    /// Opens a file behind so many rows.
+    /// Opens a file and skips its first `skip` rows.
     pub(super) fn open(
         reading: &Reading,
         path: &Path,
@@ -159,7 +161,7 @@ impl ParquetFile {
         let mut metadata =
             guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())).map_err(failed)?;
         let schema = Arc::clone(metadata.schema());
-        // Timestamps in 96 bits, in the unit that their column needs.
+        // 96-bit timestamps are read in the unit that their column needs.
         let int96_roots = int96::roots(&metadata);
         let unit = |column: &ParquetColumn| {
             let root = schema.index_of(&column.name).ok().filter(|root| int96_roots.contains(root))?;
@@ -196,7 +198,7 @@ impl ParquetFile {
             let from = SqlType::of_arrow(&plain)
                 .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
             if from == column.of {
-                // The same, but for what the parts of it are called.
+                // The types are equal except for the names of their parts.
                 plain = column.of.arrow();
             } else if plain != column.of.arrow() {
                 let bound = bind_cast(&from, true, &column.of, false, &reading.context)
@@ -243,7 +245,7 @@ impl ParquetFile {
         })
     }
 
-    /// The next rows, at most so many; none at the end of a file that was not changed.
+    /// Returns at most `rows_max` further rows; `None` at the end of the file, if the file was not changed.
     pub(super) fn next(
         &mut self,
         rows_max: usize,
@@ -276,7 +278,7 @@ impl ParquetFile {
         }
     }
 
-    /// Whether all timestamps of 96 bits are what they are in the file.
+    /// Fails if a 96-bit timestamp in `rows` does not fit the unit in which it was read.
     fn check_range(&mut self, rows: &RecordBatch, reading: &Reading) -> Result<(), ConnectError> {
         let Some(seconds) = &mut self.seconds else { return Ok(()) };
         let misfit = guarded(|| seconds.misfit(rows))
@@ -293,7 +295,7 @@ impl ParquetFile {
         }
     }
 
-    /// How many rows were given out, those that were passed over included.
+    /// Returns how many rows were given out, including the skipped ones.
     pub(super) fn given(&self) -> u64 {
         self.given
     }
@@ -302,7 +304,7 @@ impl ParquetFile {
         self.waiting.as_ref().map_or(0, |(rows, _)| rows.get_array_memory_size())
     }
 
-    /// The wanted columns, in their types.
+    /// Converts the columns read to the requested columns and types.
     fn fitted(&self, rows: &RecordBatch) -> Result<RecordBatch, ConnectError> {
         let count = rows.num_rows();
         let mismatch = |take: &Take, reason: String| ConnectError::Mismatch {
@@ -347,7 +349,7 @@ impl ParquetFile {
     }
 }
 
-/// What the library says, or that it panicked, as text.
+/// Runs a call of the library; its error or panic becomes a text.
 fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match caught(run) {
         Ok(Ok(made)) => Ok(made),
@@ -361,7 +363,8 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
 }
 
-/// Why a file cannot be read: a change explains it better than what the library says.
+/// Returns the reason why a file cannot be read: a change of the file, if there is one, else the library's
+/// error.
 fn failed(reading: &Reading, path: &Path, identity: FileIdentity, reason: String) -> ConnectError {
     match check_identity(reading, path, identity) {
         Err(error) => error,
@@ -379,11 +382,11 @@ fn check_identity(reading: &Reading, path: &Path, identity: FileIdentity) -> Res
     }
 }
 
-/// Bytes that the writer of a column takes before it has rows, which the library does not count: tables of dictionaries and
-/// buffers of pages; an estimate from above.
+/// Bytes of a column writer before it has rows, which the library does not count: tables of dictionaries and
+/// buffers of pages; an upper estimate.
 const COLUMN_WRITER_BYTES: usize = 4 << 10;
 
-/// A file of columns that is being written.
+/// A Parquet file that is being written.
 pub(super) struct ParquetPart {
     writer: ArrowWriter<PartFile>,
     columns: usize,
@@ -392,7 +395,7 @@ pub(super) struct ParquetPart {
 impl ParquetPart {
     pub(super) fn new(file: PartFile, schema: SchemaRef, options: &ParquetOptions) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(options.compression).build();
-        // Others read the file too: its own types say all that they need.
+        // Other programs read the file too; its own types suffice for them.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let columns = schema.fields().len();
         let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(io_error)?;
@@ -403,7 +406,7 @@ impl ParquetPart {
         self.writer.write(rows).map_err(io_error)
     }
 
-    /// Writes what is gathered as a group.
+    /// Writes the collected rows as a row group.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush().map_err(io_error)
     }
@@ -412,7 +415,7 @@ impl ParquetPart {
         (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
     }
 
-    /// Bytes of rows that [`ParquetPart::flush`] would write.
+    /// Returns the bytes of the rows that [`ParquetPart::flush`] would write.
     pub(super) fn gathered_bytes(&self) -> usize {
         self.writer.memory_size()
     }
@@ -429,7 +432,7 @@ impl ParquetPart {
         self.writer.inner_mut()
     }
 
-    /// Writes what is gathered and the end of the file, which is then still to be published.
+    /// Writes the collected rows and the end of the file, which must still be published.
     pub(super) fn finish(self) -> io::Result<PartFile> {
         self.writer.into_inner().map_err(io_error)
     }

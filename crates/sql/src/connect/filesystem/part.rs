@@ -1,7 +1,7 @@
-//! One file that is being written: hidden until it is whole.
+//! One file that is being written; it is hidden until it is complete.
 //!
-//! A part can take rows before it has a file: what it writes is kept until [`Part::attach`] gives it one. So a table can have more
-//! partitions than files may be open.
+//! A part can take rows before it has a file: its output is kept in memory until [`Part::attach`] gives it
+//! one. So a table can have more partitions than files may be open.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,35 +18,36 @@ use crate::connect::layout::batch_of;
 use crate::connect::standard::failed;
 use crate::formats::{Encoder, RowKind};
 
-/// Bytes gathered before they are written.
+/// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes that a part takes beside its rows: its names and its place among the others; an estimate from above.
+/// Bytes of a part beside its rows: its names and its entry in the map of parts; an upper estimate.
 const PART_BYTES: usize = 1 << 10;
 
-/// What writes rows into files.
+/// The writer of rows into files.
 pub(super) enum Writing {
     Lines(Box<dyn Encoder>),
     Columns(ParquetOptions, SchemaRef),
 }
 
-/// A file on its way to its name. Dropped before it is published, it is removed.
+/// A file which does not have its final name yet. It is removed if it is dropped before it is published.
 pub(super) struct Part {
     content: Content,
-    /// Its name in errors: the path of the file, or else the directory.
+    /// The name in errors: the path of the file, or else the directory.
     name: String,
     pub(super) opened_at: ProcessingTime,
     pub(super) written_at: ProcessingTime,
 }
 
-/// A file that is whole and on the disk, and does not have its name yet. Dropped before it is published, it is removed.
+/// A file that is complete and on disk, but without its final name. It is removed if it is dropped before it
+/// is published.
 pub(super) struct SealedPart {
     file: SealedFile,
     name: String,
 }
 
 impl SealedPart {
-    /// Gives it its name.
+    /// Gives the file its final name.
     pub(super) fn publish(self) -> Result<(), Fault> {
         let SealedPart { file, name } = self;
         Ok(file.publish().map_err(|error| failed(&name, error))?)
@@ -90,7 +91,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Brings the file onto the disk and closes it.
+    /// Syncs the file to disk and closes it.
     fn seal(mut self) -> io::Result<SealedFile> {
         self.write_kept()?;
         let file = self.file.ok_or_else(|| io::Error::other("it has no file"))?;
@@ -127,7 +128,7 @@ impl Part {
         Ok(Part { content, name, opened_at: now, written_at: now })
     }
 
-    /// Creates the file that is to be `path`; until then its name begins with a point.
+    /// Creates the file that will be published as `path`; until then its name is hidden.
     pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
         self.name = path.display().to_string();
         let file =
@@ -136,7 +137,7 @@ impl Part {
         Ok(())
     }
 
-    /// Whether it has a file, which is open.
+    /// Returns whether it has an open file.
     pub(super) fn has_file(&self) -> bool {
         match &self.content {
             Content::Lines { file, .. } => file.has_file(),
@@ -189,7 +190,7 @@ impl Part {
         Ok(())
     }
 
-    /// How long the file is so far.
+    /// Returns the length of the file so far.
     pub(super) fn bytes(&self) -> u64 {
         match &self.content {
             Content::Lines { bytes, .. } => *bytes,
@@ -197,17 +198,17 @@ impl Part {
         }
     }
 
-    /// Bytes of rows that are gathered, to be written together.
+    /// Returns the bytes of rows that are collected for a joint write.
     pub(super) fn gathered_bytes(&self) -> usize {
         match &self.content {
-            // The buffers of open files are bounded by themselves.
+            // The buffers of open files have a bound of their own.
             Content::Lines { file, .. } if file.has_file() => 0,
             Content::Columns(part) if part.file().has_file() => part.gathered_bytes(),
             _ => self.held_bytes(),
         }
     }
 
-    /// Writes out the rows that are gathered, if there is a file.
+    /// Writes the collected rows; without a file they stay in memory.
     pub(super) fn flush(&mut self) -> Result<(), Fault> {
         let flushed = match &mut self.content {
             Content::Lines { file, text, .. } => file.write_all(text).map(|()| *text = Vec::new()),
@@ -224,7 +225,7 @@ impl Part {
             }
     }
 
-    /// Brings it onto the disk and closes it; it must have a file.
+    /// Syncs the part to disk and closes it; it must have a file.
     pub(super) fn seal(self) -> Result<SealedPart, Fault> {
         let Part { content, name, .. } = self;
         let seal = || -> io::Result<SealedFile> {
@@ -244,7 +245,8 @@ impl Part {
     }
 }
 
-/// Publishes an empty file, which other runs may publish at the same time: the word of this one keeps them apart until then.
+/// Publishes an empty file. Other runs may publish the same file at the same time; until then `unique_name`
+/// keeps their hidden files apart.
 pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str) -> Result<(), Fault> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-{unique_name}"));
@@ -253,7 +255,7 @@ pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str)
     Ok(published.map_err(|error| failed(&path.display().to_string(), error))?)
 }
 
-/// The name of a file until it is whole, which readers of its directory pass over.
+/// Returns the name of a file until it is complete, `.NAME.inprogress`; readers of its directory ignore it.
 pub(super) fn hidden(path: &Path) -> std::path::PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

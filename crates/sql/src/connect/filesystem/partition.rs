@@ -1,7 +1,8 @@
-//! Partitions: directories named `key=value`, one within the other, that stand for columns of a table.
+//! Partitions: nested directories named `key=value`, which stand for columns of a table.
 //!
-//! Source: Flink, `PartitionPathUtils`: which letters are written as `%` and two digits, and how they are read; NULL and the
-//! empty text have a name of their own, `__DEFAULT_PARTITION__` unless the table says otherwise.
+//! Source: Flink, `PartitionPathUtils`, for the characters that are written as `%` and two digits, and for
+//! the reverse. NULL and the empty text have a name of their own, `__DEFAULT_PARTITION__` unless the table
+//! says otherwise.
 
 use std::fmt::Write;
 use std::path::{Component, Path};
@@ -29,7 +30,7 @@ pub(super) fn escape(text: &str, out: &mut String) {
                 | '^'
         );
         if is_escaped {
-            // Writing to a string does not fail.
+            // Writing to a String does not fail.
             let _ = write!(out, "%{:02X}", letter as u32);
         } else {
             out.push(letter);
@@ -37,13 +38,13 @@ pub(super) fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// What stands behind [`escape`]d text. A `%` without two digits behind it is one.
+/// Reverts [`escape`]. A `%` without two digits behind it stands for itself.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = rest.find('%') {
         out.push_str(&rest[..place]);
-        // `from_str_radix` alone would take a sign.
+        // `from_str_radix` alone would accept a sign.
         let digits =
             rest.get(place + 1..place + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -62,7 +63,8 @@ pub(super) fn unescape(text: &str) -> String {
     out
 }
 
-/// The values of the partition keys in a file's path below the directory of its table, if its first directories are named so.
+/// Returns the values of the partition keys in a file's path below the directory of its table; `None` if its
+/// first directories do not have these keys.
 pub(super) fn values(below: &Path, keys: &[String]) -> Option<Vec<String>> {
     let mut directories = below.parent()?.components();
     keys.iter()
@@ -78,7 +80,7 @@ pub(super) fn values(below: &Path, keys: &[String]) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// What Flink escapes, and that it is read back; a name that nobody escaped is read as it is.
+    /// Escapes match Flink's and are read back; a name that was not escaped is read unchanged.
     #[test]
     fn names_of_directories() {
         let check = |text: &str, expected: &str| {

@@ -1,33 +1,36 @@
-//! Rows into files: `part-UID-N` in the directory of the table, or of their partition.
+//! Sink of rows into files: `part-UID-N` in the directory of the table, or of the partition.
 //!
-//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and closed when it is longer
-//! than the table's options allow, open or untouched for too long, and when the query ends. UID is another word in every run,
-//! drawn at random, so that no run replaces what another has written. What a killed run left is removed by the next one
-//! (`leftovers.rs`).
+//! A file is written as `.part-UID-N.inprogress`, which readers ignore. It is synced to disk and closed when
+//! it exceeds the table's size limit, when it is open or untouched for too long, and when the query ends. The
+//! UID is drawn at random in every run, so that no run replaces the files of another. Files of a killed run
+//! are removed by the next one (`leftovers.rs`).
 //!
-//! A closed file of an unbounded job gets its name at once. Those of a bounded job get their names together when its input has
-//! ended: a job that is stopped or killed before publishes nothing.
+//! A closed file of an unbounded job gets its name at once. The files of a bounded job get their names
+//! together when its input has ended. A job that is stopped or killed before that publishes nothing, unless
+//! the stop asks for the partial result.
 //!
-//! A success file says that its directory is complete, so it is written last, when all files of the job are published and the job
-//! has what it was to have. It is taken away before the first file of a run is published beside it: a run that is killed between
-//! leaves none.
+//! A success file says that its directory is complete, so it is written last, when all files of the job are
+//! published and the job is complete. It is removed before the first file of a run is published beside it, so
+//! a run that is killed in between leaves none.
 //!
-//! A query that fails, or is cancelled, takes the files away that it has not published; those that it has stay. Times and
-//! sizes are looked at between batches, so a file may be a batch longer, and an idle one stays open until rows or a watermark
-//! come.
+//! A query that fails or is cancelled removes its unpublished files; published files stay. Times and sizes
+//! are checked between batches, so a file may be longer by one batch, and an idle file stays open until rows
+//! or a watermark come.
 //!
-//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
-//! [`GATHERED_BYTES_MAX`] for the table. Beyond that the largest gathered ones are written to files, and for each of them the
-//! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
-//! and are more than can be gathered, and then each holds what could be gathered of its partition.
+//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are collected in
+//! memory, up to [`GATHERED_BYTES_MAX`] for the table. Beyond that the largest collections are written to
+//! files, and for each of them the open file with the oldest last write is closed. So there are many files
+//! only if the rows of many partitions alternate and exceed this memory; each file then holds what could be
+//! collected for its partition.
 //!
-//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
-//! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
-//! of a run do not write to one.
+//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the
+//! query ends. It is created even if it is empty, and replaces an existing file. Only a regular file is
+//! replaced, and two sinks of a run may not write to the same file.
 //!
-//! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
-//! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
-//! committed when the job ends; a table without partitions has its success file, too.
+//! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit";
+//! `FileSystemTableSink`. Differs from Flink: files of unbounded jobs are published when they are closed, and
+//! not with the next checkpoint; partitions are committed when the job ends; a table without partitions has
+//! its success file, too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -56,40 +59,41 @@ use crate::connect::{RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::formats::{FormatError, RowKind};
 
-/// How many files of a table are open at a time.
+/// The number of files of a table that may be open at a time.
 pub const OPEN_PARTS_MAX: usize = 128;
 
-/// Rows of columns, and rows of partitions that have no open file, are gathered before they are written, so many bytes at most in
-/// a table: the default budget of an engine is 256 MiB.
+/// The most bytes of collected rows in one table. Rows of column formats, and rows of partitions without an
+/// open file, are collected before they are written. The default budget of an engine is 256 MiB.
 const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
 /// Writes the files of a table.
 pub(super) struct FileSink {
     files: Arc<dyn Files>,
     clock: Arc<dyn Clock>,
-    /// The directory, or the file if it is only one.
+    /// The directory of the table, or its single file.
     root: PathBuf,
     is_single: bool,
     writing: Writing,
     rolling: Rolling,
     success: Option<String>,
     unique_name: String,
-    /// The places, among the written columns, of those that records hold.
+    /// The places, among the written columns, of the columns in records.
     places: Vec<usize>,
     keys: Vec<Key>,
     default_partition: String,
-    /// Parts that are written, by the directories of their partitions.
+    /// Open parts, by the directories of their partitions.
     open: HashMap<String, Part>,
-    /// The files of a bounded job that are whole, with the directories of their partitions, in the order in which they were closed.
+    /// Complete files of a bounded job with the directories of their partitions, in the order in which they
+    /// were closed.
     sealed: Vec<(String, SealedPart)>,
     /// The directories in which a file was published.
     begun: BTreeSet<String>,
     end: JobEnd,
     /// Bytes held for the names in `sealed` and `begun`.
     names_bytes: usize,
-    /// How many of these have a file.
+    /// How many parts in `open` have a file.
     files_open: usize,
-    /// Tells other runs that this one is live; removed when it is dropped.
+    /// Shows other runs that this one is live; removed when it is dropped.
     marker: Option<InProgressFile>,
     count: u64,
     notes: Notes,
@@ -98,9 +102,9 @@ pub(super) struct FileSink {
 
 /// A column that names partitions.
 struct Key {
-    /// Its name and `=`.
+    /// The column's name and `=`.
     name: String,
-    /// Its place among the written columns.
+    /// The place among the written columns.
     place: usize,
     text: JavaText,
 }
@@ -145,7 +149,7 @@ impl FileSink {
             notes: world.notes.clone(),
             checked_at: None,
         };
-        // A path that cannot be written is told before anything runs.
+        // A path that cannot be written is reported before anything runs.
         let refused = |error: String| {
             let place = table.options.get("path").map(|option| option.place);
             SqlError::new(Code::Invalid, error).at(place)
@@ -201,7 +205,7 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Begins a part of a partition, if there is none; it has a file if one more may be open.
+    /// Begins a part of a partition, if there is none. The part gets a file if one more may be open.
     fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
         if !self.open.contains_key(directory) {
             let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
@@ -219,7 +223,7 @@ impl FileSink {
             self.root.clone()
         } else {
             let at = self.root.join(directory);
-            // For every file: people clean directories away while a job runs.
+            // This is done for every file, because users delete directories while a job runs.
             self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
             self.mark()?;
             self.unused(&at)?
@@ -229,20 +233,22 @@ impl FileSink {
         Ok(())
     }
 
-    /// Has the marker stand in the directory of the table: other runs leave the files of this one alone then.
+    /// Ensures that the marker exists in the directory of the table, so that other runs do not touch the
+    /// files of this one.
     fn mark(&mut self) -> Result<(), Fault> {
         let path = leftovers::marker(&self.root, &self.unique_name);
         let refused = |error| failed(&path.display().to_string(), error);
         if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
             let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
-            // The old one first, which would remove the new one.
+            // The old marker is dropped first, because its drop would remove the new one.
             self.marker = None;
             self.marker = Some(InProgressFile::create_as(disk, &path, path.clone()).map_err(refused)?);
         }
         Ok(())
     }
 
-    /// The path of the next file in a directory. What stands there, or at its hidden name, is not replaced.
+    /// Returns the path of the next file in a directory. Existing files at that path or at its hidden name
+    /// are not replaced.
     fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
         loop {
             let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
@@ -256,7 +262,8 @@ impl FileSink {
         }
     }
 
-    /// Closes the file of a partition, and publishes it unless it has to wait for the end of the job.
+    /// Closes the file of a partition. It is published at once in an unbounded job, else at the end of the
+    /// job.
     fn close(&mut self, directory: &str) -> Result<(), Fault> {
         let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
         if !part.has_file() {
@@ -272,7 +279,7 @@ impl FileSink {
         self.publish(directory, sealed)
     }
 
-    /// Publishes a file; its directory is not complete from now on.
+    /// Publishes a file, and first removes the success file of its directory.
     fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
         if let Some(name) = &self.success
             && self.begun.insert(directory.to_owned())
@@ -289,7 +296,7 @@ impl FileSink {
         part.publish()
     }
 
-    /// Says of each directory in which a file was published that it is complete.
+    /// Publishes the success file in each directory in which a file was published.
     fn publish_success(&self) -> Result<(), Fault> {
         let Some(name) = &self.success else { return Ok(()) };
         self.begun.iter().try_for_each(|directory| {
@@ -298,7 +305,8 @@ impl FileSink {
         })
     }
 
-    /// The directory of each row's partition, with the rows that go there, in the order in which they first come.
+    /// Groups rows by the directories of their partitions, in the order in which the directories first
+    /// appear.
     fn partitions(&self, rows: &RecordBatch) -> Vec<(String, Vec<u32>)> {
         let mut parted: Vec<(String, Vec<u32>)> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
@@ -348,7 +356,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Writes out what was gathered, the largest first, once it is more than one may gather, until it is half of that.
+    /// Once the collected rows exceed their limit, writes the largest collections until half of the limit is
+    /// left.
     fn flush(&mut self) -> Result<(), Fault> {
         let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
         if gathered <= GATHERED_BYTES_MAX {
@@ -357,7 +366,8 @@ impl FileSink {
         let mut largest: Vec<(usize, String)> =
             self.open.iter().map(|(name, part)| (part.gathered_bytes(), name.clone())).collect();
         largest.sort_by(|a, b| b.cmp(a));
-        // The files that make room for others: those that were written to longest ago, of these the longest.
+        // The files to close for others: those with the oldest last write first, the longest first among
+        // these.
         let with_file = self.open.iter().filter(|(_, part)| part.has_file());
         let mut leaving: Vec<(ProcessingTime, Reverse<u64>, String)> =
             with_file.map(|(name, part)| (part.written_at, Reverse(part.bytes()), name.clone())).collect();
@@ -367,7 +377,7 @@ impl FileSink {
             if gathered <= GATHERED_BYTES_MAX / 2 {
                 break;
             }
-            // It may have made room for one before it.
+            // The part may have been closed already to make room for an earlier one.
             let Some(mut part) = self.open.remove(&directory) else { continue };
             if !part.has_file() {
                 if OPEN_PARTS_MAX <= self.files_open
@@ -392,7 +402,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Closes files that were open or untouched for too long, if it is time to look.
+    /// Closes files that were open or untouched for too long, if the check interval has passed.
     fn roll(&mut self, now: ProcessingTime) -> Result<(), Fault> {
         let is_past = |since: ProcessingTime, span: Duration| {
             u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) <= now.nanos_since(since)
@@ -411,14 +421,14 @@ impl FileSink {
     }
 }
 
-/// Whether a path ends as people call files of records, and not directories.
+/// Returns whether a path has an extension that is usual for files of records.
 fn looks_like_file(path: &Path) -> bool {
     const EXTENSIONS: [&str; 9] = ["csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet", "log", "gz"];
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// What to do about a path that is refused by the operating system.
+/// The help for a path that the operating system refuses.
 const CHECK: &str = "check the path and its permissions";
 
 impl RowSink for FileSink {
@@ -474,7 +484,7 @@ impl RowSink for FileSink {
         if self.end.is_complete() {
             self.publish_success()?;
         }
-        // Nothing is left that another run could take for a leftover.
+        // All files are published, so no other run can take one for a leftover.
         self.marker = None;
         Ok(())
     }

@@ -1,20 +1,20 @@
-//! Files of one split, read one after the other.
+//! The source of one split: its files are read one after the other.
 //!
-//! Promise: every record of the version of a file that was found becomes rows or a counted bad record, or the query fails
-//! with an error that names file and place. A file that is removed, replaced, shortened or written to between being found and
-//! being read to its end fails with SOURCE_CHANGED.
+//! Promise: every record of the version of a file that was found becomes rows or a counted bad record, or the
+//! query fails with an error that names file and place. A file that is removed, replaced, shortened or
+//! written to between being found and being read to its end fails with SOURCE_CHANGED.
 //!
-//! Position: the files with their identities, and a place in the one that is open. Going back to it reads that file's bytes
-//! up to there again (a gzip stream has no other way), and nothing of the files before it, unless bad records are diverted:
-//! then all files are read again and their rows dropped, so that the diverted file holds what it held. If one of them has
-//! changed since, the position is refused.
+//! Position: the files with their identities, and a place in the open file. Restoring a position reads the
+//! bytes of that file up to the place again (a gzip stream has no other way), but no earlier files. The
+//! exception is a table which diverts bad records: then all files are read again and their rows dropped, so
+//! that the diverted file gets the same content. If a file has changed since, the position is refused.
 //!
-//! A directory that is watched is listed again when all of its files are read and the interval has passed. A path is read
-//! once. A file that is replaced, rewritten or appended to after it was read is not read again, as in Flink, where nothing is said
-//! of it; here each such version is a bad record of the table: it fails the query with SOURCE_CHANGED unless the table has bad
-//! records skipped or diverted, and is counted then. Which files were read is remembered as long as they are there: one that
-//! is gone when the directory is looked at, and comes back under its name, is read again (Flink remembers the names of files
-//! for ever).
+//! A watched directory is listed again when all of its files are read and the interval has passed. A path is
+//! read once. A file that is replaced, rewritten or appended to after it was read is not read again. Flink
+//! ignores this silently. Here each such version is a bad record of the table: it fails the query with
+//! SOURCE_CHANGED, unless the table skips or diverts bad records and so counts it. The list of files read
+//! keeps a file as long as it exists. A file that is missing at one listing and comes back under its name is
+//! read again (Flink keeps the names of files forever).
 //!
 //! Source: Flink, `ContinuousFileSplitEnumerator`, whose `pathsAlreadyProcessed` are compared by path alone.
 
@@ -50,20 +50,21 @@ use crate::functions::{Context, column};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::types::{INSTANT_ZONE, SqlType};
 
-/// What one poll reads at most before it lets others run, with rows or without: far more than the records of a batch take.
+/// The most bytes that one poll reads, with rows or without, before other tasks may run: far more than the
+/// records of a batch.
 const POLL_BYTES_MAX: usize = 8 << 20;
 
-/// How the files of a table are read: what all of its splits share.
+/// The parameters for reading the files of a table, which all of its splits share.
 pub(super) struct Reading {
     pub(super) listing: Listing,
     pub(super) files: Arc<dyn Files>,
     pub(super) context: Context,
     content: Content,
-    /// How long until the directory is looked at again; none if it is not.
+    /// The interval between two listings of the directory; `None` without watching.
     watch_ns: Option<u64>,
     default_partition: String,
     schema: SchemaRef,
-    /// Where each wanted column comes from.
+    /// The origin of each requested column.
     columns: Vec<From>,
     constants: Vec<Constant>,
 }
@@ -73,12 +74,12 @@ enum Content {
     Columns(Vec<ParquetColumn>),
 }
 
-/// Where a column comes from.
+/// The origin of a column.
 #[derive(Clone, Copy)]
 enum From {
     /// The records: a place among the columns that are read.
     Records(usize),
-    /// What is the same for all records of a file: a place among the constants.
+    /// A constant of the file: a place among the constants.
     File(usize),
 }
 
@@ -92,7 +93,7 @@ struct Constant {
 enum Told {
     /// The value of the partition key at this place.
     Partition(usize),
-    /// What the connector says, by its key.
+    /// Metadata of the connector, by its key.
     Metadata(String),
 }
 
@@ -137,7 +138,7 @@ impl Reading {
         }
     }
 
-    /// The values of the constants for a file.
+    /// Returns the values of the constants for a file.
     fn told(&self, file: &Found) -> Result<Vec<ScalarValue>, ConnectError> {
         let partitions = self.listing.values(&file.path).unwrap_or_default();
         let value = |constant: &Constant| {
@@ -145,7 +146,7 @@ impl Reading {
                 Told::Partition(key) => {
                     let text = partitions.get(*key).filter(|text| **text != self.default_partition);
                     let text = text.map(|text| match text.split_once('T') {
-                        // Names are written as Java shows timestamps: without the seconds if they are 0.
+                        // Names are written as Java prints timestamps: without the seconds if these are 0.
                         Some((date, time)) if constant.of.is_timestamp() => {
                             let seconds = if time.len() == "12:30".len() { ":00" } else { "" };
                             format!("{date} {time}{seconds}")
@@ -156,7 +157,7 @@ impl Reading {
                 }
                 Told::Metadata(key) => metadata(key, file),
             };
-            // Instants that name partitions are in UTC, wherever they are read.
+            // Instants that name partitions are in UTC, whatever the session's zone.
             let zone = match constant.is {
                 Told::Partition(_) => chrono_tz::Tz::UTC,
                 Told::Metadata(_) => self.context.zone,
@@ -181,7 +182,7 @@ impl Reading {
         self.constants.iter().map(value).collect()
     }
 
-    /// Columns that were read, beside what is told of their file.
+    /// Combines the columns that were read with the constants of their file.
     fn rows(
         &self,
         file: &OpenFile,
@@ -202,7 +203,7 @@ impl Reading {
         Ok(Rows { columns, kinds })
     }
 
-    /// Opens a file that was found, if it is still the same.
+    /// Opens a file that was found, if it has not changed.
     fn open(&self, file: &Found, allowance: &Allowance) -> Result<OpenFile, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
@@ -232,7 +233,7 @@ impl Reading {
     }
 }
 
-/// All files of a table are of one format.
+/// Returns the error for a file that is not of the table's format; all files of a table have one format.
 fn mixed(name: &str) -> ConnectError {
     let reason = "it was opened as of another format than the table's".to_owned();
     ConnectError::Corrupt { path: PathBuf::from(name), reason }
@@ -242,7 +243,7 @@ fn changed(path: &Path, change: &str) -> ConnectError {
     ConnectError::Changed { path: path.to_owned(), change: change.to_owned() }
 }
 
-/// What the connector says of a file.
+/// Returns the metadata of a file, with its type.
 fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
     let text =
         |text: String| -> (SqlType, ArrayRef) { (SqlType::STRING, Arc::new(StringArray::from(vec![text]))) };
@@ -277,12 +278,12 @@ enum OpenContent {
 pub(super) struct FileSplit {
     reading: Arc<Reading>,
     files: Vec<Found>,
-    /// Bytes that their names take, which is asked after every step.
+    /// Bytes of the file names; kept because they are needed after every step.
     names_bytes: usize,
-    /// The file that is open, or is opened next.
+    /// The index of the file that is open, or is opened next.
     next: usize,
     open: Option<OpenFile>,
-    /// None if files hold columns.
+    /// The decoder of lines; `None` for Parquet files.
     decoding: Option<Decoding>,
     bad: BadRecords,
     looked_at: Option<ProcessingTime>,
@@ -351,7 +352,7 @@ impl FileSplit {
         }
     }
 
-    /// The open file is read.
+    /// Closes the open file, which was read completely.
     fn close(&mut self) {
         if let Some(decoding) = &mut self.decoding {
             self.bad.pass_input(decoding.lines());
@@ -361,7 +362,7 @@ impl FileSplit {
         self.next += 1;
     }
 
-    /// Opens the next file, or tells how it stands if there is none.
+    /// Opens the next file, or returns the status of the source if there is none.
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
@@ -372,7 +373,7 @@ impl FileSplit {
                 self.bad.finish()?;
                 return Ok(Some(SourceStatus::Ended));
             };
-            // The first look was the one that found the files.
+            // The first listing was the one that found the files.
             let look_at = self.looked_at.get_or_insert(now).plus_nanos(watch_ns);
             if now < look_at {
                 return Ok(Some(SourceStatus::IdleUntil(look_at)));
@@ -382,7 +383,7 @@ impl FileSplit {
         }
     }
 
-    /// Looks for new files, and forgets those that have gone.
+    /// Looks for new files, and forgets the files that no longer exist.
     fn look(&mut self) -> Result<(), ConnectError> {
         let Reading { listing, files, .. } = self.reading.as_ref();
         let found = listing
@@ -396,18 +397,19 @@ impl FileSplit {
             if let Some(identity) = there.remove(&file.path)
                 && identity != file.identity
             {
-                // Each version is told once.
+                // Each version is reported once.
                 (file.identity, file.has_changed) = (identity, true);
                 self.bad.take_change(&file.path)?;
             }
         }
-        // Those that are left are not known.
+        // The remaining files are new.
         self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
         self.names_bytes = names_bytes(&self.files);
         Ok(())
     }
 
-    /// Reads all files before the position again, dropping their rows, so that their bad records are diverted again.
+    /// Reads all files before the position again and drops their rows, so that their bad records are diverted
+    /// again.
     fn replay(&mut self, resume: Option<Resume>, saved: &SavedBad) -> Result<(), String> {
         let failed = |error: ConnectError| error.to_string();
         if self.bad.count() > 0 {
@@ -428,7 +430,7 @@ impl FileSplit {
         }
         if let Some(resume) = resume {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // One byte more shows that a record is too long.
+            // One more byte shows that a record is too long.
             let limit = resume.at.offset + u64::from(resume.at.is_inside);
             self.drain(Some(limit)).map_err(failed)?;
             self.open = None;
@@ -442,7 +444,7 @@ impl FileSplit {
         }
     }
 
-    /// Reads the open file, or so many bytes of it, and drops its rows.
+    /// Reads the open file, or `limit` bytes of it, and drops its rows.
     fn drain(&mut self, limit: Option<u64>) -> Result<(), ConnectError> {
         let (Some(open), Some(decoding)) = (&mut self.open, &mut self.decoding) else { return Ok(()) };
         let OpenContent::Lines { file, .. } = &mut open.content else { return Ok(()) };
@@ -453,7 +455,7 @@ impl FileSplit {
                 Step::Rows(..) => {}
                 Step::WantsBytes if more != More::Now => return Ok(()),
                 Step::WantsBytes if left == 0 => {
-                    // A last record without a line end is whole if nothing follows.
+                    // A last record without a line end is complete if nothing follows.
                     let follows = file.read(&mut [0], place_of(decoding.position()))?;
                     more = if follows == 0 { More::Never } else { More::Later };
                 }
@@ -468,7 +470,7 @@ impl FileSplit {
         }
     }
 
-    /// Opens the file at the position again and passes over what was read of it.
+    /// Opens the file at the position again and skips the part that was read.
     fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
         let Some(found) = self.files.get(self.next) else { return Ok(()) };
         let mut open = self.reading.open(found, &self.allowance)?;
@@ -483,7 +485,7 @@ impl FileSplit {
                         count => left -= count as u64,
                     }
                 }
-                // Those that are diverted again are counted again.
+                // Bad records that are diverted again are also counted again.
                 let known = if self.bad.diverts() { 0 } else { resume.bad };
                 decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
             }
@@ -503,7 +505,7 @@ fn names_bytes(files: &[Found]) -> usize {
     files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum()
 }
 
-/// Reads as much as there is room for, and at most so much.
+/// Reads as many bytes as there is room for, at most `most`.
 fn fill(file: &mut SourceFile, decoding: &mut Decoding, most: usize) -> Result<usize, ConnectError> {
     let at = place_of(decoding.position());
     let room = decoding.room();
@@ -597,5 +599,5 @@ impl RowSource for FileSplit {
     }
 }
 
-/// A path and an identity that can be saved, and whether it has changed.
+/// A file as saved: path, parts of its identity, and whether it has changed.
 type SavedFile = (Vec<u8>, (u64, u64), u64, i128, bool);

@@ -1,4 +1,5 @@
-//! Files are read as they were found or the query fails, every position is gone on from, and what is written appears whole.
+//! Files are read as they were found or the query fails; reading continues from every position; written files
+//! appear complete.
 
 mod damaged;
 mod faults;
@@ -10,19 +11,20 @@ use thalweg_model::{ProcessingTime, SourceStatus};
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table};
 use crate::scan::rows::RowSource;
 
-/// A table of two columns over `path`, with these columns and options beside.
+/// Declares a table of two columns with further columns and options.
 pub(super) fn of(columns: &str, options: &str) -> crate::catalog::Table {
     table(&format!("CREATE TABLE t (a INT, b STRING{columns}) WITH ('connector' = 'filesystem', {options})"))
 }
 
 const CSV: &str = "'path' = 'in', 'format' = 'csv'";
 
-/// What gzip makes of `3,c` and `4,d` on a line each.
+/// The gzip form of `3,c` and `4,d` on a line each.
 const GZIPPED: &[u8] = &[
     31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 51, 214, 73, 230, 50, 209, 73, 225, 2, 0, 133, 42, 247, 13, 8, 0, 0, 0,
 ];
 
-/// Name order, directories below, gzip by name; hidden files and such that are not whole are passed over.
+/// Files are read in the order of names, with directories below and gzip by name; hidden and unfinished files
+/// are ignored.
 #[test]
 fn a_directory_is_read() {
     let folder = Folder::new();
@@ -76,7 +78,7 @@ fn an_empty_directory_has_ended() {
     assert!(rows_of(&of("", CSV), &folder.world(), 10).unwrap().is_empty());
 }
 
-/// The pattern is for the whole of a path.
+/// The pattern must match the whole path.
 #[test]
 fn patterns_choose_files() {
     let folder = Folder::new();
@@ -136,7 +138,7 @@ fn partitions_are_columns() {
     assert_eq!(rows_of(&times, &folder.world(), 10).unwrap(), ["1,a,2020-01-01 12:30:00.000"]);
 }
 
-/// Only wanted columns are read, in the wanted order; without any, rows are counted.
+/// Only requested columns are read, in the requested order; without any, rows are counted.
 #[test]
 fn wanted_columns_come_in_their_order() {
     let folder = Folder::new();
@@ -155,7 +157,7 @@ fn wanted_columns_come_in_their_order() {
     check(&[], &["", ""]);
 }
 
-/// A watched directory is looked at again when the interval has passed, and each file is read once.
+/// A watched directory is listed again when the interval has passed, and each file is read once.
 #[test]
 fn new_files_are_found() {
     let folder = Folder::new();
@@ -181,12 +183,12 @@ fn new_files_are_found() {
     folder.put("in/b.csv", "2,b\n");
     assert_eq!(poll(source, 109), (vec![], 110));
     assert_eq!(poll(source, 111), (vec!["2,b".to_owned(), "3,c".to_owned()], 121));
-    // A file that was read and is written to is not read again, and is counted.
+    // A file that is written to after it was read is not read again, but counted.
     folder.put("in/a.csv", "9,z\n");
     std::fs::remove_file(folder.0.join("in/b.csv")).unwrap();
     assert_eq!(poll(source, 125), (vec![], 135));
     assert_eq!(source.bad_count(), 1);
-    // What was read is remembered across a restore.
+    // The list of files read is kept across a restore.
     let bytes = saved(source);
     let mut again = sources(&of, &folder.world()).unwrap();
     restore(again[0].as_mut(), &bytes).unwrap();
@@ -195,7 +197,7 @@ fn new_files_are_found() {
     assert_eq!(poll(again[0].as_mut(), 210), (vec!["4,d".to_owned()], 220));
 }
 
-/// From every position a new source goes on with the very rows that are missing, whatever the format and the policy.
+/// From every position a new source continues with exactly the missing rows, under every format and policy.
 #[test]
 fn every_position_is_gone_on_from() {
     let lines: String = (0..40)
@@ -242,7 +244,8 @@ fn every_position_is_gone_on_from() {
                 drop(first);
                 let mut second = sources(&of, &folder.world()).unwrap();
                 restore(second[0].as_mut(), &bytes).unwrap();
-                // A position that was just gone to is the same position; diverted records behind it are to be counted again.
+                // A restored position saves as the same position; diverted records behind it must be counted
+                // again.
                 if policy == "skip" {
                     assert_eq!(saved(second[0].as_ref()), bytes, "{rows_max} {cut}");
                 }
@@ -258,7 +261,7 @@ fn every_position_is_gone_on_from() {
     }
 }
 
-/// Positions in compressed files, and in files whose first line is passed over.
+/// Positions work in compressed files, and in files whose first line is skipped.
 #[test]
 fn positions_behind_headers_and_in_gzip() {
     let folder = Folder::new();
@@ -276,7 +279,7 @@ fn positions_behind_headers_and_in_gzip() {
     }
 }
 
-/// Changes of rows come with what becomes of them, a pair cut or not.
+/// Changes of rows come with their kinds, even if a batch ends within a pair.
 #[test]
 fn changes_come_with_their_kinds() {
     let folder = Folder::new();

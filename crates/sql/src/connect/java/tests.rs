@@ -1,4 +1,5 @@
-//! Text of values is what Java's classes print: values from the documentation of those classes and Flink's own tests.
+//! The text of values equals the output of Java's classes: values from their documentation and from Flink's
+//! own tests.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Columns of Nexmark: which there are, and their values for the events of a batch.
+//! Columns of Nexmark, and their values for the events of a batch.
 //!
-//! A value follows from the seed, the field and the number of its event. So a column has the same values whichever others are
-//! asked for, in a table of one kind as in the rows of the whole stream.
+//! A value depends only on the seed, the field and the number of its event. So a column has the same values
+//! whichever other columns are requested, in a table of one kind as in the whole stream.
 
 use std::sync::Arc;
 
@@ -26,15 +26,15 @@ const FIRST_ID: u64 = 1_000;
 const FIRST_CATEGORY: u64 = 10;
 const CATEGORIES: u64 = 5;
 
-/// Auctions that are bid for: so many before the last one, and so many that are yet to come.
+/// The range of auctions for which bids are drawn: this many before the last auction, and this many after it.
 const AUCTIONS_IN_FLIGHT: u64 = 100;
 const AUCTIONS_AHEAD: u64 = 10;
 
-/// People that bid and sell: so many before the last one, and so many that are yet to come.
+/// The range of people who bid and sell: this many before the last person, and this many after it.
 const PEOPLE_ACTIVE: u64 = 1_000;
 const PEOPLE_AHEAD: u64 = 10;
 
-/// Of so many ids that follow each other one is hot: the first auction, the first seller, the second bidder.
+/// In each group of this many consecutive ids, one is hot: the first auction, the first seller, the second bidder.
 const HOT_GROUP: u64 = 100;
 
 /// A field of an event.
@@ -65,7 +65,7 @@ pub(super) enum Field {
     DateTime,
 }
 
-/// The fields of a kind of event, by their names.
+/// Returns the fields of a kind of event, with their names.
 pub(super) fn fields_of(kind: Kind) -> &'static [(&'static str, Field)] {
     match kind {
         Kind::Person => &[
@@ -103,7 +103,7 @@ pub(super) fn fields_of(kind: Kind) -> &'static [(&'static str, Field)] {
 }
 
 impl Field {
-    /// Its type.
+    /// Returns the type of the field.
     pub(super) fn of(self) -> SqlType {
         match self {
             Field::DateTime | Field::Expires => SqlType::Timestamp(3),
@@ -116,7 +116,7 @@ impl Field {
         }
     }
 
-    /// About how many bytes a value takes, but for an extra.
+    /// Returns the approximate bytes of a value, except for an `extra`.
     pub(super) fn bytes(self) -> u64 {
         match self {
             Field::ItemName | Field::EmailAddress | Field::CreditCard | Field::Name => 20,
@@ -131,41 +131,41 @@ impl Field {
 pub(super) enum Column {
     /// 0 for people, 1 for auctions, 2 for bids.
     EventType,
-    /// A field of the one kind that the table is of.
+    /// A field of the only kind in the table.
     Field(Field),
-    /// The fields of a kind, NULL for others.
+    /// The fields of one kind; NULL for events of other kinds.
     Row {
-        /// Which kind.
+        /// The kind.
         kind: Kind,
-        /// Its fields, in the order of the row.
+        /// The fields, in the order of the row.
         fields: Vec<Field>,
-        /// Their names and types.
+        /// The names and types of the fields.
         of: Fields,
     },
 }
 
-/// What all values follow from.
+/// The parameters of all values.
 pub(super) struct Figures {
     pub seed: u64,
     pub mix: Mix,
     pub schedule: Schedule,
-    /// When the first event happens, in milliseconds.
+    /// The event time of the first event, in milliseconds.
     pub base_millis: i64,
-    /// One of so many bids is not for the hot auction, and so on.
+    /// One in `hot_auctions` bids is for another auction than the hot one; likewise for bidders and sellers.
     pub hot_auctions: u64,
     pub hot_bidders: u64,
     pub hot_sellers: u64,
-    /// How long the extra of a person, an auction and a bid is, on average.
+    /// Average lengths of the `extra` of a person, an auction and a bid.
     pub extra: [u64; 3],
     pub words: Words,
     pub prices: Prices,
 }
 
 impl Figures {
-    /// The values of a column for the events of a batch.
+    /// Generates the values of a column for the events of a batch.
     ///
     /// # Errors
-    /// None that we know of: an [`ArrowError`] if arrays do not make a row.
+    /// No known case: an [`ArrowError`] if arrays do not make a row.
     pub(super) fn make(&self, column: &Column, events: &Events) -> Result<ArrayRef, ArrowError> {
         match column {
             Column::EventType => {
@@ -177,7 +177,7 @@ impl Figures {
         }
     }
 
-    /// Values are made for the events that have them, and then spread.
+    /// Generates values only for events of this kind, and then spreads them over all rows.
     fn row(
         &self,
         kind: Kind,
@@ -203,7 +203,7 @@ impl Figures {
     }
 
     fn field(&self, field: Field, events: &Events) -> ArrayRef {
-        // Reserve prices stand on the first bids of their auctions, and addresses are those of the channels.
+        // A reserve price is drawn like the first bid of its auction, and an address like its channel.
         let seed_of = |field: Field| draw::at(self.seed, field as u64);
         let seed = match field {
             Field::Url => seed_of(Field::Channel),
@@ -218,7 +218,7 @@ impl Figures {
             Field::AuctionId => ids(&events.auctions, |auctions| auctions.saturating_sub(1)),
             Field::DateTime => self.times(numbers.iter().map(|event| self.schedule.millis_at(*event))),
             Field::Expires => {
-                // As long as it takes until so many more auctions were opened, on average.
+                // The average time until `AUCTIONS_IN_FLIGHT` more auctions are opened.
                 let ahead = (AUCTIONS_IN_FLIGHT * self.mix.round())
                     .checked_div(self.mix.auctions())
                     .unwrap_or_default();
@@ -304,7 +304,7 @@ impl Figures {
         ))
     }
 
-    /// Letters up to a fifth more or less than their average.
+    /// Generates letters of up to a fifth more or less than their average length.
     fn extras(&self, numbers: &[u64], seed: u64, kind: Kind) -> ArrayRef {
         let (least, range) = extra_lengths(self.extra[kind as usize]);
         texts(numbers, (least + range) as usize, |event| {
@@ -314,15 +314,15 @@ impl Figures {
     }
 }
 
-/// The least length of letters of an average length, and how many lengths there are from it on.
+/// Returns the least length for an average length, and the number of possible lengths from it on.
 pub(super) fn extra_lengths(average: u64) -> (u64, u64) {
     let fifth = (average + 2) / 5;
     (average - fifth, 2 * fifth)
 }
 
-/// Prices: `round(10^(6 u) * 100)` for `u` even in `[0, 1)`, in steps of 2^-24.
+/// Prices: `round(10^(6 u) * 100)` for `u` uniform in `[0, 1)`, in steps of 2^-24.
 ///
-/// A power is the product of three that are looked up: a byte of `u` each.
+/// A power is the product of three table entries, one for each byte of `u`.
 pub(super) struct Prices([[f64; 256]; 3]);
 
 impl Prices {
@@ -340,12 +340,12 @@ impl Prices {
     }
 }
 
-/// Ids made of counts.
+/// Computes ids from counts.
 fn ids(counts: &[u64], id: impl Fn(u64) -> u64) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| (FIRST_ID + id(*count)) as i64)))
 }
 
-/// Ids made of counts and random bits.
+/// Computes ids from counts and random bits.
 fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -> u64) -> ArrayRef {
     let values = events.numbers.iter().zip(counts);
     Arc::new(Int64Array::from_iter_values(
@@ -353,32 +353,32 @@ fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -
     ))
 }
 
-/// The first of the hundred that the last one is in.
+/// Returns the first number of the group of 100 that contains the last one.
 fn hot(count: u64) -> u64 {
     count.saturating_sub(1) / HOT_GROUP * HOT_GROUP
 }
 
-/// Somebody who is active, or soon will be.
+/// Draws a person who is active, or will be soon.
 fn person(people: u64, bits: u64) -> u64 {
     let active = people.min(PEOPLE_ACTIVE);
     people - active + draw::below(bits, active + PEOPLE_AHEAD)
 }
 
-/// An auction that is open, or soon will be.
+/// Draws an auction that is open, or will be soon.
 fn auction(auctions: u64, bits: u64) -> u64 {
     let last = auctions.saturating_sub(1);
     let first = last.saturating_sub(AUCTIONS_IN_FLIGHT);
     first + draw::below(bits, last - first + 1 + AUCTIONS_AHEAD)
 }
 
-/// Texts that are there.
+/// Builds a column of existing texts.
 fn texts<'t>(numbers: &[u64], bytes: usize, text: impl Fn(u64) -> &'t str) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     numbers.iter().for_each(|event| texts.append_value(text(*event)));
     Arc::new(texts.finish())
 }
 
-/// Texts that are put together.
+/// Builds a column of composed texts.
 fn composed(numbers: &[u64], bytes: usize, compose: impl Fn(u64, &mut String)) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     let mut text = String::new();
@@ -390,7 +390,7 @@ fn composed(numbers: &[u64], bytes: usize, compose: impl Fn(u64, &mut String)) -
     Arc::new(texts.finish())
 }
 
-/// The names and types of the fields of a row.
+/// Returns the names and types of the fields of a row.
 pub(super) fn fields_of_row(of: &SqlType) -> Fields {
     match of.arrow() {
         DataType::Struct(fields) => fields,

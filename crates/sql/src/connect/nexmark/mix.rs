@@ -1,13 +1,14 @@
-//! Which event is of which kind, and how many there are of each: numbers alone, nothing is drawn.
+//! The kinds of events by number, and the count of each kind; nothing is random here.
 //!
-//! Events come in rounds, each with so many people, then auctions, then bids:
+//! Events come in rounds, each with a fixed number of people, then auctions, then bids:
 //!
 //! ```text
 //! event    0  1 2 3  4 5 .. 49 | 50  51 52 53  54 ..
 //!          P  A A A  B B .. B  | P   A  A  A   B
 //! ```
 //!
-//! So every id follows from the number of its event: a table of one kind has the same rows as that kind of the whole stream.
+//! So every id follows from the number of its event: a table of one kind has the same rows as that kind in
+//! the whole stream.
 
 /// A kind of event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +18,7 @@ pub(super) enum Kind {
     Bid,
 }
 
-/// How many events of each kind there are in a round.
+/// The number of events of each kind in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mix {
     people: u64,
@@ -25,35 +26,36 @@ pub(super) struct Mix {
     bids: u64,
 }
 
-/// The events of a batch, with what there is when each has happened: parallel columns.
+/// The events of a batch, with the counts after each event, as parallel columns.
 #[derive(Default)]
 pub(super) struct Events {
-    /// Their numbers.
+    /// The numbers of the events.
     pub numbers: Vec<u64>,
-    /// People that there are.
+    /// The number of people after each event.
     pub people: Vec<u64>,
-    /// Auctions that there are.
+    /// The number of auctions after each event.
     pub auctions: Vec<u64>,
 }
 
 impl Mix {
-    /// None if there is nothing at all. The numbers are far below 2^32.
+    /// Creates a mix; `None` if all proportions are 0. Each proportion is below 2^31.
     pub(super) fn new(people: u32, auctions: u32, bids: u32) -> Option<Self> {
         let mix = Mix { people: people.into(), auctions: auctions.into(), bids: bids.into() };
         (mix.round() > 0).then_some(mix)
     }
 
-    /// How many events a round has.
+    /// Returns the number of events in a round.
     pub(super) fn round(&self) -> u64 {
         self.people + self.auctions + self.bids
     }
 
-    /// How many auctions a round has.
+    /// Returns the number of auctions in a round.
     pub(super) fn auctions(&self) -> u64 {
         self.auctions
     }
 
-    /// Those of a kind in a round: how many events are before them, and how many they are.
+    /// Returns, for a round, how many events precede the events of a kind, and how many of that kind there
+    /// are.
     fn share(&self, kind: Kind) -> (u64, u64) {
         match kind {
             Kind::Person => (0, self.people),
@@ -62,7 +64,7 @@ impl Mix {
         }
     }
 
-    /// The kind of an event.
+    /// Returns the kind of an event.
     pub(super) fn kind_of(&self, event: u64) -> Kind {
         match event % self.round() {
             place if place < self.people => Kind::Person,
@@ -71,14 +73,14 @@ impl Mix {
         }
     }
 
-    /// How many of the first `events` are of a kind.
+    /// Returns how many of the first `events` events are of a kind.
     pub(super) fn count(&self, kind: Kind, events: u64) -> u64 {
         let (before, share) = self.share(kind);
         events / self.round() * share + (events % self.round()).saturating_sub(before).min(share)
     }
 
-    /// The event that is the `row`th of its kind, counted from 0; of no kind, the `row`th of all. The last number there is if
-    /// there are no such.
+    /// Returns the number of the `row`th event of a kind, counted from 0; without a kind, of all events.
+    /// Returns the greatest number if the kind has no events.
     pub(super) fn event_of(&self, kind: Option<Kind>, row: u64) -> u64 {
         let Some(kind) = kind else { return row };
         let (before, share) = self.share(kind);
@@ -88,7 +90,7 @@ impl Mix {
         }
     }
 
-    /// The events of rows of a kind, or of all, from one on.
+    /// Returns the events of `count` rows of a kind, or of all kinds, from `first_row` on.
     pub(super) fn events(&self, kind: Option<Kind>, first_row: u64, count: usize) -> Events {
         let mut events = Events {
             numbers: Vec::with_capacity(count),
@@ -101,7 +103,8 @@ impl Mix {
         }
         let (mut round, mut place) = (first_row / share, first_row % share);
         while events.numbers.len() < count {
-            // All of a round's, or as many as are left, at once: no division is done for each.
+            // All events of a round, or as many as are left, are handled at once, without a division for
+            // each.
             let run = (share - place).min((count - events.numbers.len()) as u64);
             for place in before + place..before + place + run {
                 events.numbers.push(round * self.round() + place);
@@ -120,7 +123,7 @@ impl Mix {
 }
 
 impl Events {
-    /// Those at `places`.
+    /// Returns the events at `places`.
     pub(super) fn at(&self, places: &[u32]) -> Events {
         let pick = |from: &[u64]| places.iter().map(|place| from[*place as usize]).collect();
         Events { numbers: pick(&self.numbers), people: pick(&self.people), auctions: pick(&self.auctions) }

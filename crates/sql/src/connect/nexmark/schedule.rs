@@ -1,28 +1,29 @@
-//! When events happen: at one rate, or at rates that take turns.
+//! Event times: at one rate, or at alternating rates.
 //!
-//! Event time and pace are of one schedule: an event is due so long after the first as its time is.
+//! Event time and emission follow the same schedule: an event is due as long after the first one as its event
+//! time is.
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How rates take turns.
+/// The way in which rates alternate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
-    /// The first rate for half of a period, the next for the other half.
+    /// The first rate for one half of a period, the next rate for the other half.
     Square,
     /// From the first rate to the next and back, in ten steps of a cosine.
     Sine,
 }
 
-/// The times of all events, by their numbers.
+/// The times of all events, by number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Schedule {
-    /// At least one.
+    /// The steps; at least one.
     steps: Vec<Step>,
     /// Events and nanoseconds of all steps together.
     cycle: (u64, u64),
 }
 
-/// A time in which the rate stays.
+/// A span of time with a constant rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Step {
     /// Events per second.
@@ -32,8 +33,8 @@ struct Step {
 }
 
 impl Schedule {
-    /// Rates are events per second; steps are whole seconds, so that each has a whole number of events. A rate of 0 is 1, and a
-    /// period is a day at most.
+    /// Creates a schedule. Rates are events per second. Steps are whole seconds, so that each has a whole
+    /// number of events. A rate of 0 counts as 1, and a period is at most a day.
     pub(super) fn new(shape: Shape, first: u32, next: u32, period_seconds: u64) -> Self {
         let (first, next) = (u64::from(first.max(1)), u64::from(next.max(1)));
         let rates: Vec<u64> = match shape {
@@ -59,7 +60,7 @@ impl Schedule {
         Schedule { steps, cycle }
     }
 
-    /// Nanoseconds from the first event to this one, rounded down; the most there are if it is centuries later.
+    /// Returns the nanoseconds from the first event to this one, rounded down; saturates after centuries.
     pub(super) fn nanos_at(&self, event: u64) -> u64 {
         let (cycles, event) = match self.steps.len() {
             1 => (0, event),
@@ -68,14 +69,15 @@ impl Schedule {
         let is_past = |step: &&Step| step.before.0 <= event;
         let step = self.steps.iter().rev().find(is_past).unwrap_or(&self.steps[0]);
         let (rate, event) = (step.rate, event - step.before.0);
-        // Whole seconds first: the rest of the events is below the rate, which is below 2^32.
+        // Whole seconds are computed first: the remaining events are fewer than the rate, which is below
+        // 2^32.
         let within = (event / rate)
             .saturating_mul(NANOS_PER_SECOND)
             .saturating_add(event % rate * NANOS_PER_SECOND / rate);
         cycles.saturating_mul(self.cycle.1).saturating_add(step.before.1).saturating_add(within)
     }
 
-    /// The same in milliseconds.
+    /// Returns the same in milliseconds.
     pub(super) fn millis_at(&self, event: u64) -> i64 {
         (self.nanos_at(event) / 1_000_000) as i64
     }
@@ -85,7 +87,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Times worked out by hand.
+    /// Times computed by hand.
     #[test]
     fn events_are_spread_evenly_over_the_seconds_of_their_rate() {
         let check = |schedule: &Schedule, event: u64, nanos: u64| {
@@ -100,7 +102,7 @@ mod tests {
         let thirds = Schedule::new(Shape::Sine, 3, 3, 1);
         check(&thirds, 1, 333_333_333);
         check(&thirds, 3, NANOS_PER_SECOND);
-        // Two seconds at 2, two at 4, and again.
+        // Two seconds at rate 2, two at rate 4, and again.
         let square = Schedule::new(Shape::Square, 2, 4, 4);
         check(&square, 3, 1_500_000_000);
         check(&square, 4, 2_000_000_000);
@@ -111,7 +113,7 @@ mod tests {
         check(&square, 29, 10_250_000_000);
     }
 
-    /// The sine goes from the first rate to the next and back; no time is before the one of the event before it.
+    /// The sine goes from the first rate to the next and back; no event is before the previous one.
     #[test]
     fn a_sine_rises_and_falls_and_time_never_goes_back() {
         let sine = Schedule::new(Shape::Sine, 10, 110, 10);

@@ -1,4 +1,4 @@
-//! Nexmark's figures, and that a value follows from the seed, its field and its event alone.
+//! Nexmark's numbers, and that a value depends only on the seed, its field and its event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const PEOPLE: &str = "id BIGINT, name STRING, emailAddress STRING, creditCard ST
 
 const BASE: i64 = 1_436_918_400_000;
 
-/// A table with options beside the connector.
+/// Declares a table with further options.
 fn table(columns: &str, options: &str) -> Arc<Table> {
     let mut session = Session::new(Arc::new(VirtualClock::default()));
     let comma = if options.is_empty() { "" } else { ", " };
@@ -46,7 +46,7 @@ fn source(table: &Table, wanted: &[usize], seed: u64) -> Box<dyn RowSource> {
     sources.remove(0)
 }
 
-/// All rows of a bounded table that is read at once.
+/// Reads all rows of a bounded table.
 fn rows(table: &Table, wanted: &[usize], seed: u64, batch_rows: usize) -> RecordBatch {
     let mut source = source(table, wanted, seed);
     let mut batches = Vec::new();
@@ -66,7 +66,7 @@ fn all(table: &Table) -> RecordBatch {
     rows(table, &wanted, 1, 4_096)
 }
 
-/// Numbers of a column without NULL.
+/// Returns the numbers of a column without NULL.
 fn numbers(rows: &RecordBatch, name: &str) -> Vec<i64> {
     let column = rows.column_by_name(name).expect("a column");
     assert_eq!(column.null_count(), 0);
@@ -84,7 +84,7 @@ fn share(count: usize, of: usize) -> f64 {
     count as f64 / of as f64
 }
 
-/// Half a percent, which is far more than chance at these sizes, and far less than a wrong ratio.
+/// A tolerance of 0.5 %: far more than chance at these sizes, and far less than the error of a wrong ratio.
 fn is_near(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 0.005
 }
@@ -106,7 +106,7 @@ fn kinds_come_in_rounds_of_one_three_and_forty_six() {
             assert_eq!(row.is_valid(event), place == expected as usize, "{name} of event {event}");
         }
     }
-    // Of each kind as many as a table of it has.
+    // A table of one kind has as many rows as there are events of that kind.
     let counts = |kind: &str, columns: &str| {
         let options = format!("'events.num' = '10025', 'thalweg.rate' = 'max', 'thalweg.events' = '{kind}'");
         all(&table(columns, &options)).num_rows()
@@ -147,7 +147,8 @@ fn ids_count_from_a_thousand_and_those_bid_for_are_there_or_soon_will_be() {
 
 #[test]
 fn half_of_the_bids_are_hot_and_three_quarters_of_bidders_and_sellers() {
-    // The share of rows whose id is the hot one of its hundred, a little above what is asked for: others hit it by chance.
+    // The share of rows whose id is the hot one of its hundred. It is a little above the option's, because
+    // others hit it by chance.
     let check = |ratios: &str, expected: [f64; 3]| {
         let options = format!("'events.num' = '2000000', 'thalweg.rate' = 'max'{ratios}, 'thalweg.events' =");
         let bids = all(&table("auction BIGINT, bidder BIGINT", &format!("{options} 'bid'")));
@@ -212,7 +213,7 @@ fn times_are_even_from_the_base_time_on() {
         .zip(numbers(&auctions, "expires"))
         .map(|(from, to)| to - from)
         .collect();
-    // A hundred auctions are opened within 1,666 events, here milliseconds: which is the mean.
+    // On average, a hundred auctions are opened within 1,666 events, here milliseconds.
     assert!(lengths.iter().all(|length| (1..=2 * 1_666).contains(length)), "{lengths:?}");
     let mean = lengths.iter().sum::<i64>() / lengths.len() as i64;
     assert!((1_500..1_850).contains(&mean), "{mean}");
@@ -243,7 +244,7 @@ fn texts_are_of_the_forms_and_lengths_that_queries_ask_for() {
     }
     assert!(is_near(share(hot, channels.len()), 0.5), "{hot}");
     assert!((share(with_id, channels.len() - hot) - 0.9).abs() < 0.02, "{with_id}");
-    // 100 bytes without the numbers and the time: 68, and a fifth more or less.
+    // 100 bytes without the numbers and the time leave 68, and a fifth more or less.
     let lengths: Vec<usize> = texts(&bids, "extra").iter().map(|text| text.len()).collect();
     assert!(lengths.iter().all(|length| (54..82).contains(length)));
     assert!((share(lengths.iter().sum(), lengths.len()) - 67.5).abs() < 0.5);
@@ -269,17 +270,17 @@ fn texts_are_of_the_forms_and_lengths_that_queries_ask_for() {
 fn one_seed_makes_one_stream_however_it_is_read() {
     let whole = whole("'events.num' = '3001', 'thalweg.rate' = 'max'");
     let reference = rows(&whole, &[0, 1, 2, 3], 7, 4_096);
-    // Cut anywhere.
+    // Any batch size.
     for batch_rows in [1, 7, 50, 1_000] {
         assert_eq!(rows(&whole, &[0, 1, 2, 3], 7, batch_rows), reference, "batches of {batch_rows}");
     }
     assert_ne!(rows(&whole, &[0, 1, 2, 3], 8, 4_096), reference);
-    // Some columns only, in another order.
+    // Only some columns, in another order.
     let some = rows(&whole, &[3, 0], 7, 100);
     assert_eq!((some.column(0), some.column(1)), (reference.column(3), reference.column(0)));
-    // Without columns there are rows still.
+    // Without columns there are still rows.
     assert_eq!(rows(&whole, &[], 7, 100).num_rows(), 3_001);
-    // A table of one kind, and each of its columns alone, has what the rows of that kind have.
+    // A table of one kind, and each of its columns alone, has the values of that kind's rows.
     for (kind, columns, place) in [("person", PEOPLE, 1), ("auction", AUCTIONS, 2), ("bid", BIDS, 3)] {
         let options = format!("'events.num' = '3001', 'thalweg.rate' = 'max', 'thalweg.events' = '{kind}'");
         let flat = table(columns, &options);
@@ -291,7 +292,7 @@ fn one_seed_makes_one_stream_however_it_is_read() {
             assert_eq!(rows(&flat, &[column], 7, 333).column(0), &expected, "{kind}, column {column}");
         }
     }
-    // Fields may be left out and stand in any order.
+    // Fields may be omitted and declared in any order.
     let less =
         table("bid ROW<price BIGINT, auction BIGINT>", "'events.num' = '3001', 'thalweg.rate' = 'max'");
     let less = rows(&less, &[0], 7, 4_096);
@@ -312,7 +313,7 @@ fn rows_are_due_at_their_rate_and_come_at_once_when_they_are_late() {
         let rows = polled.rows.map_or(0, |rows| rows.columns.num_rows());
         assert_eq!((rows, polled.status), (count, status), "at {millis} ms");
     };
-    // The first bid begins the pace; 45 follow at 10 ms each, then a person and three auctions pass.
+    // The rate begins with the first bid; 45 follow at 10 ms each, then a person and three auctions pass.
     check(0, 10, 1, SourceStatus::IdleUntil(at(10)));
     check(5, 10, 0, SourceStatus::IdleUntil(at(10)));
     check(20, 10, 2, SourceStatus::IdleUntil(at(30)));
@@ -336,7 +337,7 @@ fn a_position_is_gone_on_from() {
     let mut second = source(&table, &[0, 3], 3);
     let bytes = state.into_bytes();
     second.load(&mut StateReader::new(&bytes)).expect("a position");
-    // Its pace begins anew.
+    // The rate starts anew.
     let polled = second.poll(begin.plus_nanos(9_000_000_000), 300).expect("rows").rows.expect("rows").columns;
     assert_eq!(polled, expected.slice(0, 1));
     let polled =
@@ -353,7 +354,7 @@ fn extreme_options_make_rows_and_no_panic() {
     let mut source = source(&whole(most), &[0, 1, 2, 3], 0);
     let polled = source.poll(ProcessingTime::default(), 4_096).expect("rows");
     let rows = polled.rows.expect("rows").columns;
-    // A megabyte each: few at a time.
+    // One MiB each, so only few at a time.
     assert!((1..=20).contains(&rows.num_rows()), "{}", rows.num_rows());
     let none =
         "'person.proportion' = '0', 'auction.proportion' = '0', 'events.num' = '100', 'thalweg.rate' = 'max'";

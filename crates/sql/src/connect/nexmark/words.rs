@@ -1,16 +1,18 @@
-//! Texts of Nexmark: names of people and things, channels with their addresses, and letters that fill rows up.
+//! Texts of Nexmark: names of people and things, channels with their addresses, and letters that fill up
+//! rows.
 //!
-//! Filling letters are pieces of one long text that is made beforehand: a piece costs a copy, whatever its length.
+//! Filling letters are slices of one long text which is made in advance: a slice costs one copy, whatever its
+//! length.
 
 use crate::connect::draw;
 
-/// Channels that half of all bids come by.
+/// Channels of half of all bids.
 const HOT_CHANNELS: [&str; 4] = ["Google", "Facebook", "Baidu", "Apple"];
 
-/// Channels that the others come by.
+/// The number of channels of the other bids.
 const OTHER_CHANNELS: u64 = 10_000;
 
-/// Where pieces of letters may begin.
+/// The number of positions at which a slice of letters may begin.
 const STARTS: u64 = 1 << 16;
 
 pub(super) const FIRST_NAMES: [&str; 11] =
@@ -22,21 +24,21 @@ pub(super) const LAST_NAMES: [&str; 9] =
 pub(super) const CITIES: [&str; 10] =
     ["Tucson", "Fresno", "Oakland", "Nampa", "Salem", "Eugene", "Tacoma", "Spokane", "Laramie", "Casper"];
 
-/// States in the north-west and around; queries ask for some of them.
+/// States in the north-west of the USA and around; queries ask for some of them.
 pub(super) const STATES: [&str; 6] = ["AZ", "CA", "ID", "OR", "WA", "WY"];
 
-/// Texts that are made beforehand.
+/// Texts that are made in advance.
 pub(super) struct Words {
     /// Letters from a to z.
     letters: String,
-    /// The same with a space in every thirteenth place, on average.
+    /// Letters with a space at every thirteenth place, on average.
     spaced: String,
-    /// Names of channels with their addresses: the hot ones, then the others.
+    /// Names of channels with their addresses: first the hot ones, then the others.
     channels: Vec<(String, String)>,
 }
 
 impl Words {
-    /// Those of a seed; pieces of `longest` letters can be had.
+    /// Makes the texts of a seed; `longest` is the greatest length of a slice.
     pub(super) fn new(seed: u64, longest: usize, has_channels: bool) -> Self {
         let length = STARTS + longest as u64;
         let letter = |bits| char::from(b'a' + draw::below(bits, 26) as u8);
@@ -66,14 +68,14 @@ impl Words {
         words
     }
 
-    /// A piece of `length` letters.
+    /// Returns a slice of `length` letters.
     #[inline]
     pub(super) fn letters(&self, bits: u64, length: usize) -> &str {
         let start = draw::below(bits, STARTS) as usize;
         self.letters.get(start..start + length).unwrap_or_default()
     }
 
-    /// A piece of 3 letters and more, below `length`, with spaces between and none around.
+    /// Returns a slice of at least 3 and less than `length` characters, trimmed of spaces at its ends.
     #[inline]
     pub(super) fn spaced(&self, bits: u64, length: u64) -> &str {
         let (more, bits) = draw::split(bits, length.saturating_sub(3));
@@ -81,7 +83,7 @@ impl Words {
         self.spaced.get(start..start + 3 + more as usize).unwrap_or_default().trim()
     }
 
-    /// A channel and its address.
+    /// Draws a channel and its address.
     #[inline]
     pub(super) fn channel(&self, bits: u64) -> (&str, &str) {
         let hot = HOT_CHANNELS.len() as u64;
@@ -92,13 +94,13 @@ impl Words {
         self.channels.get(place as usize).map_or(("", ""), |(name, address)| (name, address))
     }
 
-    /// Bytes that all of them take.
+    /// Returns the bytes of all texts.
     pub(super) fn held_bytes(&self) -> usize {
         let channels = self.channels.iter().map(|(name, address)| name.capacity() + address.capacity());
         self.letters.capacity() + self.spaced.capacity() + channels.sum::<usize>()
     }
 
-    /// An address with three directories of three or four letters.
+    /// Composes an address with three directories of three or four letters.
     fn address(&self, bits: u64) -> String {
         let directory = |place: u64| {
             let (more, bits) = draw::split(draw::at(bits, place), 2);

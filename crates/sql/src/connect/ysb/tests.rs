@@ -1,4 +1,4 @@
-//! The figures of YSB.
+//! The numbers of YSB.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ fn columns_are_even_over_their_numbers() {
     check(4, 0, 5);
     check(5, 0, 3);
     check(6, 16_909_060, 1);
-    // Ten million a second: so many a millisecond.
+    // 10 million per second, which is 10,000 per millisecond.
     let times = rows.column(0).as_primitive::<TimestampMillisecondType>().values();
     let expected = (0..300_000_i64).map(|event| 1_436_918_400_000 + event / 10_000);
     assert!(times.iter().copied().eq(expected));
@@ -107,7 +107,7 @@ fn what_is_wrong_is_told_before_anything_runs() {
     assert!(!check(&table("ad_id BIGINT", "")).expect("it is fine").is_portable());
 }
 
-/// Times that follow from each other are those that a division tells, at any rate and from any row on.
+/// Times computed from the previous ones equal times computed by division, at any rate and from any row on.
 #[test]
 fn times_are_even_at_any_rate() {
     for rate in [1_u64, 3, 7, 999, 1_000, 1_001, 1_999, 2_000, 30_011, 10_000_019] {

@@ -1,4 +1,5 @@
-//! Results that are too long for one batch come out in several, and a row whose result does not fit is an error.
+//! Results that are too long for one batch come out in several, and a row whose result does not fit is an
+//! error.
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
@@ -23,7 +24,7 @@ impl Lender for Budget {
     }
 }
 
-/// The number of `x` that the first column says.
+/// An expression which repeats `x` as often as the first column says.
 fn repeated() -> Typed {
     let kernel = |arguments: &[ColumnarValue], rows: usize| {
         let count = each::Input::<Int64Type>::of(&arguments[0])?;
@@ -48,7 +49,7 @@ fn repeated() -> Typed {
     }
 }
 
-/// The lengths of the texts that come out, batch by batch, or the code of the error.
+/// Returns the lengths of the texts that come out, batch by batch, or the code of the error.
 fn lengths(counts: &[i64], budget_bytes: usize) -> Result<Vec<Vec<usize>>, &'static str> {
     let columns = [Column::plain("x", SqlType::STRING, true)];
     let mut calc = Calc::new("calc", Vec::new(), vec![vec![repeated()]], &columns);
@@ -83,7 +84,7 @@ fn short_results_come_out_together() {
     assert_eq!(lengths(&[5; 4_000], 256 << 20).unwrap().len(), 1);
 }
 
-/// A row may use a quarter of the budget: here the text, and once more the column that it is put into.
+/// A row may use a quarter of the budget: here the text, and a second copy in its column.
 #[test]
 fn a_row_that_does_not_fit_is_an_error() {
     let long = 20 << 20;

@@ -1,4 +1,4 @@
-//! GROUP BY is held to an oracle that keeps all rows of each key, and says which changes each of them makes.
+//! GROUP BY is compared with an oracle that keeps all rows of each key and computes the changes of each row.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn results(rows: &[In]) -> String {
     format!("{} {} {} {} {}", rows.len(), text(sum), text(values.iter().min()), text(first), distinct.len())
 }
 
-/// Rows that come, and rows that are taken back and were there: whole batches of them.
+/// Batches of rows that are added, and of present rows that are retracted.
 fn changes(is_retracting: bool) -> impl Strategy<Value = Vec<(In, RowKind)>> {
     let step = (
         any::<bool>(),
@@ -121,7 +121,8 @@ proptest! {
         prop_assert_eq!(shown, expected);
     }
 
-    /// Keys are forgotten when nothing was written for a time to live, and what is taken back of them is passed over.
+    /// Keys are forgotten when nothing was written for a time to live, and later retractions of their rows
+    /// are ignored.
     #[test]
     fn keys_expire(changes in changes(true), waits in prop::collection::vec(0u64..70, 60), cut in 1usize..5) {
         let mut bed = Bed::new(group(vec![K], vec![call("COUNT", &[], false), call("COUNT", &[V], false)], true));
@@ -161,7 +162,7 @@ proptest! {
     }
 }
 
-/// Distinct rows are groups without aggregates; they say again and again that they are there.
+/// Distinct rows are groups without aggregates; each repetition emits an update.
 #[test]
 fn distinct_rows() {
     let row = |id, k| In { id, k, v: None, ts: 0 };
@@ -171,7 +172,7 @@ fn distinct_rows() {
     assert_eq!(bed.take(&[], None), Vec::<String>::new());
 }
 
-/// One key with many rows, and many keys with one, come out in batches that are not too large.
+/// One key with many rows, and many keys with one row, come out in batches of bounded size.
 #[test]
 fn pieces_are_small() {
     let rows: Vec<In> = (0..4_096).map(|id| In { id, k: Some("a"), v: Some(1), ts: 0 }).collect();
@@ -183,7 +184,7 @@ fn pieces_are_small() {
     assert_eq!(bed.take(&rows, None).len(), 8_192);
 }
 
-/// Keys that never come again must not be held for ever, and neither must what was counted of them.
+/// Keys that never come again must not be held forever, nor their accumulators.
 #[test]
 fn state_is_dropped() {
     let mut bed = Bed::new(group(vec![ID], all_calls(), true));

@@ -1,18 +1,19 @@
-//! Interval join: rows of one key that are near each other in event time.
+//! Interval join: rows of one key that are near each other in event time match.
 //!
 //! Input      batches of two sides, with a time column each
-//! Output     pairs of a left row at `l` and a right one at `r` with `l + lower <= r <= l + upper`, and of outer joins rows
-//!            that met nobody; of semi and anti joins rows of the left
+//! Output     pairs of a left row at `l` and a right one at `r` with `l + lower <= r <= l + upper`; outer joins also
+//!            rows without a match; semi and anti joins rows of the left
 //! State      a left row until the watermark is above `l + upper`, a right one until it is above `r - lower`
-//! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
-//!            the order of time
+//! Emits      pairs as soon as both rows are there; rows without a match at the first watermark that rules out a
+//!            match, in the order of time
 //! Late       a row behind the watermark of its side: counted, and dropped
-//! Watermark  held back by what a pair may lie behind it: the greater of `upper` and `-lower`, if that is above nothing
-//! Cost       two hash look-ups per row, and a search by time among those of its key
+//! Watermark  held back by the distance of a pair behind it: the greater of `upper` and `-lower`, if that is above zero
+//! Cost       two hash look-ups per row, and a search by time among the rows of its key
 //! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
 //!
-//! Differs from Flink: there late rows meet whoever is still kept, and of outer joins come out alone if that is nobody, so that it
-//! depends on how both inputs mix what becomes of them; semi and anti joins, which Flink treats as joins without a bound.
+//! Differs from Flink in two ways. In Flink late rows match any rows that are still kept; late rows of outer
+//! joins without a match come out alone. So results depend on how both inputs interleave. Flink runs semi and
+//! anti joins as joins without a bound.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -38,17 +39,17 @@ use crate::expression::arrow_error;
 use crate::keys::heap_bytes;
 use crate::plan::JoinKind;
 
-/// Where, as seen from a left row, right ones are met; both ends included.
+/// The interval of right times that match a left row, relative to the left time; both ends included.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// From here on; below zero is before it.
+    /// The lower end; below zero it is before the left row.
     pub lower_ms: i64,
-    /// Up to here; below the lower one nobody is met.
+    /// The upper end; if it is below the lower end, no rows match.
     pub upper_ms: i64,
 }
 
 impl Bounds {
-    /// From when to when those are whom a row of a side meets.
+    /// Returns the first and the last time at which the other side has matches for a row of `side` at `time`.
     fn reach(self, side: Side, time: i64) -> (i64, i64) {
         match side {
             Side::Left => (time.saturating_add(self.lower_ms), time.saturating_add(self.upper_ms)),
@@ -57,14 +58,14 @@ impl Bounds {
     }
 }
 
-/// Joins by key and time.
+/// Joins rows by key and time.
 pub struct IntervalJoin {
     shape: Shape,
     times: [usize; 2],
     bounds: Bounds,
     converter: Option<RowConverter>,
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// By the key's number; a number whose key has no rows is free.
+    /// Keys by their numbers; a number whose key has no rows is free.
     keys: Vec<Key>,
     free: Vec<u32>,
     sides: [Kept; 2],
@@ -79,7 +80,7 @@ pub struct IntervalJoin {
 #[derive(Default)]
 struct Key {
     bytes: Arc<[u8]>,
-    /// Rows of either side in the order of time, equal ones as they came.
+    /// Rows of either side in the order of time, equal times in the order of arrival.
     rows: [VecDeque<Entry>; 2],
 }
 
@@ -92,22 +93,22 @@ struct Entry {
 #[derive(Default)]
 struct Kept {
     shelf: Shelf,
-    /// At which times there are rows, and of which keys.
+    /// Numbers of the keys with rows at each time.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
 
-/// A batch whose rows meet those of the other side.
+/// A batch whose rows are being matched against the other side.
 struct Arriving {
     side: Side,
     rows: RecordBatch,
     keys: KeyBytes,
     is_met: Vec<bool>,
-    /// Where it goes on: a row, and where among those of its key.
+    /// The position at which matching continues: a row, and an entry among the rows of its key.
     row: usize,
     next: Option<usize>,
 }
 
-/// A row that arrives, and one that it may meet: the number of its key, and where among those of the key.
+/// A possible pair: a row that arrives, the number of its key, and an entry among the rows of that key.
 struct Candidate {
     row: u32,
     key: u32,
@@ -118,7 +119,7 @@ impl IntervalJoin {
     /// Joins rows by the time columns at `times`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
+    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(shape: Shape, times: [usize; 2], bounds: Bounds) -> Outcome<Self> {
         Ok(IntervalJoin {
             converter: shape.key_converter()?,
@@ -142,7 +143,7 @@ impl IntervalJoin {
         Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
     }
 
-    /// The rows that are not late by their side's watermark.
+    /// Returns the rows that are not late by their side's watermark, and counts the others.
     fn on_time(&mut self, side: Side, rows: RecordBatch, passed_ms: i64) -> Outcome<RecordBatch> {
         let times = rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
         if times.values().iter().all(|time| *time >= passed_ms) {
@@ -154,7 +155,7 @@ impl IntervalJoin {
         Ok(on_time)
     }
 
-    /// The next rows that have equal keys and are near enough.
+    /// Returns the next possible pairs: equal keys, near enough in time.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let times = arriving
             .rows
@@ -164,7 +165,7 @@ impl IntervalJoin {
         let mut found = Vec::new();
         while arriving.row < arriving.rows.num_rows() && found.len() < BATCH_ROWS_MAX {
             let row = arriving.row;
-            // Which other row a left row of a semi join meets does not matter, so one is enough.
+            // One match is enough for a left row of a semi or anti join.
             let is_settled = self.shape.kind.is_half() && arriving.side == Side::Left && arriving.is_met[row];
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key));
             let (Some(number), false) = (number, is_settled) else {
@@ -187,7 +188,7 @@ impl IntervalJoin {
         found
     }
 
-    /// What comes out of rows that may belong together.
+    /// Checks the condition of possible pairs, marks the rows that matched, and returns the output.
     fn meet(&mut self, arriving: &mut Arriving, found: &[Candidate]) -> Outcome<Option<RecordBatch>> {
         let (side, other) = (arriving.side, arriving.side.other());
         let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row));
@@ -236,8 +237,8 @@ impl IntervalJoin {
         self.shape.results(kept.len(), of_side(Side::Left)?, of_side(Side::Right)?).map(Some)
     }
 
-    /// Keeps the rows that have met all who are there, if others may come for them; of the rest those come out that met
-    /// nobody and are to.
+    /// Keeps the rows that have been matched with all present rows, if a later row can still match. Returns
+    /// those of the other rows which come out without a match.
     fn settle(&mut self, arriving: &Arriving) -> Outcome<Option<RecordBatch>> {
         let side = arriving.side;
         let times = arriving.rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
@@ -277,7 +278,7 @@ impl IntervalJoin {
         self.shape.results(alone.len(), left, right).map(Some)
     }
 
-    /// Whether nobody who is on time can come for a row.
+    /// Returns whether no row that is on time can match a row of `side` at `time` any more.
     fn is_over(&self, side: Side, time: i64) -> bool {
         self.closing_ms == i64::MAX || self.bounds.reach(side, time).1 < self.closing_ms
     }
@@ -317,7 +318,7 @@ impl IntervalJoin {
         self.entry_bytes += after + due_after - before - due_before;
     }
 
-    /// Forgets the rows of a side for whom nobody can come; those that met nobody come out, if they are to.
+    /// Forgets the rows of a side that cannot match any more; returns those which come out without a match.
     fn expire(&mut self, side: Side) -> Outcome<Option<RecordBatch>> {
         let keeps = self.shape.keeps(side);
         let mut alone: Vec<Place> = Vec::new();
@@ -368,7 +369,7 @@ impl IntervalJoin {
         self.funds.hold(shelves + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
 
-    /// All rows of a side that are kept, by key, and which of them have met somebody.
+    /// Returns all kept rows of a side, by key, and whether each has matched.
     fn all(&self, side: Side) -> Outcome<(RecordBatch, Vec<bool>)> {
         let schema = &self.shape.inputs[side.index()];
         let entries = || self.keys.iter().flat_map(|key| &key.rows[side.index()]);
@@ -405,7 +406,7 @@ impl JoinOperator for IntervalJoin {
         let mut rows = batch.rows;
         let times = rows.column(self.times[side.index()]);
         if times.null_count() > 0 {
-            // Without a time nobody is near; Flink's rows have one.
+            // A row without a time matches nothing. Flink's rows always have a time.
             let known = BooleanArray::from_iter((0..times.len()).map(|row| Some(times.is_valid(row))));
             let left = filter_record_batch(&rows, &known).map_err(arrow_error)?;
             self.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;

@@ -1,19 +1,21 @@
-//! Lookup join: each row meets the rows of its key in a table that is read whole before.
+//! Lookup join: each row matches the rows of its key in a table which is read completely before.
 //!
 //! Input      batches of a left side, and of a right side that ends
-//! Output     pairs, and of a left join also left rows that met nobody
-//! State      the table by key; left rows that came before it was there
-//! Emits      at once, when the table is there; rows stay in the order in which they came
-//! Late       looks at no time
-//! Watermark  forwarded unchanged; the lesser of both sides, so there is none before the table ends, and then the left's
+//! Output     pairs; a left join also left rows without a match
+//! State      the table by key; left rows that came before the table was complete
+//! Emits      at once, when the table is complete; rows stay in the order in which they came
+//! Late       ignores event time
+//! Watermark  forwarded unchanged; the lesser of both sides: none before the table ends, and then the left's
 //! Cost       one look-up per left row
 //! Source     Flink, "Lookup Join" and "Processing Time Temporal Join"
 //!
-//! That the table is there is said by the last batch of each of its sources ([`Batch::is_last`]). The watermark of the end without
-//! that is a query that was stopped while it read: left rows that wait then fail it, for they cannot be told from rows that meet nobody.
+//! The table is complete when each of its sources has sent its last batch ([`Batch::is_last`]). If the last
+//! watermark comes before that, the query was stopped while it read the table. Left rows that wait then fail
+//! the query, because nothing tells whether they have a match.
 //!
-//! Differs from Flink: the table is read once, when the query starts, where Flink looks each row up in the outside system; so
-//! changes of the table are seen by the next start. Left rows that came before the table was there are late for nobody.
+//! Differs from Flink: the table is read once, when the query starts, so changes of the table are seen at the
+//! next start. Flink looks each row up in the external system. Left rows that came before the table was
+//! complete are never late.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,9 +37,9 @@ use crate::formats::RowKind;
 /// Joins rows with a table.
 pub struct LookupJoin {
     shape: Shape,
-    /// Sources of the table that have not ended.
+    /// Count of the table's sources that have not ended.
     open_sources: usize,
-    /// What there is of the table so far.
+    /// The rows of the table so far.
     coming: Vec<RecordBatch>,
     table: Option<Table>,
     waiting: VecDeque<Batch>,
@@ -49,7 +51,7 @@ pub struct LookupJoin {
 }
 
 impl LookupJoin {
-    /// Joins with a table that so many sources read.
+    /// Creates a join with a table that is read by `sources` sources.
     pub fn new(shape: Shape, sources: usize) -> Self {
         LookupJoin {
             shape,

@@ -1,10 +1,12 @@
-//! Left rows of a temporal join that came out, with the version that each met, so that the pair can be taken back.
+//! Left rows of a temporal join that have come out, each with its matched version, so that the pair can be
+//! retracted.
 //!
-//! A row is often taken back long after the watermark has passed it: an order that is deleted the next day still has its old
-//! time. The versions of that time may be forgotten by then, and a version that came late may be found instead, so the version
-//! is remembered here. Rows are told apart by their values alone: equal rows have one time and one key, and so one version.
+//! A row is often retracted long after the watermark has passed it: an order deleted on the next day still
+//! has its old time. The versions of that time may be forgotten by then, or a version that came late may be
+//! found instead, so the matched version is kept here. Rows are identified by their values alone: equal rows
+//! have the same time and key, and so the same version.
 //!
-//! A row is remembered until it is taken back, and no longer than the time to live.
+//! A row is kept until it is retracted, and no longer than the time to live.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,32 +22,32 @@ use crate::exec::operator::Outcome;
 use crate::expression::arrow_error;
 use crate::keys::{ROW_FORMAT, check_row_format};
 
-/// Left rows by their values.
+/// Holds left rows by their values.
 pub struct Met {
     ttl_ms: i64,
     clock: Arc<dyn Clock>,
     converter: RowConverter,
     rows: HashMap<Arc<[u8]>, MetRow, foldhash::fast::RandomState>,
-    /// When rows came out, in order. A row that was taken back leaves its entry here until it is due.
+    /// The times at which rows came out, in order. The entry of a retracted row stays here until it is due.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
     bytes: usize,
 }
 
 struct MetRow {
-    /// The version as bytes; none if the row came out with NULL.
+    /// The version as bytes; `None` if the row came out with NULL.
     version: Option<Box<[u8]>>,
     /// How many equal rows came out.
     count: u64,
     written_ms: i64,
 }
 
-/// Bytes of a row beside its values and its version, and of an entry of the times, which holds the values.
+/// Bytes of a row beside its values and its version, and of an entry of `written`, which holds the values.
 const ROW_BYTES: usize = size_of::<MetRow>() + 48;
 const NOTE_BYTES: usize = size_of::<(i64, Arc<[u8]>)>();
 
 impl Met {
-    /// Remembers left rows of a schema for so many milliseconds, by that clock.
+    /// Keeps left rows of a schema for `ttl_ms` milliseconds by `clock`.
     pub fn new(ttl_ms: i64, clock: Arc<dyn Clock>, schema: &SchemaRef) -> Outcome<Self> {
         Ok(Met {
             ttl_ms,
@@ -73,12 +75,12 @@ impl Met {
         }
     }
 
-    /// Left rows as bytes.
+    /// Converts left rows to bytes.
     pub fn bytes_of_rows(&self, columns: &[ArrayRef]) -> Outcome<Rows> {
         self.converter.convert_columns(columns).map_err(arrow_error)
     }
 
-    /// Notes that a row came out with a version.
+    /// Records that a row came out with a version.
     pub fn add(&mut self, row: &[u8], version: Option<&[u8]>) {
         if let Some(met) = self.rows.get_mut(row) {
             met.count += 1;
@@ -91,7 +93,8 @@ impl Met {
         self.rows.insert(row, met);
     }
 
-    /// Takes a row back: the version that it met, and none if it came out with NULL. Without a result no such row came out.
+    /// Retracts a row and returns its version, which is `None` if the row came out with NULL. Returns `None`
+    /// if no such row came out.
     pub fn take_back(&mut self, row: &[u8]) -> Option<Option<Box<[u8]>>> {
         let met = self.rows.get_mut(row)?;
         if met.count > 1 {
@@ -103,12 +106,12 @@ impl Met {
         Some(met.version)
     }
 
-    /// Bytes that are held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Writes down the rows, in the order in which they came out.
+    /// Saves the rows, in the order in which they came out.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&ROW_FORMAT)?;
         let current = || {
@@ -124,7 +127,7 @@ impl Met {
         Ok(())
     }
 
-    /// Replaces the rows by those that were written down.
+    /// Replaces the rows by the saved ones.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         check_row_format(state)?;
         self.rows.clear();
@@ -137,7 +140,7 @@ impl Met {
             let met = MetRow { version, count, written_ms };
             self.bytes += bytes_of(&met) + row.len() + NOTE_BYTES;
             self.written.push_back((written_ms, Arc::clone(&row)));
-            // A row that was taken back and came again within a millisecond stands here twice.
+            // A row that was retracted and came again within a millisecond has two entries.
             if let Some(before) = self.rows.insert(row, met) {
                 self.bytes -= bytes_of(&before);
             }

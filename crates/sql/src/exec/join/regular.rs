@@ -1,22 +1,23 @@
-//! Regular join: rows of one key, whenever they come, for as long as they are remembered.
+//! Regular join: rows of equal keys match at any time while they are kept.
 //!
 //! Input      changes of two sides
-//! Output     changes of the join: pairs, and of outer joins rows that have met nobody so far, which are taken back when
-//!            somebody comes; of semi and anti joins rows of the left
+//! Output     changes of the join: pairs; outer joins also rows without a match so far, which are retracted when a
+//!            match comes; semi and anti joins rows of the left
 //! State      all rows of both sides, each until it has not been written for the time to live
 //! Emits      at once
-//! Late       looks at no event time
+//! Late       ignores event time
 //! Watermark  forwarded unchanged; no column of the result is an event time
-//! Cost       a look at all rows of the key of the other side per row
+//! Cost       per row, a look at all rows of its key on the other side
 //! Source     Flink, "Regular Joins", "Configuration" (`table.exec.state.ttl`); `StreamingJoinOperator` and
-//!            `StreamingSemiAntiJoinOperator` for what comes out
+//!            `StreamingSemiAntiJoinOperator` for the output
 //!
-//! Each row of a side that comes out without having met anybody knows how many rows of the other side belong to it: the
-//! first one takes it back, and when the last one is taken back it comes again. A row is written when it comes, and when that
-//! number changes. What is forgotten is not taken back, so results may be wrong from then on, as in Flink: the time to live
-//! is to be longer than the time within which rows meet.
+//! Each row of a side whose rows come out without a match knows how many rows of the other side match it. The
+//! first match retracts the row without a match; when the last match is retracted, that row comes out again.
+//! A row is written when it comes, and when its number of matches changes. Forgotten rows are not retracted,
+//! so results may be wrong from then on, as in Flink: the time to live must be longer than the time within
+//! which rows match.
 //!
-//! Differs from Flink: a change is taken back by a row that is equal to it, not by a primary key: inputs bring both.
+//! Differs from Flink: a retraction matches an equal row and not a primary key; inputs provide both.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,10 +49,10 @@ pub struct RegularJoin {
     key_converter: Option<RowConverter>,
     row_converters: [RowConverter; 2],
     numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
-    /// By the key's number; a number whose key has no rows is free.
+    /// Keys by their numbers; a number whose key has no rows is free.
     keys: Vec<Key>,
     free: Vec<u32>,
-    /// When keys were written, in order.
+    /// The times at which keys were written, in order.
     written: VecDeque<(i64, u32)>,
     arriving: Option<Arriving>,
     counts: Counts,
@@ -61,9 +62,9 @@ pub struct RegularJoin {
 
 struct Key {
     bytes: Arc<[u8]>,
-    /// Rows of either side, as they came.
+    /// Rows of either side, in the order of arrival.
     records: [Vec<Remembered>; 2],
-    /// When it was last noted to be written.
+    /// The time of its last entry in `written`.
     noted_ms: i64,
 }
 
@@ -75,52 +76,53 @@ impl Default for Key {
 
 struct Remembered {
     row: Box<[u8]>,
-    /// How many rows of the other side belong to it; kept up to date where somebody asks.
+    /// The number of rows of the other side that match it; maintained only where the join needs it.
     degree: u32,
     written_ms: i64,
 }
 
-/// Bytes that a row takes beside its values, in a list that grows by doubling.
+/// Bytes of a row beside its values, in a list that grows by doubling.
 const RECORD_BYTES: usize = size_of::<Remembered>() + 16;
 
-/// Bytes that a row takes.
+/// Returns the bytes of a row.
 fn record_bytes(row: &[u8]) -> usize {
     RECORD_BYTES + heap_bytes(row.len())
 }
 
-/// Bytes that the bytes of a key take: they lie behind two counters.
+/// Returns the bytes of a key: its own bytes lie behind two counters of the `Arc`.
 fn key_bytes(key: &[u8]) -> usize {
     heap_bytes(2 * size_of::<usize>() + key.len())
 }
 
-/// A batch whose changes are made one after the other.
+/// A batch whose changes are applied one after the other.
 struct Arriving {
     side: Side,
     batch: Batch,
     keys: KeyBytes,
     bytes: Rows,
     now_ms: i64,
-    /// Where it goes on: a row, where among those of its key, and how many it has met before.
+    /// The position at which matching continues: a row, a row of the other side under its key, and the
+    /// matches so far.
     row: usize,
     next: usize,
     degree: u32,
 }
 
-/// A row that arrives and one that it may meet, by key and place.
+/// A possible pair: a row that arrives, and a row of the other side by key and place.
 struct Candidate {
     row: usize,
     key: u32,
     record: usize,
 }
 
-/// A row that comes out: a change, the row that arrived, and which of the candidates.
+/// An output row: its kind of change, the row that arrived, and the candidate.
 type Made = (RowKind, Option<u32>, Option<u32>);
 
 impl RegularJoin {
-    /// Remembers rows for so long after they were written, by that clock.
+    /// Keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a row is of a type that cannot be compared.
+    /// [`crate::functions::EvaluationError`] if a row has a type that cannot be compared.
     pub fn new(shape: Shape, ttl_ms: i64, clock: Arc<dyn Clock>) -> Outcome<Self> {
         let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
         Ok(RegularJoin {
@@ -166,7 +168,7 @@ impl RegularJoin {
         }
     }
 
-    /// Notes that rows of a key were written.
+    /// Records that rows of a key were written.
     fn note(&mut self, number: u32, now_ms: i64) {
         let key = &mut self.keys[number as usize];
         if key.noted_ms != now_ms {
@@ -204,18 +206,18 @@ impl RegularJoin {
         let Some(number) = self.numbers.get(key) else { return };
         let records = &mut self.keys[*number as usize].records[side.index()];
         if let Some(at) = records.iter().position(|record| *record.row == *row) {
-            // Keys without rows are forgotten with their last note.
+            // Keys without rows are removed when their last entry of `written` is due.
             records.remove(at);
             self.bytes -= record_bytes(row);
         }
     }
 
-    /// The next rows that have equal keys; `arriving` goes on behind them.
+    /// Returns the next pairs with equal keys, and moves `arriving` behind them.
     fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
         let other = arriving.side.other().index();
         let first = arriving.row;
         let mut found = Vec::new();
-        // A row by itself may come out, a pair with one that is taken back.
+        // Each row may come out alone, and each pair together with a retraction.
         while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
             let row = arriving.row;
             let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();
@@ -233,7 +235,7 @@ impl RegularJoin {
         found
     }
 
-    /// Makes the changes of some rows, up to where `arriving` goes on.
+    /// Applies the changes of some rows, up to the new position of `arriving`.
     fn change(
         &mut self,
         arriving: &mut Arriving,
@@ -252,7 +254,7 @@ impl RegularJoin {
         })?;
         let mut made: Vec<Made> = Vec::new();
         let mut at = 0;
-        // The last of these rows may not have met everybody yet.
+        // The last of these rows may have further candidates.
         let last = (arriving.row + 1).min(arriving.batch.len());
         for row in first..last {
             let kind = arriving.batch.kind(row);
@@ -285,7 +287,8 @@ impl RegularJoin {
                 return Ok(None);
             }
             let (rows, places) = if of == side { (&arriving.batch.rows, &own) } else { (&others, &met) };
-            // Nothing can be taken from nothing, even if it is nothing that is taken.
+            // With NULL at all places the columns are left out: nothing can be taken from an empty batch, not
+            // even NULL.
             if places.null_count() == places.len() { Ok(None) } else { gathered(rows, places).map(Some) }
         };
         let results = self.shape.results(made.len(), of_side(Side::Left)?, of_side(Side::Right)?)?;
@@ -294,7 +297,7 @@ impl RegularJoin {
         Ok(Some(Batch { kinds, ..Batch::new(results) }))
     }
 
-    /// What comes of two rows that belong together.
+    /// Appends the output of a pair that matches.
     fn pair(
         &mut self,
         side: Side,
@@ -342,7 +345,7 @@ impl RegularJoin {
         }
     }
 
-    /// A row has met all that there are.
+    /// Finishes a row that has been matched with all rows of the other side.
     fn finish(
         &mut self,
         arriving: &mut Arriving,
@@ -372,7 +375,7 @@ impl RegularJoin {
                 self.take_back(side, key, bytes.data());
                 self.counts.folded += 1;
             }
-            // Who equals nobody need not be remembered.
+            // A NULL key never matches, so the row is not stored.
             None if out.is_some() => self.counts.forwarded += 1,
             None => self.counts.filtered += 1,
         }
@@ -486,7 +489,7 @@ impl JoinOperator for RegularJoin {
                 let (row, degree, written_ms): (Box<[u8]>, u32, i64) = state.take()?;
                 records.push(Remembered { row, degree, written_ms });
             }
-            // Keys follow from the rows.
+            // Keys are computed from the rows.
             for records in chunks(records) {
                 let converter = &self.row_converters[side.index()];
                 let parser = converter.parser();
@@ -502,7 +505,8 @@ impl JoinOperator for RegularJoin {
                 }
             }
         }
-        // Notes stand in the order of time; rows of one side and key stay in theirs.
+        // Entries of `written` must be in the order of time; the sort is stable, so rows of one side and key
+        // keep their order.
         all.sort_by_key(|(_, record, _)| record.written_ms);
         for (side, record, key) in all {
             self.remember(side, &key, record);
@@ -512,7 +516,7 @@ impl JoinOperator for RegularJoin {
     }
 }
 
-/// A list in pieces as long as a batch.
+/// Splits a list into pieces of at most one batch.
 fn chunks(mut records: Vec<Remembered>) -> impl Iterator<Item = Vec<Remembered>> {
     std::iter::from_fn(move || {
         if records.is_empty() {

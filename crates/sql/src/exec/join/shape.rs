@@ -1,4 +1,5 @@
-//! What all joins have in common: which values must be equal, whether two rows belong together, and what is made of them.
+//! Common parts of all joins: the keys that must be equal, the condition on pairs, and the rows of the
+//! output.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow::buffer::NullBuffer;
@@ -13,22 +14,23 @@ use crate::expression::{Typed, arrow_error};
 use crate::plan::{Column, Join, JoinKind};
 use crate::types::SqlType;
 
-/// What is joined, and into what.
+/// The inputs, keys, condition and output of a join.
 pub struct Shape {
-    /// What comes out.
+    /// The kind of the join.
     pub(super) kind: JoinKind,
-    /// Of both inputs.
+    /// The schemas of both inputs.
     pub(super) inputs: [SchemaRef; 2],
-    /// Of the results.
+    /// The schema of the results.
     pub(super) output: SchemaRef,
     keys: [Vec<Typed>; 2],
     is_null_equal: Vec<bool>,
-    /// The condition, over those columns only that it reads.
+    /// The condition, narrowed to the columns that it reads; their places; their schema.
     condition: Option<(Typed, Vec<(Side, usize)>, SchemaRef)>,
 }
 
 impl Shape {
-    /// Of a join of inputs with the columns `left` and `right`, whose results have `columns`.
+    /// Creates the shape of a join of inputs with the columns `left` and `right`, whose results have
+    /// `columns`.
     pub(super) fn new(join: &Join, left: &[Column], right: &[Column], columns: &[Column]) -> Self {
         Shape {
             kind: join.kind,
@@ -43,12 +45,13 @@ impl Shape {
         }
     }
 
-    /// The types of what must be equal.
+    /// Returns the types of the keys.
     pub(super) fn key_types(&self) -> Vec<SqlType> {
         self.keys[0].iter().map(|key| key.of.clone()).collect()
     }
 
-    /// Makes comparable rows of keys; none if every two rows may meet.
+    /// Creates a converter from keys to comparable bytes; `None` if the join has no keys, so that any two
+    /// rows may match.
     pub(super) fn key_converter(&self) -> Outcome<Option<RowConverter>> {
         if self.keys[0].is_empty() {
             return Ok(None);
@@ -57,7 +60,8 @@ impl Shape {
         RowConverter::new(fields).map(Some).map_err(arrow_error)
     }
 
-    /// What must be equal, of the rows of one side, and which of them may meet anybody at all: those without NULL.
+    /// Evaluates the keys of the rows of one side. The null buffer marks the rows that can match: a NULL key
+    /// cannot, unless NULL equals NULL.
     pub(super) fn keys(
         &self,
         side: Side,
@@ -75,7 +79,7 @@ impl Shape {
         Ok((columns, known.filter(|known| known.null_count() > 0)))
     }
 
-    /// The keys of rows as bytes.
+    /// Returns the keys of rows as bytes.
     pub(super) fn key_bytes(
         &self,
         converter: Option<&RowConverter>,
@@ -90,8 +94,8 @@ impl Shape {
         Ok(KeyBytes { rows, known })
     }
 
-    /// For which of so many pairs the condition holds; none if it does for all. `column` gives the values of a column of a
-    /// side, one for each pair.
+    /// Returns for which of `pairs` pairs the condition holds; `None` if there is no condition. `column`
+    /// gives the values of a column of a side, one for each pair.
     pub(super) fn holds(
         &self,
         pairs: usize,
@@ -102,12 +106,12 @@ impl Shape {
         condition.evaluate_booleans(&batch_of(schema, columns, pairs)?).map(Some)
     }
 
-    /// Whether there is more to be checked of two rows than their keys.
+    /// Returns whether a condition beside the keys must be checked.
     pub(super) fn has_condition(&self) -> bool {
         self.condition.is_some()
     }
 
-    /// Results of so many rows of both sides; a side that is not there is NULL.
+    /// Creates `rows` result rows from the columns of both sides; a side that is `None` is padded with NULL.
     pub(super) fn results(
         &self,
         rows: usize,
@@ -126,7 +130,7 @@ impl Shape {
         fields.iter().map(|field| new_null_array(field.data_type(), rows)).collect()
     }
 
-    /// Whether rows of a side come out that met nobody.
+    /// Returns whether rows of a side come out without a match.
     pub(super) fn keeps(&self, side: Side) -> bool {
         match side {
             Side::Left => self.kind.keeps_left(),
@@ -135,7 +139,7 @@ impl Shape {
     }
 }
 
-/// Whether a condition holds: it is neither FALSE nor NULL.
+/// Returns whether a condition holds at `place`: it is neither FALSE nor NULL.
 pub(super) fn is_true(holds: &Option<BooleanArray>, place: usize) -> bool {
     holds.as_ref().is_none_or(|holds| holds.is_valid(place) && holds.value(place))
 }
@@ -147,7 +151,7 @@ pub(super) struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// The key of a row; none if it equals no key.
+    /// Returns the key of a row; `None` if it can match no key.
     pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
         if self.known.as_ref().is_some_and(|known| known.is_null(row)) {
             return None;
@@ -156,7 +160,7 @@ impl KeyBytes {
     }
 }
 
-/// A condition over the columns that it reads, and which they are.
+/// Narrows a condition to the columns that it reads; returns it with their places and schema.
 fn narrowed(condition: &Typed, left: &[Column], right: &[Column]) -> (Typed, Vec<(Side, usize)>, SchemaRef) {
     let mut places: Vec<usize> = Vec::new();
     condition.columns(&mut |place| {

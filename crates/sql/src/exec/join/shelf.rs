@@ -1,7 +1,8 @@
-//! Rows that are kept batch by batch, and forgotten one by one: a batch is given up with its last row.
+//! Storage of rows batch by batch. Rows are forgotten one by one; the memory of a batch is freed with its
+//! last row.
 //!
-//! That costs little where rows that come together go together, as by event time they do. A batch of which few rows are
-//! to be kept is cut down to those when it comes.
+//! This costs little where rows that come together also go together, as rows in event time do. A batch of
+//! which few rows are kept is copied down to those rows when it comes.
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::interleave;
@@ -11,10 +12,10 @@ use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
 use crate::expression::arrow_error;
 
-/// Where a row stands: its batch, and which of its rows it is.
+/// The location of a row: its batch, and the row in the batch.
 pub(super) type Place = (u32, u32);
 
-/// Rows that are kept.
+/// Stores rows by batch.
 #[derive(Default)]
 pub(super) struct Shelf {
     batches: Vec<Option<Held>>,
@@ -24,13 +25,13 @@ pub(super) struct Shelf {
 
 struct Held {
     rows: RecordBatch,
-    /// How many of them are still wanted.
+    /// Count of its rows that are still needed.
     count: u32,
     bytes: usize,
 }
 
 impl Shelf {
-    /// Keeps those rows of a batch, and says where each of them stands.
+    /// Keeps the given rows of a batch and returns their locations.
     pub(super) fn keep(&mut self, batch: &RecordBatch, rows: &[u32]) -> Outcome<Vec<Place>> {
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -67,24 +68,24 @@ impl Shelf {
         }
     }
 
-    /// A column of rows, in that order.
+    /// Gathers one column of rows, in the given order.
     pub(super) fn column(&self, rows: &[Place], column: usize) -> Outcome<ArrayRef> {
         Gathering::of(self, rows).column(column)
     }
 
-    /// All columns of rows, in that order.
+    /// Gathers all columns of rows, in the given order.
     pub(super) fn columns(&self, rows: &[Place], columns: usize) -> Outcome<Vec<ArrayRef>> {
         let gathering = Gathering::of(self, rows);
         (0..columns).map(|column| gathering.column(column)).collect()
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// The batches that some rows are in, once each.
+/// The distinct batches that hold some rows.
 struct Gathering<'a> {
     batches: Vec<&'a RecordBatch>,
     places: Vec<(usize, usize)>,

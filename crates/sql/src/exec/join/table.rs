@@ -1,4 +1,4 @@
-//! Rows by their key, and others that look them up: hash joins of what is all there.
+//! Hash join of complete inputs: a table of right rows by key, and left rows that probe it.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::expression::arrow_error;
 use crate::keys::KeyIndex;
 use crate::plan::JoinKind;
 
-/// Ends a list of rows.
+/// Marks the end of a list of rows.
 const NOBODY: u32 = u32::MAX;
 
-/// The rows of the right side, by key.
+/// Right rows by key.
 pub(super) struct Table {
     pub(super) rows: RecordBatch,
     index: KeyIndex,
-    /// The first row of each key, by the key's number.
+    /// The first row of each key, by key number.
     heads: Vec<u32>,
     /// The next row of the same key, by row.
     nexts: Vec<u32>,
 }
 
 impl Table {
-    /// A table of rows of the right side.
+    /// Builds the table from rows of the right side.
     pub(super) fn new(shape: &Shape, rows: RecordBatch) -> Outcome<Self> {
         let (keys, known) = shape.keys(Side::Right, &rows)?;
         let mut index = KeyIndex::new(&shape.key_types(), 0);
@@ -38,7 +38,7 @@ impl Table {
         index.index(&keys, rows.num_rows(), &mut groups);
         let mut heads = vec![NOBODY; index.len()];
         let mut nexts = vec![NOBODY; rows.num_rows()];
-        // From the last to the first, so that they are met in the order in which they came.
+        // Lists are built from the last row to the first, so that they yield rows in the order of arrival.
         for (row, group) in groups.iter().enumerate().rev() {
             if known.as_ref().is_none_or(|known| known.is_valid(row)) {
                 nexts[row] = heads[*group as usize];
@@ -48,34 +48,35 @@ impl Table {
         Ok(Table { rows, index, heads, nexts })
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + self.index.bytes() + 4 * (self.heads.len() + self.nexts.len())
     }
 }
 
-/// Rows of the left side that meet those of a table.
+/// Left rows that probe a table.
 pub(super) struct Probe {
     rows: RecordBatch,
-    /// The first row of the table that each may meet.
+    /// For each left row, the first row of the table that it may match.
     firsts: Vec<u32>,
     is_met: Vec<bool>,
-    /// Where pairs go on: a row and whom it is to be held against next.
+    /// The position at which pairs continue: a left row, and the next row of the table to compare it with.
     row: usize,
     next: u32,
-    /// Where the rows of a semi or anti join go on, which come out when all have met whom they meet.
+    /// The position at which the rows of a semi or anti join continue; these come out after all rows are
+    /// matched.
     alone: usize,
 }
 
-/// A piece of what came of a probe, in the order of the left rows.
+/// A piece of the output of a probe, in the order of the left rows.
 pub(super) struct Piece {
     pub(super) rows: RecordBatch,
-    /// Of which row of the left each is.
+    /// The left row of each output row.
     pub(super) lefts: Vec<u32>,
 }
 
 impl Probe {
-    /// Rows of the left side are to meet those of a table.
+    /// Starts a probe of `table` with rows of the left side.
     pub(super) fn new(shape: &Shape, table: &Table, rows: RecordBatch) -> Outcome<Self> {
         let (keys, known) = shape.keys(Side::Left, &rows)?;
         let mut groups = Vec::new();
@@ -96,15 +97,15 @@ impl Probe {
             alone: 0,
         };
         if shape.kind.is_half() && !shape.has_condition() {
-            // Whom they meet does not matter.
+            // Without a condition any row of the key is a match.
             probe.is_met = probe.firsts.iter().map(|first| *first != NOBODY).collect();
             probe.row = probe.firsts.len();
         }
         Ok(probe)
     }
 
-    /// The next piece; none when there is nothing more. Rows of the table that were met are marked in `right_met`, if they
-    /// are to be.
+    /// Returns the next piece; `None` at the end. Marks the rows of the table that matched in `right_met`, if
+    /// given.
     pub(super) fn next(
         &mut self,
         shape: &Shape,
@@ -123,7 +124,7 @@ impl Probe {
             })?;
             let mut made: Vec<(u32, Option<u32>)> = Vec::new();
             let mut at = 0;
-            // The last of these rows may not have met everybody yet.
+            // The last of these rows may have further candidates.
             let last = (self.row + 1).min(self.firsts.len());
             for row in first..last {
                 while at < lefts.len() && lefts.value(at) as usize == row {
@@ -167,11 +168,11 @@ impl Probe {
         Ok(Some(Piece { rows, lefts: lefts.values().to_vec() }))
     }
 
-    /// The next pairs with equal keys; it goes on behind them.
+    /// Returns the next pairs with equal keys, and moves the position behind them.
     fn candidates(&mut self, shape: &Shape, table: &Table) -> (UInt32Array, UInt32Array) {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (first, is_half) = (self.row, shape.kind.is_half());
-        // A row by itself may come out, too.
+        // Each row may come out alone, too, so rows and pairs both count.
         while self.row < self.firsts.len() && lefts.len() + self.row - first < BATCH_ROWS_MAX {
             if self.next == NOBODY || (is_half && self.is_met[self.row]) {
                 self.row += 1;
@@ -185,16 +186,16 @@ impl Probe {
         (UInt32Array::from(lefts), UInt32Array::from(rights))
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.rows) + 5 * self.firsts.len()
     }
 }
 
-/// Those rows of a batch, in that order; NULL where there is none.
+/// Gathers the rows of a batch at `places`; a NULL place gives a row of NULL.
 pub(super) fn gathered(rows: &RecordBatch, places: &UInt32Array) -> Outcome<Vec<ArrayRef>> {
     let columns = rows.columns().iter().map(|column| {
-        // All rows in their order are the batch.
+        // All rows in their order: the column itself.
         let is_all = places.len() == rows.num_rows()
             && arrow::array::Array::null_count(places) == 0
             && places.values().iter().enumerate().all(|(at, place)| at == *place as usize);

@@ -1,26 +1,30 @@
-//! Temporal join: a row meets the version of the other side that was valid at its time.
+//! Temporal join: a row matches the version of the other side that was valid at its time.
 //!
-//! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event time
-//! Output     each left row with the last version of its key that is not later; of a left join also those without one
-//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones; if
-//!            the left side changes, the rows that came out, with the versions that they met, for the time to live ([`met`])
+//! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event
+//!            time
+//! Output     each left row with the last version of its key that is not later; a left join also left rows without one
+//! State      left rows at or behind the watermark; per key the version that is valid at the watermark, and later ones;
+//!            if the left side changes, the rows that came out with their matched versions, for the time to live
+//!            ([`met`])
 //! Emits      when the watermark has passed a left row, in the order of time
-//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is taken back is never late:
-//!            it takes back the pair that came out, and nothing if none did. A version behind the watermark of its side
-//!            is valid from that watermark on: who is before it may have been answered already
-//! Watermark  forwarded unchanged, after all that it has passed
+//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is retracted is never
+//!            late: it retracts the pair that came out, and nothing if none did. A version behind the watermark of its
+//!            side is valid from that watermark on, because left rows before it may have come out already
+//! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
 //! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
 //!
-//! A version that is deleted ends at the deletion's time; that a key was deleted is remembered, as in Flink, because a version
-//! that comes late may be older. What a version was before an update says nothing: its update says
-//! all. Two versions of one key and time: the one that came last or, of several readers, the greater one.
+//! A deleted version ends at the time of its deletion. The deletion of a key is remembered, as in Flink,
+//! because a version that comes late may be older. The `-U` of an update is ignored; its `+U` says
+//! everything. Of two versions with equal key and time the last to arrive counts; behind several readers, the
+//! greater one.
 //!
 //! [`met`]: super::met
 //!
-//! Differs from Flink: a left row that is taken back behind the watermark takes back the pair that came out, where Flink looks
-//! the version up again, which may be gone; left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
-//! versions that are late meet whoever still waits, which depends on how both inputs mix.
+//! Differs from Flink: a left row that is retracted behind the watermark retracts the pair that came out;
+//! Flink looks the version up again, which may be gone. Before FLINK-39719 Flink did not drop late left rows,
+//! but matched them with the versions still kept. In Flink late versions match any left rows that still wait,
+//! which depends on how both inputs interleave.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,21 +56,22 @@ pub struct TemporalJoin {
     shape: Shape,
     times: [usize; 2],
     counts_as: Counted,
-    /// Whether one reader gives all versions, so that one of them comes last.
+    /// Whether one reader gives all versions, so that their order of arrival is determined.
     is_single: bool,
     key_converter: Option<RowConverter>,
-    /// Of whole rows of the right side.
+    /// Converts whole rows of the right side.
     row_converter: RowConverter,
-    /// Left rows that wait, by their time, in the order in which they came.
+    /// Waiting left rows by their time, in the order of arrival.
     waiting: BTreeMap<i64, Vec<(Place, RowKind)>>,
     shelf: Shelf,
     waiting_count: usize,
-    /// Versions of each key. Their times do not fall, and they are valid from ever later on.
+    /// The versions of each key, by time and by the start of validity, which both ascend.
     versions: HashMap<Arc<[u8]>, Vec<Version>, foldhash::fast::RandomState>,
-    /// From when on versions that are not the first of their key are valid: then those before them are over.
+    /// The times at which versions become valid that are not the first of their key: then the versions before
+    /// them are over.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
-    /// Rows that came out; none if no left row is ever taken back.
+    /// Rows that came out; `None` if no left row is ever retracted.
     met: Option<Met>,
     closing_ms: i64,
     counts: Counts,
@@ -75,14 +80,14 @@ pub struct TemporalJoin {
 
 struct Version {
     time: i64,
-    /// The time or, of one that came late, the watermark behind which it came.
+    /// The version's time or, for a late version, the watermark behind which it came.
     valid_from: i64,
-    /// None if there is none from then on.
+    /// The row as bytes; `None` for a deletion.
     row: Option<Box<[u8]>>,
 }
 
 impl Version {
-    /// Whether it follows one that has come after it.
+    /// Returns whether it is ordered behind `other`, which arrived after it.
     fn is_after(&self, other: &Version, is_single: bool) -> bool {
         match is_single {
             true => self.time > other.time,
@@ -90,7 +95,7 @@ impl Version {
         }
     }
 
-    /// Whether it can be met before one that has come before it.
+    /// Returns whether it is valid before `other`, which arrived before it.
     fn is_earlier(&self, other: &Version, is_single: bool) -> bool {
         let by_time = (self.valid_from, self.time).cmp(&(other.valid_from, other.time));
         by_time.is_lt() || (by_time.is_eq() && !is_single && self.row < other.row)
@@ -101,16 +106,17 @@ impl Version {
     }
 }
 
-/// What a key costs beside its bytes, and a version that is to become valid.
+/// Bytes of a key beside its own bytes, and of an entry of `upcoming`.
 const KEY_BYTES: usize = 96;
 const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
-    /// Joins by the time columns at `times`, with the right rows that are versions. If not a single reader gives them, which of them
-    /// comes first is chance, and says nothing. `met` remembers rows that came out if left rows may be taken back.
+    /// Joins by the time columns at `times`; `counts_as` tells which right rows are versions. Unless a single
+    /// reader gives the right rows (`is_single`), their order of arrival is not determined and is ignored.
+    /// `met` keeps rows that came out if left rows may be retracted.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
+    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(
         shape: Shape,
         times: [usize; 2],
@@ -185,7 +191,8 @@ impl TemporalJoin {
         Ok(())
     }
 
-    /// Adds a version; false if it is none, or nobody can meet it because a later one is valid as soon as it.
+    /// Adds a version. Returns `false` if the row does not count as a version, or if no left row can match it
+    /// because a later version is valid as soon as it.
     fn insert(&mut self, key: &[u8], version: Version) -> bool {
         let (time, valid_from) = (version.time, version.valid_from);
         let versions = match self.versions.get_mut(key) {
@@ -217,7 +224,7 @@ impl TemporalJoin {
         } else if let Some((key, versions)) = self.versions.get_key_value(key)
             && versions.len() > 1
         {
-            // Those before it are over when it becomes valid, and it is when the one behind it does.
+            // The versions before it end when it becomes valid; it ends when the one behind it does.
             let times = versions[first..].iter().take(2).map(|version| version.valid_from);
             for time in times {
                 self.version_bytes += UPCOMING_BYTES;
@@ -227,7 +234,7 @@ impl TemporalJoin {
         true
     }
 
-    /// Drops the versions of a key that nobody can ask for any more.
+    /// Drops the versions of a key that no left row can match any more.
     fn prune(&mut self, key: &[u8]) {
         let Some(versions) = self.versions.get_mut(key) else { return };
         let first =
@@ -236,7 +243,7 @@ impl TemporalJoin {
         self.version_bytes -= dropped;
     }
 
-    /// Drops all versions that nobody can ask for any more.
+    /// Drops all versions that no left row can match any more.
     fn prune_all(&mut self) {
         while let Some((&time, _)) = self.upcoming.first_key_value()
             && time <= self.closing_ms
@@ -265,7 +272,7 @@ impl TemporalJoin {
         due
     }
 
-    /// The pairs that left rows become, and the left row of each.
+    /// Joins left rows that are due; returns the pairs, and the left row of each.
     fn joined(
         &self,
         left: &RecordBatch,
@@ -294,7 +301,7 @@ impl TemporalJoin {
             Side::Left => take(left.column(column), &rows, None).map_err(arrow_error),
             Side::Right => Ok(Arc::clone(right.column(column))),
         })?;
-        // Where the version of each left row stands, if it has one.
+        // For each left row the place of its version, if it has one.
         let mut versions: Vec<Option<u32>> = vec![None; left.num_rows()];
         for at in (0..found.len()).filter(|at| is_true(&holds, *at)) {
             versions[rows.value(at) as usize] = Some(at as u32);
@@ -306,7 +313,7 @@ impl TemporalJoin {
             let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
             return Ok((self.pairs(left, &lefts, &right, &rights)?, lefts));
         };
-        // In the order in which rows come out, so that a row that comes and is taken back at once is found.
+        // Rows are handled in output order, so that a row which comes and is retracted at once is found.
         let bytes = met.bytes_of_rows(left.columns())?;
         let mut taken_back: Vec<Box<[u8]>> = Vec::new();
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
@@ -334,7 +341,7 @@ impl TemporalJoin {
         Ok((self.pairs(left, &lefts, &right, &UInt32Array::from(rights))?, lefts))
     }
 
-    /// Versions as rows.
+    /// Converts versions to rows.
     fn right_rows(&self, versions: &[&[u8]]) -> Outcome<RecordBatch> {
         let parser = self.row_converter.parser();
         let rows = versions.iter().map(|version| parser.parse(version));
@@ -360,7 +367,7 @@ impl TemporalJoin {
     }
 }
 
-/// Whether a row comes, and is not taken back.
+/// Returns whether a row is added, and not retracted.
 fn is_new(kind: RowKind) -> bool {
     matches!(kind, RowKind::Insert | RowKind::UpdateAfter)
 }
@@ -470,7 +477,7 @@ impl JoinOperator for TemporalJoin {
         self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
         let keys: usize = state.take()?;
         crate::keys::check_row_format(state)?;
-        // What is over is found out again as versions come.
+        // The minimum keeps `insert` from pruning; versions that are over are dropped as later versions come.
         self.closing_ms = i64::MIN;
         for _ in 0..keys {
             let (key, versions): (Vec<u8>, Vec<(i64, i64, Option<Box<[u8]>>)>) = state.take()?;

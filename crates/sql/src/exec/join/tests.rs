@@ -1,7 +1,7 @@
-//! The bed of the tests of joins: rows as data, watermarks of both sides, and what comes out as pairs of rows.
+//! Test harness of joins: rows as data, watermarks of both sides, and the output as pairs of rows.
 //!
-//! Each kind of join has an oracle in its file, which looks at all rows in nested loops. Everything is run in batches of any
-//! length, and with its state saved and loaded anywhere.
+//! Each kind of join has an oracle in its file, which compares all rows in nested loops. Every test runs with
+//! batches of any length, and with the state saved and loaded at any point.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ mod stage;
 mod temporal;
 mod window;
 
-/// Length of the windows that rows are in.
+/// The length of the windows of rows.
 const WINDOW: i64 = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,21 +48,21 @@ impl Row {
     }
 }
 
-/// What comes out: a row of either side, or none.
+/// An output pair: a row of either side, or `None`.
 type Pair = (Option<Row>, Option<Row>);
 
-/// What must hold of two rows.
+/// The condition on two rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// Their keys are equal.
+    /// The keys are equal.
     Key,
-    /// And the value of the left is less.
+    /// The keys are equal, and the value of the left is less.
     KeyAndLess,
-    /// Their keys are equal, and NULL equals NULL.
+    /// The keys are equal, and NULL equals NULL.
     KeyOrNull,
-    /// Their keys are not known to differ: NOT IN.
+    /// The keys are not known to differ: NOT IN.
     NotFalse,
-    /// Nothing.
+    /// No condition.
     Anything,
 }
 
@@ -84,7 +84,7 @@ impl On {
 #[derive(Clone, Debug)]
 enum Event {
     Row(Side, RowKind, Row),
-    /// Of one side; the greater of several counts.
+    /// A watermark of one side; the greatest so far counts.
     Watermark(Side, i64),
 }
 
@@ -173,7 +173,7 @@ fn joined(kind: JoinKind, on: On, method: JoinMethod, context: &Context) -> Box<
     joined_of(1, &Join { kind, method, keys, condition }, context)
 }
 
-/// A join whose right input has so many sources.
+/// Creates a join whose right input has `right_sources` sources.
 fn joined_of(right_sources: usize, join: &Join, context: &Context) -> Box<dyn JoinOperator> {
     let mut output = columns();
     if !join.kind.is_half() {
@@ -182,7 +182,8 @@ fn joined_of(right_sources: usize, join: &Join, context: &Context) -> Box<dyn Jo
     operator(join, &columns(), &columns(), &output, right_sources, context).unwrap()
 }
 
-/// How a script is run: in batches of at most so many rows, and with the state saved and loaded after so many calls.
+/// The way in which a script runs: the greatest batch size, and the number of calls between restores of the
+/// state.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     batch_rows: usize,
@@ -194,8 +195,8 @@ fn manner() -> impl Strategy<Value = Manner> {
         .prop_map(|(batch_rows, restore_every)| Manner { batch_rows, restore_every })
 }
 
-/// Runs a script to its end, and tells what came out. `after` sees each piece: what came out of a call, and the watermark of
-/// both sides before it.
+/// Runs a script to its end and returns the output. `after` is called with the output of each call, and with
+/// the watermark of both sides before it.
 fn run(
     make: &dyn Fn() -> Box<dyn JoinOperator>,
     script: &[Event],
@@ -271,7 +272,7 @@ fn event_time(millis: i64) -> EventTime {
     }
 }
 
-/// All that comes out of the last call.
+/// Returns all output of the last call.
 fn drained(operator: &mut dyn JoinOperator) -> Vec<(RowKind, Pair)> {
     let mut out = Vec::new();
     while let Some(batch) = operator.next().unwrap() {
@@ -290,7 +291,7 @@ fn pairs(out: &[(RowKind, Pair)]) -> Vec<Pair> {
     pairs
 }
 
-/// The join of all rows with all rows.
+/// Joins all rows with all rows.
 fn nested_loops(
     kind: JoinKind,
     left: &[Row],
@@ -339,7 +340,8 @@ fn sides() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::Left), Just(Side::Right)]
 }
 
-/// Rows of both sides, many with equal times and keys and some without, and watermarks that make some of them late.
+/// Rows of both sides, many with equal times and keys and some without, and watermarks that make some of them
+/// late.
 fn scripts() -> impl Strategy<Value = Vec<Event>> {
     let row =
         (sides(), proptest::option::weighted(0.85, 0..3), proptest::option::weighted(0.9, 0..4), 0..60i64);
@@ -357,7 +359,7 @@ fn scripts() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// Rows of a script with the watermark of their side and that of both when they came.
+/// Returns the rows of a script with their side's watermark and the watermark of both when they came.
 fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
     let mut own = [i64::MIN; 2];
     let mut found = Vec::new();
@@ -372,7 +374,7 @@ fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
     found
 }
 
-/// Applies changes to what there is; whatever is taken back was there.
+/// Applies changes to the present pairs; a retracted pair must be present.
 fn apply(there: &mut BTreeMap<Pair, i64>, changes: &[(RowKind, Pair)]) {
     for (kind, pair) in changes {
         let count = there.entry(*pair).or_default();

@@ -1,15 +1,15 @@
-//! Window join: rows of the same window and key.
+//! Window join: rows of the same window and key match.
 //!
 //! Input      batches of two sides, whose rows have windows
-//! Output     pairs, and of outer joins rows that met nobody; of semi and anti joins rows of the left
+//! Output     pairs; outer joins also rows without a match; semi and anti joins rows of the left
 //! State      the rows of open windows
 //! Emits      when the watermark reaches the end of a window; windows in the order of their ends
 //! Late       the window has ended: counted, and dropped
-//! Watermark  forwarded unchanged, after all that it closes
+//! Watermark  forwarded unchanged, after the output of all windows that it closes
 //! Cost       a hash table of the right rows of a window when it ends, and one look-up per left row
 //! Source     Flink, "Window JOIN"; `WindowJoinOperator` for rows that are late
 //!
-//! NULL equals no key: such rows meet nobody, but come out of outer and anti joins.
+//! A NULL key never matches, but outer and anti joins put such rows out.
 
 use std::collections::BTreeMap;
 
@@ -36,28 +36,28 @@ pub struct WindowJoin {
     shape: Shape,
     places: [WindowPlaces; 2],
     clocks: Clocks,
-    /// By end and start of the window, the rows of both sides.
+    /// The rows of both sides, by end and start of the window.
     windows: BTreeMap<(i64, i64), [Vec<RecordBatch>; 2]>,
-    /// Bytes of the rows in them.
+    /// Bytes of the rows in `windows`.
     waiting_bytes: usize,
-    /// Windows that end at or before this reading are over.
+    /// Windows that end at or before this local time are over.
     closing_ms: i64,
     firing: Option<Firing>,
     counts: Counts,
     funds: Funds,
 }
 
-/// A window whose rows come out.
+/// A window whose rows are coming out.
 struct Firing {
     table: Table,
     probe: Probe,
-    /// Which rows of the right were met, if that matters.
+    /// Which right rows have matched; `None` if the join does not need it.
     right_met: Option<Vec<bool>>,
     right_alone: usize,
 }
 
 impl WindowJoin {
-    /// Joins rows whose windows stand in those columns of either side. A zone is given if windows are cut as its clocks show.
+    /// Joins rows by the window columns at `places`. `zone` is given if windows are cut by its local time.
     pub fn new(shape: Shape, places: [WindowPlaces; 2], zone: Option<Tz>) -> Self {
         WindowJoin {
             shape,
@@ -77,7 +77,7 @@ impl WindowJoin {
         self.windows.entry(window).or_default()[side.index()].push(rows);
     }
 
-    /// The next window to come out.
+    /// Starts the output of the next window that has ended.
     fn fire(&mut self) -> Outcome<Option<Firing>> {
         let Some((&(end, _), _)) = self.windows.first_key_value() else { return Ok(None) };
         if end > self.closing_ms {

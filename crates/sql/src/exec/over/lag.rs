@@ -1,6 +1,6 @@
-//! LAG(x, n, default): the value of x so many rows before, in the order of time.
+//! LAG(x, n, default): the value of x in the n-th row before, in the order of time.
 //!
-//! Rows of one time have the same result, which is that of the last of them, as in Flink: its frame is a RANGE.
+//! Rows of one time have the same result, the result of the last of them, as in Flink: the frame is a RANGE.
 //!
 //! Source: Flink, `LagAggFunction`; `OverAggregateITCase.testLagFunction` for rows of one time.
 
@@ -18,7 +18,8 @@ use crate::functions::EvaluationError;
 use crate::keys::{ROW_FORMAT, check_row_format, row_converter, rows_of};
 use crate::types::SqlType;
 
-/// LAG of values of a type, so many rows back, with another argument for rows that have none before if there is a default.
+/// Creates LAG over values of type `of`, `offset` rows back. With `has_default` it takes a second argument,
+/// the value for rows without such a row before them.
 pub(crate) fn lag(of: &SqlType, offset: u32, has_default: bool, is_nullable: bool) -> BoundAggregate {
     let value = of.clone();
     BoundAggregate {
@@ -55,7 +56,7 @@ impl Seen {
     }
 }
 
-/// What a value costs that is kept.
+/// Returns the bytes of a value in state.
 fn kept_bytes(bytes: &Bytes) -> usize {
     bytes.len() + size_of::<Bytes>()
 }

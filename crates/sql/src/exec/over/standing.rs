@@ -1,4 +1,4 @@
-//! ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time: how many came before.
+//! ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time.
 //!
 //! Source: Flink, `RowNumberAggFunction`, `RankAggFunction`, `DenseRankAggFunction`.
 
@@ -15,18 +15,18 @@ use crate::functions::EvaluationError;
 use crate::keys::whole_numbers;
 use crate::types::SqlType;
 
-/// Which of them.
+/// The ranking function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// The number of the row.
     RowNumber,
     /// The number of the first row of the same time.
     Rank,
-    /// The number of its time.
+    /// The number of distinct times up to the row.
     DenseRank,
 }
 
-/// One of them; its argument is the time, or nothing where each row has one of its own.
+/// Creates a ranking function. Its argument is the time; `None` if each row has a time of its own.
 pub(crate) fn standing(which: Standing, time: Option<SqlType>) -> BoundAggregate {
     BoundAggregate {
         arguments: time.into_iter().collect(),
@@ -43,7 +43,7 @@ struct Standings {
     groups: Vec<Seen>,
 }
 
-/// What has come of a key.
+/// The counts of a key so far.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Seen {
     rows: i64,

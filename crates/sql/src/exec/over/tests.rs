@@ -1,5 +1,5 @@
-//! OVER is held to the answers of Flink's own tests, and to an oracle that keeps all rows and follows each key's timers one
-//! by one, as Flink's classes describe it.
+//! OVER is compared with the results of Flink's own tests, and with an oracle that keeps all rows and follows
+//! each key's timers one by one, as Flink's classes do.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::super::bed::{Bed, ID, In, K, TS, V, call, columns, text, with_results
 use super::*;
 use crate::types::SqlType;
 
-/// What the calls of a test are, whatever the frame.
+/// Returns the calls of a test for a frame.
 fn calls(frame: Frame) -> Vec<AggregateCall> {
     let mut calls = vec![
         call("COUNT", &[], false),
@@ -46,7 +46,7 @@ fn over(
     of_readers(true, frame, time, calls, ttl_ms)
 }
 
-/// The same of one reader or of several.
+/// Creates the operator behind one reader or several.
 fn of_readers(
     is_single: bool,
     frame: Frame,
@@ -61,24 +61,24 @@ fn of_readers(
     }
 }
 
-/// What happens: rows come together, or a watermark.
+/// An event: rows that come together, or a watermark.
 #[derive(Clone, Debug)]
 enum Event {
     Rows(Vec<In>),
     Watermark(i64),
 }
 
-/// A key as Flink has it.
+/// A key with the state that Flink keeps.
 #[derive(Default)]
 struct Key {
-    /// Rows with their places among all.
+    /// Times of rows, with their places among all rows.
     rows: Vec<(i64, usize)>,
     timers: BTreeSet<i64>,
     last: Option<i64>,
     cleanup: Option<i64>,
 }
 
-/// All that comes out, in the order of time and arrival at each watermark; and how many rows were late.
+/// Returns the output at each watermark, in the order of time and arrival, and the number of late rows.
 fn oracle(frame: Frame, events: &[Event], is_single: bool) -> (Vec<Vec<String>>, u64) {
     let mut all: Vec<In> = Vec::new();
     let mut keys: Vec<(Option<&str>, Key)> = Vec::new();
@@ -139,7 +139,7 @@ fn oracle(frame: Frame, events: &[Event], is_single: bool) -> (Vec<Vec<String>>,
     (shown, late)
 }
 
-/// The places of the rows of a frame, in order, and which frame it is.
+/// The places of the rows of a frame, in order, and the frame.
 struct Rows(Vec<usize>, Frame);
 
 fn frame_kind(rows: &Rows) -> Frame {
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// By arrival each row comes out at once, and sees those before it.
+    /// By arrival each row comes out at once, and sees the rows before it.
     #[test]
     fn rows_come_in_the_order_of_arrival(rows in 0usize..4, events in events(), cut in 1usize..6) {
         let frame = [Frame::Rows(None), Frame::Rows(Some(0)), Frame::Rows(Some(1)), Frame::Rows(Some(3))][rows];
@@ -285,7 +285,7 @@ proptest! {
     }
 }
 
-/// Rows as `id k v ts`, with watermarks as `W ts`, and what comes out behind the rows' columns.
+/// Checks a call: rows are written `id k v ts`, watermarks `W ts`; expects the results by row id.
 fn check(frame: Frame, call: AggregateCall, events: &str, expected: &[(i32, &str)]) {
     let mut bed = Bed::new(over(frame, Some(TS), vec![call], None));
     let mut shown = Vec::new();
@@ -330,7 +330,7 @@ fn lag_is_flinks() {
     check(Frame::Range(None), call(0, false), events, &none);
 }
 
-/// A key that is not remembered takes rows behind the watermark, one that is does not (StreamFusion, issue 74).
+/// A key without state accepts rows behind the watermark, a key with state does not (StreamFusion, issue 74).
 #[test]
 fn late_rows_are_judged_by_key() {
     let count = || call("COUNT", &[], false);
@@ -338,12 +338,12 @@ fn late_rows_are_judged_by_key() {
     check(Frame::Rows(Some(1)), count(), events, &[(1, "1"), (2, "1"), (4, "2")]);
     check(Frame::Range(Some(100)), count(), events, &[(1, "1"), (2, "1"), (4, "2")]);
     check(Frame::Range(None), count(), events, &[(1, "1"), (4, "2")]);
-    // A span of 2 is forgotten 3 milliseconds after the row and the one that is due then.
+    // A span of 2 is forgotten 3 milliseconds after the row, together with the row that is due then.
     let events = "1 a 1 10 | W 14 | 2 a 1 10 | W 15 | 3 a 1 10 | W 16";
     check(Frame::Range(Some(2)), count(), events, &[(1, "1"), (3, "1")]);
 }
 
-/// A key of rows is forgotten by its time to live; not while it has rows that wait.
+/// A key of ROWS is forgotten by its time to live, but not while it has waiting rows.
 #[test]
 fn keys_expire() {
     let mut bed = Bed::new(over(Frame::Rows(None), Some(TS), vec![call("COUNT", &[], false)], Some(100)));
@@ -359,7 +359,7 @@ fn keys_expire() {
     assert_eq!(bed.advance(6), ["+I 3 a NULL 5 1"]);
 }
 
-/// Rows of frames that no row can need again are not held, and neither are keys.
+/// Rows that no later row needs are dropped from frames, and so are keys.
 #[test]
 fn state_is_dropped() {
     let frame = Frame::Range(Some(50));
@@ -382,7 +382,7 @@ fn state_is_dropped() {
     assert!(bytes < 2 * most, "{bytes} bytes are held, and {most} were");
 }
 
-/// Many rows of one time that see each other, and many of one key, come out in batches that are not too large.
+/// Many rows of one time that see each other, and many of one key, come out in batches of bounded size.
 #[test]
 fn pieces_are_small() {
     for frame in [Frame::Range(None), Frame::Rows(Some(1)), Frame::Range(Some(5))] {

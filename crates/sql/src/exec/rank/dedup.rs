@@ -2,16 +2,18 @@
 //!
 //! Input      batches of rows, which are only ever added
 //! Output     first rows, which never change; or changes, `+I` and then `-U` and `+U`, for last rows
-//! State      per key the row that came out; of first rows by event time the one that waits, and then that one came out
+//! State      per key the row that came out; for first rows by event time, the waiting row and then the fact that it
+//!            came out
 //! Emits      first rows by event time when the watermark has passed them, all others at once
 //! Late       first rows by event time: more than a millisecond behind the watermark. Counted, and dropped
-//! Watermark  forwarded unchanged, after all that it has passed
+//! Watermark  forwarded unchanged, after the output of all rows that it has passed
 //! Cost       one look-up per row
-//! Source     Flink, "Deduplication"; `ProcTimeDeduplicateKeepFirstRowFunction`, `ProcTimeDeduplicateKeepLastRowFunction`,
-//!            `RowTimeDeduplicateKeepFirstRowFunction`, `RowTimeDeduplicateFunction`
+//! Source     Flink, "Deduplication"; `ProcTimeDeduplicateKeepFirstRowFunction`,
+//!            `ProcTimeDeduplicateKeepLastRowFunction`, `RowTimeDeduplicateKeepFirstRowFunction`,
+//!            `RowTimeDeduplicateFunction`
 //!
-//! Of several rows of the same time the first that came is the first, and the last that came the last. A row that waits for
-//! the watermark does not expire.
+//! Among several rows with the same time, the first to arrive is the first, and the last to arrive is the last.
+//! A row that waits for the watermark does not expire.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,13 +40,13 @@ pub struct Deduplicate {
     made: Maker,
     now: Now,
     keys: Keyed,
-    /// Of keys, by their slots.
+    /// The rows of keys, by slot.
     kept: Vec<Kept>,
-    /// Rows that wait, by time and then as they came: whose they are.
+    /// Slots of waiting rows, by time and then by arrival.
     waiting: BTreeMap<(i64, u64), u32>,
     arrivals: u64,
     passed_ms: i64,
-    /// Rows come out when the watermark goes on: not those that came behind it before.
+    /// Set by a watermark; rows behind the last watermark wait for the next one, even if it has passed them.
     is_advancing: bool,
     out: Pieces,
     counts: Counts,
@@ -53,21 +55,21 @@ pub struct Deduplicate {
     allowance: Allowance,
 }
 
-/// What is known of a key: nothing, if nothing but that its row came out.
+/// The state of a key. Without a row only the fact is known that its row came out.
 #[derive(Default)]
 struct Kept {
     row: Option<Row>,
-    /// When it was, and when it came.
+    /// The time of the row, and its number by arrival.
     at: (i64, u64),
 }
 
 impl Deduplicate {
-    /// Keeps one row of each key, the columns at `keys`. The clock tells how old keys are, which are remembered for the time
-    /// to live.
+    /// Keeps one row of each key, the columns at `keys`. The clock gives the age of keys; a key is kept for
+    /// `ttl_ms`.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a column is of a type that cannot be kept, which those of
-    /// SQL are not.
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a column has a type that cannot be kept; all
+    /// SQL types can.
     pub fn new(
         keep: Keep,
         keys: Vec<usize>,
@@ -109,7 +111,7 @@ impl Deduplicate {
             + self.waiting.len() * size_of::<((i64, u64), u32)>() * 3 / 2
             + self.out.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so nothing is to be done about it here.
+            // A refusal ends the query, so it needs no handling here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
@@ -221,7 +223,7 @@ impl BatchOperator for Deduplicate {
         Ok(piece)
     }
 
-    /// Rows that waited come out behind others that came later.
+    /// Waiting rows come out after rows that arrived later.
     fn emits_own_times(&self) -> bool {
         !matches!(self.keep, Keep::First)
     }
@@ -246,7 +248,7 @@ impl BatchOperator for Deduplicate {
         self
     }
 
-    /// Between batches, when all that was passed has come out.
+    /// Called between batches, when all rows passed by the watermark have come out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.keys.save(state)?;
         state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;

@@ -1,5 +1,5 @@
-//! Top-N and deduplication are held to an oracle that ranks all rows anew after each one: the changes, applied to what came
-//! out before, must give that, and take back only what is there.
+//! Top-N and deduplication are compared with an oracle that ranks all rows anew after each one. The changes,
+//! applied to the earlier output, must give its result, and retract only present rows.
 
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn row_text(row: &In) -> String {
     format!("{} {} {} {}", row.id, text(row.k), text(row.v), row.ts)
 }
 
-/// Applies a change to what is there.
+/// Applies a change to the present rows.
 fn apply(there: &mut Vec<String>, change: &str) {
     let (kind, row) = change.split_once(' ').unwrap();
     match kind {
@@ -45,7 +45,7 @@ fn apply(there: &mut Vec<String>, change: &str) {
     }
 }
 
-/// What is to be there: the ranks that are wanted of each key, of rows in the order in which they came.
+/// Returns the expected rows: the requested ranks of each key, for rows in the order of arrival.
 fn ranked(rows: &[In], wanted: &Wanted) -> Vec<String> {
     let mut found = Vec::new();
     for row in rows {
@@ -56,7 +56,7 @@ fn ranked(rows: &[In], wanted: &Wanted) -> Vec<String> {
                     V => row.v.map(i64::from),
                     _ => Some(row.ts),
                 };
-                // None is least.
+                // NULL is the least value.
                 let (left, right) =
                     if key.is_descending { (of(row), of(other)) } else { (of(other), of(row)) };
                 if left != right {
@@ -135,7 +135,7 @@ proptest! {
                 bed.reload(&make);
             }
         }
-        // In other batches, the same changes.
+        // The same changes in other batches.
         let mut bed = Bed::new(&make);
         let mut again = Vec::new();
         for part in changes.chunks(cut) {
@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!(again, all);
     }
 
-    /// One row of each key: what is there after each step, and at which watermark the first rows come out.
+    /// One row of each key: the rows present after each step, and the watermark at which first rows come out.
     #[test]
     fn kept_rows_are_those_of_the_oracle(
         changes in changes(false),
@@ -179,7 +179,7 @@ proptest! {
                     Keep::First => own.first().copied(),
                     Keep::Last => own.last().copied(),
                     Keep::FirstBy(_) => {
-                        // What came out stays; else the first of those that are there.
+                        // A row that came out stays; else the first of the present rows.
                         let known = emitted.iter().find(|other| other.k == row.k);
                         known.or_else(|| own.iter().copied().min_by_key(|other| other.ts).filter(|other| other.ts < watermark))
                     }
@@ -187,7 +187,7 @@ proptest! {
                 };
                 expected.extend(kept.filter(|kept| !expected.contains(kept)).copied().into_iter().collect::<Vec<_>>());
             }
-            // A row of the past comes out with the next watermark only.
+            // A row behind the watermark comes out only with the next watermark.
             if matches!(which, Keep::FirstBy(_)) && place % 3 != 0 {
                 expected.retain(|row| emitted.contains(row));
             }
@@ -205,7 +205,8 @@ fn rows(rows: &[(i32, Option<i32>)]) -> Vec<In> {
     rows.iter().map(|(id, v)| In { id: *id, k: Some("a"), v: *v, ts: 0 }).collect()
 }
 
-/// Flink's documentation, "Top-N": with ranks each that has another row is a change, without only rows that come and go are.
+/// Flink's documentation, "Top-N": with ranks each rank with another row is a change, otherwise only rows
+/// that come and go.
 #[test]
 fn changes_are_flinks() {
     let check = |from, to, has_rank, expected: &[&str]| {
@@ -225,7 +226,7 @@ fn changes_are_flinks() {
     check(2, 2, false, &["+I 1 10", "-U 1 10", "+U 4 20"]);
 }
 
-/// By arrival the order of values makes no difference.
+/// In the order of arrival, values make no difference.
 #[test]
 fn the_order_of_arrival_is_an_order() {
     let mut input = columns();
@@ -251,7 +252,7 @@ fn the_order_of_arrival_is_an_order() {
     check(true, &["+I 1 a 3 0", "+I 2 a 1 0", "-D 1 a 3 0", "+I 3 a 2 0"]);
 }
 
-/// What is expired is forgotten, and is not taken back when something better comes.
+/// Expired keys are forgotten, and are not retracted when a better row comes.
 #[test]
 fn keys_expire() {
     let wanted = Wanted {
@@ -275,7 +276,7 @@ fn keys_expire() {
     bed.set_clock(100);
     assert_eq!(bed.take(&rows(&[(3, None)]), None), ["+I 3 a NULL 0"]);
 
-    // A first row that waits for the watermark does not expire, and is known for a time to live from then on.
+    // A first row that waits for the watermark does not expire, and is kept for a time to live from then on.
     let mut bed = Bed::new(keep(Keep::FirstBy(TS)));
     bed.take(&rows(&[(1, None)]), None);
     bed.set_clock(1_000);
@@ -289,7 +290,7 @@ fn keys_expire() {
     assert_eq!(bed.advance(2), ["+I 4 a NULL 0"]);
 }
 
-/// One row may move thousands of others: they come out in batches that are not too large.
+/// One row may move thousands of others: they come out in batches of bounded size.
 #[test]
 fn pieces_are_small() {
     let wanted = Wanted {

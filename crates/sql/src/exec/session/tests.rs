@@ -1,4 +1,4 @@
-//! Sessions of several readers, held to intervals that are put together when all is known.
+//! Sessions of several readers, compared with intervals that are merged when all rows are known.
 
 use proptest::prelude::*;
 use thalweg_model::EventTime;
@@ -22,7 +22,7 @@ fn make(is_single: bool) -> Box<dyn BatchOperator> {
 /// A row, and the watermark of its reader before it.
 type Step = (In, i64);
 
-/// The rows of a reader whose watermark is its greatest time so far, less a bound.
+/// Returns the rows of a reader whose watermark is its greatest time so far, less a bound.
 fn steps(reader: i32, moves: &[(i64, bool)], bound_ms: i64) -> Vec<Step> {
     let (mut greatest, mut watermark) = (0, i64::MIN);
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ fn steps(reader: i32, moves: &[(i64, bool)], bound_ms: i64) -> Vec<Step> {
     found
 }
 
-/// What comes out, and how many rows were late, if the readers take turns like this.
+/// Returns the output and the number of late rows if the readers interleave as in `turns`.
 fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (Vec<String>, u64) {
     let mut bed = Bed::new(|_| make(false));
     let (mut next, mut shown, mut late) = ([0, 0], Vec::new(), 0);
@@ -52,7 +52,7 @@ fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (V
             late += bed.operator.counts().late;
             bed.reload(|_| make(false));
         }
-        // What both promise: the watermark behind the last row of each.
+        // The watermark of both: the least promise behind the last row of each.
         let of =
             |reader: usize| readers[reader].get(next[reader]).map_or(i64::MAX, |(_, watermark)| *watermark);
         shown.extend(bed.advance(of(0).min(of(1))));
@@ -62,7 +62,7 @@ fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (V
     (shown, late + bed.operator.counts().late)
 }
 
-/// The same, by putting spans together.
+/// Returns the same result by merging spans.
 fn expected(readers: &[Vec<Step>; 2]) -> (Vec<String>, u64) {
     let (mut shown, mut late) = (Vec::new(), 0);
     for key in ["a", "b"] {
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// Behind one reader a row that is late alone joins the session that is open, as in Flink; behind several it is late.
+/// Behind one reader a late row joins the open session, as in Flink; behind several readers it is late.
 #[test]
 fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
     let row = |id, ts| In { id, k: Some("a"), v: None, ts };
@@ -117,14 +117,14 @@ fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
         let mut bed = Bed::new(|_| make(is_single));
         bed.take(&[row(1, 20)], None);
         bed.advance(29);
-        // It would end at 25, which has passed, and the other session goes on to 30.
+        // Its own session would end at 25, which has passed, but the other session goes on to 30.
         bed.take(&[row(2, 15)], None);
         assert_eq!(bed.advance(30).len(), 2 - late);
         assert_eq!(bed.operator.counts().late, late as u64);
     }
 }
 
-/// Rows that are late leave nothing behind, and what is open is paid for.
+/// Late rows leave no state, and open sessions are charged to the allowance.
 #[test]
 fn keys_of_late_rows_are_not_kept() {
     let mut sessions = AssignSessions::new(GAP_MS, vec![K], TS, None, &columns(), &columns()).unwrap();

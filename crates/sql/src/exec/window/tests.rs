@@ -1,4 +1,5 @@
-//! What window aggregates cost, and how they put out. Which rows come out is held to an oracle by `tests/queries`.
+//! The memory of window aggregates, and the batches of their output. `tests/queries` compares the rows with
+//! an oracle.
 
 use std::sync::Mutex;
 
@@ -21,7 +22,7 @@ fn row(id: i32, ts: i64) -> In {
     In { id, k: Some("a"), v: None, ts }
 }
 
-/// All that comes out, as lengths of batches.
+/// Returns the lengths of all output batches.
 fn drained(operator: &mut WindowAggregate) -> Vec<usize> {
     std::iter::from_fn(|| operator.next().unwrap()).map(|batch| batch.len()).collect()
 }
@@ -42,7 +43,7 @@ fn windows_of_few_rows_come_out_together_and_leave_nothing() {
     assert_eq!(operator.state_bytes(), 0);
 }
 
-/// A batch is not put together beyond what an edge should hold.
+/// A batch is not merged beyond the size that an edge should hold.
 #[test]
 fn windows_of_much_come_out_one_by_one() {
     let tumble = WindowSpec::Tumble { size_ms: 10, offset_ms: 0 };
@@ -64,7 +65,8 @@ impl Lender for Purse {
     }
 }
 
-/// Of many windows that fire at once only one is put together at a time: what that takes is not asked for again for each.
+/// When many windows fire at once, only one is merged at a time, and its memory is not asked for again for
+/// each.
 #[test]
 fn a_firing_asks_for_what_it_holds_at_once() {
     for spec in [

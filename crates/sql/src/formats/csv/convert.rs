@@ -1,11 +1,11 @@
-//! Fields as values of SQL.
+//! Conversion of fields to SQL values.
 //!
-//! Numbers and timestamps may have blanks around them, days, times and bytes may not. A BOOLEAN is true if it is `true` in any
-//! case, and false whatever else it is. Times are cut to the digits of their type. An ARRAY without elements is a blank field,
-//! a ROW that is NULL an empty one.
+//! Numbers and timestamps may have blanks around them; days, times and bytes may not. A BOOLEAN is true if it is
+//! `true` in any case, and false otherwise. Times are cut to the digits of their type. A blank field is an ARRAY
+//! without elements, an empty field a ROW which is NULL.
 //!
-//! Source: Flink's `CsvToRowDataConverters`. Differs from Flink: decimals may have blanks around them, as in its JSON format;
-//! the literal for NULL makes an ARRAY or a ROW NULL, not one with an element that is NULL.
+//! Source: Flink's `CsvToRowDataConverters`. Differs from Flink: decimals may have blanks around them, as in Flink's
+//! JSON format. The NULL literal makes an ARRAY or a ROW NULL, not one with a NULL element.
 
 use super::CsvOptions;
 use crate::formats::column::{Column, Values};
@@ -13,15 +13,15 @@ use crate::formats::json::{unit, wrong};
 use crate::formats::value::{self, TimestampForm, trim};
 use crate::types::SqlType;
 
-/// Converts the fields of one record.
+/// A converter of the fields of one record.
 pub(super) struct Convert<'a> {
     pub(super) options: &'a CsvOptions,
-    /// How many fields became NULL because they did not fit.
+    /// Number of fields which became NULL because they did not fit.
     pub(super) ignored: u64,
 }
 
 impl Convert<'_> {
-    /// Appends a field to a column, or else leaves it as it was. No field is NULL.
+    /// Appends a field to a column, or leaves the column unchanged on an error. A missing field is NULL.
     #[inline]
     pub(super) fn append(&mut self, field: Option<&str>, column: &mut Column) -> Result<(), String> {
         let Some(text) = field.filter(|text| !self.is_null(text)) else {
@@ -50,7 +50,7 @@ impl Convert<'_> {
         self.options.null.as_deref() == Some(text) || (self.options.empty_is_null && text.is_empty())
     }
 
-    /// Appends the parts of a value; false if it is NULL.
+    /// Appends the parts of a value; returns false if it is NULL.
     fn value(&mut self, text: &str, of: &SqlType, values: &mut Values) -> Result<bool, String> {
         match values {
             Values::Bytes { bytes, .. } if of.is_text() => bytes.extend_from_slice(text.as_bytes()),
@@ -90,13 +90,13 @@ impl Convert<'_> {
     }
 }
 
-/// The elements of a field.
+/// Returns the elements of a field.
 fn elements<'a>(options: &'a CsvOptions, text: &'a str) -> impl Iterator<Item = &'a str> {
     let is_empty = trim(text).is_empty();
     text.split(options.between.as_str()).filter(move |_| !is_empty)
 }
 
-/// Appends a scalar that is no text; none if it does not fit, false if it is NULL.
+/// Appends a scalar other than text; returns `None` if it does not fit, and false if it is NULL.
 fn scalar(text: &str, of: &SqlType, values: &mut Values) -> Option<bool> {
     match values {
         Values::Boolean(values) => values.append(trim(text).eq_ignore_ascii_case("true")),

@@ -1,10 +1,11 @@
 //! Rows as CSV.
 //!
-//! Texts, times, bytes, decimals and everything joined of elements get quotes if Jackson would give them some: if they have
-//! more than 24 characters, or one that does not come behind both the delimiter and the quote in ASCII, which blanks do not,
-//! or the escape. That is more often than needed, and never less. Numbers and words have none.
+//! Texts, times, bytes, decimals and joined elements get quotes where Jackson writes them. Jackson quotes a text of
+//! more than 24 characters, and one with the escape character or with a character not above both the delimiter and
+//! the quote in ASCII, such as a blank. This quotes more often than needed, and never less. Numbers and booleans have
+//! no quotes.
 //!
-//! NULL is written as its literal, as an empty field without one: it is then read as an empty text.
+//! NULL is written as its literal. Without a literal it is an empty field, which is read back as an empty text.
 //!
 //! Sources: Flink's `RowDataToCsvConverters`, `CsvRowDataSerializationSchema`; Jackson's `CsvEncoder`.
 
@@ -18,16 +19,16 @@ use crate::formats::value::{
 };
 use crate::formats::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
 
-/// Texts of more characters of UTF-16 than this are not searched for what needs quotes: they get some.
+/// Texts with more UTF-16 units than this are not searched for special characters; they are always quoted.
 const SEARCHED_MAX: usize = 24;
 
-/// Writes CSV.
+/// An encoder of CSV.
 pub(in super::super) struct CsvEncoder {
     options: CsvOptions,
     names: Vec<String>,
-    /// The lowest character that needs no quotes.
+    /// Lowest character which needs no quotes.
     safe: u8,
-    /// A field while it is not known whether it needs quotes.
+    /// A field whose need for quotes is not yet known.
     field: Vec<u8>,
 }
 
@@ -88,7 +89,7 @@ impl CsvEncoder {
 
     fn needs_quotes(&self, field: &[u8]) -> bool {
         let escape = self.options.marks.escape;
-        // Bytes of letters beyond ASCII are above all marks. A text of four bytes for a letter has two characters for it.
+        // Bytes of characters beyond ASCII are above all marks. A character of four bytes counts as two UTF-16 units.
         let is_head = |byte: u8| byte & 0xC0 != 0x80;
         let count: usize =
             field.iter().map(|byte| usize::from(is_head(*byte)) + usize::from(0xF0 <= *byte)).sum();
@@ -116,7 +117,7 @@ impl CsvEncoder {
             Cell::Row { fields, row } => {
                 self.write_elements(fields.iter().map(|(_, cells)| cells.at(row)), to);
             }
-            // Refused when the format was bound.
+            // Binding has refused this type.
             Cell::Map { .. } => {}
         }
     }

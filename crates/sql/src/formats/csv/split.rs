@@ -1,16 +1,17 @@
 //! Splits records into fields, as Jackson's `CsvDecoder` does.
 //!
-//! Most lines hold neither quotes nor escapes: they are searched for delimiters and nothing is copied. Others go through
-//! [`Split::unquote`], byte by byte where it matters, into a text without quotes and escapes.
+//! Most lines have neither quotes nor escapes: they are searched for delimiters, and nothing is copied. Others pass
+//! through [`Split::unquote`], byte by byte where needed, into a text without quotes and escapes.
 //!
-//! `csv-core` is not used here, because it cannot do what Jackson does: it has escapes within quotes only, takes what follows
-//! a closing quote into the field, where Jackson finds the record broken, and copies all fields. It is the oracle of a test.
+//! `csv-core` is not used here, because it differs from Jackson. It knows escapes only within quotes. It adds text
+//! behind a closing quote to the field, where Jackson finds the record broken. It also copies all fields. A test uses
+//! it as an oracle.
 
 use memchr::{memchr, memchr_iter, memchr2};
 
 use crate::formats::RECORD_BYTES_MAX;
 
-/// The characters that have a meaning.
+/// The special characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) delimiter: u8,
@@ -19,40 +20,40 @@ pub(super) struct Marks {
     pub(super) has_comments: bool,
 }
 
-/// What comes next. `len` is without the line end, `taken` with it.
+/// The next record of the input. `len` is without the line end, `taken` with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
     /// A record, whose fields are in [`Split::fields`].
     Fields { len: usize, taken: usize },
     /// A line without any byte: one empty field.
     Empty { taken: usize },
-    /// A comment.
+    /// A comment, which is skipped.
     Passed { taken: usize },
-    /// A record whose quotes are wrong; its first line.
+    /// The first line of a record whose quotes are wrong.
     Broken { len: usize, taken: usize, reason: &'static str },
     /// A line longer than a record may be.
     TooLong,
-    /// The beginning of a record, or nothing.
+    /// The beginning of a record, or no bytes at all.
     Unfinished,
 }
 
-/// Splits one record after the other.
+/// A splitter of one record after the other.
 pub(super) struct Split {
     marks: Marks,
-    /// From where to where in [`Split::text`] each field of the record is.
+    /// Start and end of each field in [`Split::text`].
     fields: Vec<(usize, usize)>,
-    /// Fields without quotes and escapes, one behind the other, of a record that has some.
+    /// Fields without quotes and escapes, one behind the other, of a record which has some.
     unquoted: Vec<u8>,
     is_unquoted: bool,
-    /// So many bytes of the next record are known to hold no line end.
+    /// Number of bytes of the next record which are known to hold no line end.
     searched: usize,
 }
 
-/// How the search for the end of a record came out, other than well.
+/// The reasons why no end of a record was found.
 enum Open {
-    /// More bytes may help.
+    /// More bytes may complete the record.
     Unfinished,
-    /// They will not.
+    /// More bytes cannot complete the record.
     Broken(&'static str),
 }
 
@@ -65,12 +66,12 @@ impl Split {
         &self.fields
     }
 
-    /// What the fields are parts of; `raw` is the record.
+    /// Returns the text to which the ranges of the fields refer; `raw` is the record.
     pub(super) fn text<'a>(&'a self, raw: &'a [u8]) -> &'a [u8] {
         if self.is_unquoted { &self.unquoted } else { raw }
     }
 
-    /// The record at the front of `rest`.
+    /// Splits the record at the front of `rest`.
     pub(super) fn next(&mut self, rest: &[u8], is_last: bool) -> Record {
         self.fields.clear();
         self.is_unquoted = false;
@@ -99,7 +100,7 @@ impl Split {
                 Ok((len, taken)) => self.done(Record::Fields { len, taken }),
                 Err(Open::Broken(reason)) => self.done(Record::Broken { len, taken, reason }),
                 Err(Open::Unfinished) => {
-                    // The first line was found; it is found again when there is more.
+                    // The end of the first line is known; it is searched again from there when there are more bytes.
                     self.searched = len;
                     Record::Unfinished
                 }
@@ -127,10 +128,10 @@ impl Split {
         }
     }
 
-    /// Splits a record with quotes or escapes: its length without and with its line end.
+    /// Splits a record with quotes or escapes; returns its length without and with its line end.
     fn unquote(&mut self, rest: &[u8], is_last: bool) -> Result<(usize, usize), Open> {
         self.unquoted.clear();
-        // One byte more than a record may have, for its line end.
+        // One byte more than the greatest record, for its line end.
         let is_cut = RECORD_BYTES_MAX < rest.len();
         let window = &rest[..rest.len().min(RECORD_BYTES_MAX + 1)];
         let is_end = is_last && !is_cut;
@@ -141,7 +142,7 @@ impl Split {
             let start = self.unquoted.len();
             if quote.is_some() && window.get(at).copied() == quote {
                 at = self.quoted(window, at + 1, is_end).ok_or_else(|| open("a quote is not closed"))?;
-                // Blanks may stand behind a closing quote.
+                // Blanks may follow a closing quote.
                 while matches!(window.get(at), Some(b' ' | b'\t')) && window.get(at) != Some(&delimiter) {
                     at += 1;
                 }
@@ -176,7 +177,8 @@ impl Split {
         }
     }
 
-    /// Goes from behind an opening quote to behind the closing one; none if there is none, or it cannot be told yet.
+    /// Moves from behind an opening quote to behind the closing one; `None` if there is none, or if more bytes are
+    /// needed.
     fn quoted(&mut self, window: &[u8], mut at: usize, is_end: bool) -> Option<usize> {
         let quote = self.marks.quote?;
         loop {
@@ -198,7 +200,8 @@ impl Split {
     }
 }
 
-/// What follows the line end at `at`; the end of the input is one, too. None if a carriage return may go on.
+/// Returns the position behind the line end at `at`; the end of the input counts as one. `None` if bytes are needed
+/// to see whether a newline follows a carriage return.
 fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
     match rest.get(at..)? {
         [] if is_last => Some(at),
@@ -209,7 +212,7 @@ fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
     }
 }
 
-/// What a character behind an escape stands for.
+/// Returns the character for which an escaped character stands.
 fn escaped(byte: u8) -> u8 {
     match byte {
         b'0' => 0,

@@ -1,4 +1,4 @@
-//! CSV: the values of Flink's `CsvRowDataSerDeSchemaTest`, quotes that are wrong, and csv-core as an oracle.
+//! Tests of CSV: the values of Flink's `CsvRowDataSerDeSchemaTest`, wrong quotes, and csv-core as an oracle.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,8 @@ const PLAIN: &str = "csv csv.null-literal=null";
 const CUSTOM: &str =
     "csv csv.escape-character=* csv.quote-character=' csv.array-element-delimiter=: csv.field-delimiter=;";
 
-/// A field of a type between two others, read as `expected`, and written again as it was if Flink does that.
+/// Reads a field of a type between two others as `expected`, and writes it again. If `is_same`, the output equals the
+/// field, as in Flink.
 fn check_field(format: &str, of: &str, field: &str, expected: &str, is_same: bool) {
     let delimiter = if format == CUSTOM { ';' } else { ',' };
     let (table, line) =
@@ -21,7 +22,7 @@ fn check_field(format: &str, of: &str, field: &str, expected: &str, is_same: boo
     }
 }
 
-/// Flink's `testSerializeDeserialize`.
+/// Cases of Flink's `testSerializeDeserialize`.
 #[test]
 fn values_of_flinks_tests() {
     let check = |of: &str, field: &str, expected: &str| check_field(PLAIN, of, field, expected, true);
@@ -54,7 +55,7 @@ fn values_of_flinks_tests() {
     check("TIME(1)", "12:12:12.2", "12:12:12.200");
 }
 
-/// Flink's `testSerializeDeserializeCustomizedProperties`.
+/// Cases of Flink's `testSerializeDeserializeCustomizedProperties`.
 #[test]
 fn other_characters() {
     let reads = |of: &str, field: &str, expected: &str| check_field(CUSTOM, of, field, expected, false);
@@ -79,7 +80,7 @@ fn other_characters() {
 
 const TABLE: &str = "f0 STRING, f1 INT, f2 STRING";
 
-/// Flink's tests of rows that are too short, too long, wrong or comments.
+/// Flink's tests of rows which are too short, too long, wrong or comments.
 #[test]
 fn rows_that_do_not_fit() {
     let ignoring = "csv csv.ignore-parse-errors=true";
@@ -96,7 +97,7 @@ fn rows_that_do_not_fit() {
         "#Test,12,Test\nTest,12,\"x\n#y\"\n# \"\n",
         "(Test, 12, x\n#y)",
     );
-    // One more field is well if it is blank.
+    // One more field is accepted if it is blank.
     check("csv", TABLE, "Test,12,Test,\nTest,13,Test, \n", "(Test, 12, Test) (Test, 13, Test)");
     check("csv", TABLE, "a,1,b,,", "!1 at 0: the record has 5 fields, but the table 3 columns");
     check(
@@ -115,7 +116,7 @@ fn rows_that_do_not_fit() {
     );
 }
 
-/// Empty fields are texts; elsewhere NULL has to be said. Blanks are for numbers.
+/// Empty fields are texts; other types need the NULL literal. Numbers may have blanks around them.
 #[test]
 fn empty_fields() {
     check("csv", "a STRING, b STRING", ",\"\"", "(, )");
@@ -165,7 +166,7 @@ fn empty_fields() {
     check("csv", "a DECIMAL(2, 0), b INT", "100,1", "(NULL, 1)");
 }
 
-/// Line ends of all kinds, within quotes, too; empty lines.
+/// Line ends of all kinds, also within quotes; empty lines.
 #[test]
 fn lines() {
     check("csv", "a INT, b STRING", "\u{feff}1,a\r\n2,b\r3,c\n\n\r\n4,d", "(1, a) (2, b) (3, c) (4, d)");
@@ -182,7 +183,7 @@ fn lines() {
     check("csv", "a INT, b STRING", "", "");
 }
 
-/// Quotes that are wrong cost one line, and what follows is read.
+/// Wrong quotes cost one line, and the following lines are read.
 #[test]
 fn wrong_quotes() {
     let table = "a INT, b STRING";
@@ -197,7 +198,7 @@ fn wrong_quotes() {
         "1,\"a\\\"\n2,b\\",
         "!1 at 0: a quote is not closed !2 at 7: nothing follows an escape",
     );
-    // A quote that is never closed in a large file.
+    // A quote which is never closed in a large file.
     let format = bind("csv", table).expect("it is bound");
     let mut bytes = b"1,\"a\n".to_vec();
     for row in 2..200_000 {
@@ -210,7 +211,7 @@ fn wrong_quotes() {
     assert_eq!((found.rows.len(), found.bad), (199_998, vec!["1 at 0: a quote is not closed".to_owned()]));
 }
 
-/// A field of exactly the length that a record may have, and one byte more; a line that is longer still.
+/// A field of the greatest length of a record, with one byte more, and a line which is longer still.
 #[test]
 fn long_records() {
     let format = bind("csv", "a STRING").expect("it is bound");
@@ -229,7 +230,8 @@ fn long_records() {
     }
 }
 
-/// Jackson's rule of quotes: long texts, and characters before the comma; NULL and empty texts are alike without a literal.
+/// Jackson's rule of quotes: long texts, and characters before the comma. Without a literal, NULL and empty texts are
+/// written alike.
 #[test]
 fn rows_are_written() {
     let check = |format: &str, table: &str, line: &str, expected: &str| {
@@ -266,7 +268,7 @@ fn rows_are_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// csv-core splits what is well formed as this does.
+    /// csv-core splits well-formed records in the same way.
     #[test]
     fn csv_core_agrees(
         records in prop::collection::vec(prop::collection::vec(("[a-c\",\n ]{0,6}", any::<bool>()), 1..4), 1..6)

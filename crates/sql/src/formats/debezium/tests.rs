@@ -1,4 +1,4 @@
-//! Changes: Flink's documentation and the rows of its `DebeziumJsonSerDeSchemaTest`.
+//! Tests of changes: Flink's documentation and the rows of its `DebeziumJsonSerDeSchemaTest`.
 
 use crate::formats::tests::{bind, check as check_format, read, rewrite};
 
@@ -6,7 +6,7 @@ const TABLE: &str = "id INT NOT NULL, name STRING, description STRING, weight FL
 
 fn check(line: &str, expected: &str) {
     check_format("debezium-json", TABLE, line, expected);
-    // The same in an envelope with a schema.
+    // The input again in an envelope with a schema.
     let lines: Vec<_> = line
         .lines()
         .map(|line| format!("{{\"schema\":{{\"type\":\"struct\",\"fields\":[{{}}]}},\"payload\":{line}}}"))
@@ -16,7 +16,7 @@ fn check(line: &str, expected: &str) {
     assert_eq!(rows, read(&bind("debezium-json", TABLE).expect("it is bound"), line.as_bytes()).rows);
 }
 
-/// Every operation; what is not needed is passed over, and keys come in any order.
+/// Every operation; unused parts are ignored, and keys come in any order.
 #[test]
 fn operations() {
     check(
@@ -35,7 +35,7 @@ fn operations() {
     check("\n \n", "");
 }
 
-/// A change without what its operation asks for is bad, as a whole.
+/// A change without a part that its operation needs is bad as a whole.
 #[test]
 fn bad_changes() {
     check(
@@ -70,7 +70,7 @@ fn bad_changes() {
     );
 }
 
-/// Both halves of an update are written as what they are for Debezium: a row that goes and one that comes.
+/// Both halves of an update are written as separate changes for Debezium: a deleted row and a created one.
 #[test]
 fn changes_are_written() {
     let update = "{\"before\":{\"id\":106,\"name\":\"hammer\",\"description\":\"16oz carpenter's hammer\",\"weight\":1.0},\

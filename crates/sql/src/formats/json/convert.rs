@@ -1,23 +1,23 @@
-//! Values of JSON as values of SQL.
+//! Conversion of JSON values to SQL values.
 //!
-//! | column | what it is made of |
+//! | column | accepted JSON |
 //! |---|---|
-//! | BOOLEAN | `true`, `false`; any other scalar is true if its text is `true` in any case, and false if not |
-//! | TINYINT, SMALLINT | whole numbers, and strings that hold one |
+//! | BOOLEAN | `true`, `false`; any other scalar is true if its text is `true` in any case, and false otherwise |
+//! | TINYINT, SMALLINT | whole numbers, and strings which hold one |
 //! | INT, BIGINT, INTERVAL | the same, and numbers with a point or an exponent, cut off towards zero |
-//! | FLOAT, DOUBLE | numbers, and strings that hold one, `"NaN"` and `"Infinity"` |
-//! | DECIMAL | numbers, and strings that hold one, rounded half up; NULL if they have too many digits |
-//! | CHAR, VARCHAR, STRING | strings; numbers and words as they stand; arrays and objects as documents |
+//! | FLOAT, DOUBLE | numbers, and strings which hold one, `"NaN"` and `"Infinity"` |
+//! | DECIMAL | numbers, and strings which hold one, rounded half up; NULL if they have too many digits |
+//! | CHAR, VARCHAR, STRING | strings; numbers and words as written; arrays and objects as documents |
 //! | BINARY, VARBINARY, BYTES | strings in base64 |
 //! | DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ | strings, see [`value`] |
 //! | ARRAY, MAP, ROW | arrays, objects, objects |
 //!
-//! `null` makes NULL of every type. Lengths of CHAR and VARCHAR are not enforced, and digits of a second beyond the type's
-//! are kept as far as its column holds them, both as in Flink.
+//! `null` becomes NULL of every type. As in Flink, lengths of CHAR and VARCHAR are not enforced, and digits of a
+//! second beyond those of the type are kept as far as the column can hold them.
 //!
-//! Source: Flink's `JsonParserToRowDataConverters`, the converters of `json.decode.json-parser.enabled` (true by default).
-//! Differs from Flink: an array or object where a scalar should be is always wrong; for BOOLEAN, Flink takes its bracket for
-//! text that is not `true`.
+//! Source: Flink's `JsonParserToRowDataConverters`, the converters of `json.decode.json-parser.enabled` (true by
+//! default). Differs from Flink: an array or object in place of a scalar is always an error; for BOOLEAN, Flink takes
+//! its bracket as text other than `true`.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -30,29 +30,30 @@ use crate::formats::column::{Column, Values};
 use crate::formats::value::{self, TimestampForm, trim};
 use crate::types::SqlType;
 
-/// What options decide about values.
+/// Options for the conversion of values.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct ValueRules {
-    /// Whether a value that is not there is wrong; it is NULL otherwise.
+    /// True if a missing value is an error; otherwise it is NULL.
     pub(in super::super) fails_on_missing: bool,
-    /// Whether a value that does not fit is NULL; it is wrong otherwise.
+    /// True if a value which does not fit is NULL; otherwise it is an error.
     pub(in super::super) ignores_bad: bool,
-    /// How timestamps are written.
+    /// Form of timestamps.
     pub(in super::super) form: TimestampForm,
 }
 
-/// Converts the values of one line.
+/// A converter of the values of one line.
 pub(in super::super) struct Convert<'a> {
     pub(in super::super) text: &'a str,
     pub(in super::super) rules: ValueRules,
-    /// How many values became NULL because they did not fit.
+    /// Number of values which became NULL because they did not fit.
     pub(in super::super) ignored: u64,
 }
 
 impl Convert<'_> {
-    /// Appends a value to a column, or else leaves it as it was.
+    /// Appends a value to a column, or leaves the column unchanged on an error.
     ///
-    /// Within arrays, maps and rows, values that are ignored become NULL where they stand, and what is around them stays.
+    /// Inside arrays, maps and rows, an ignored value becomes NULL at its own position, and the value around it
+    /// stays.
     #[inline]
     pub(in super::super) fn append(&mut self, slot: Slot, column: &mut Column) -> Result<(), String> {
         match slot.kind {
@@ -79,10 +80,10 @@ impl Convert<'_> {
         Ok(())
     }
 
-    /// Appends the parts of a value that is there; false if it is NULL.
+    /// Appends the parts of a value which is not missing; returns false if it is NULL.
     #[inline]
     fn value(&mut self, slot: Slot, of: &SqlType, values: &mut Values) -> Result<bool, String> {
-        // What most columns of most records are.
+        // The most frequent case: text without escapes.
         if let (Kind::Text, Values::Bytes { bytes, .. }, true) = (slot.kind, &mut *values, of.is_text()) {
             bytes.extend_from_slice(slot.of(self.text).as_bytes());
             return Ok(true);
@@ -109,7 +110,7 @@ impl Convert<'_> {
         if matches!(slot.kind, Kind::Array | Kind::Object) {
             return Err(wrong(slot.of(text), of));
         }
-        // Escapes are for letters that are not in numbers and dates, but are allowed for those that are.
+        // Numbers and dates need no escapes, but JSON allows them.
         let mut letters = Vec::new();
         let plain = match slot.kind {
             Kind::Escaped => {
@@ -136,7 +137,7 @@ impl Convert<'_> {
         found
     }
 
-    /// The last value of each key, in the order in which the keys come first.
+    /// Appends the entries of an object: the last value of each key, in the order in which the keys first appear.
     fn map(&mut self, slot: Slot, of: &SqlType, key: &mut Column, value: &mut Column) -> Result<(), String> {
         if slot.kind != Kind::Object {
             return Err(wrong(slot.of(self.text), of));
@@ -185,7 +186,7 @@ impl Convert<'_> {
     }
 }
 
-/// Appends a scalar that is no text; none if it does not fit, false if it is NULL.
+/// Appends a scalar other than text; returns `None` if it does not fit, and false if it is NULL.
 fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: TimestampForm) -> Option<bool> {
     let is_word = matches!(kind, Kind::True | Kind::False);
     match values {
@@ -218,11 +219,11 @@ fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: Times
         }
         Values::None | Values::List { .. } | Values::Map { .. } | Values::Row(_) => return None,
     }
-    // A word is text for BOOLEAN, and for nothing else that is handled here.
+    // `true` and `false` are valid for BOOLEAN only.
     (!is_word || *of == SqlType::Boolean).then_some(true)
 }
 
-/// A whole number; one with a point or an exponent, outside of quotes, is cut off, if it is in the range of `T`.
+/// Reads a whole number. An unquoted number with a point or an exponent is cut off, if it is in the range of `T`.
 fn whole<T: FromStr + Into<i64> + Bounds>(text: &str, kind: Kind) -> Option<i64> {
     if kind != Kind::Float {
         return value::integer::<T>(trim(text)).map(T::into);
@@ -231,7 +232,7 @@ fn whole<T: FromStr + Into<i64> + Bounds>(text: &str, kind: Kind) -> Option<i64>
     (T::MIN <= value && value <= T::MAX).then_some(value as i64)
 }
 
-/// The ends of the range of a whole number, as Jackson compares floating numbers with them.
+/// The range of a whole number as doubles, with which Jackson compares floating-point numbers.
 trait Bounds {
     const MIN: f64;
     const MAX: f64;
@@ -251,7 +252,7 @@ fn instant(text: &str, of: &SqlType, form: TimestampForm, is_instant: bool) -> O
     value::in_unit(value::timestamp(text, form, is_instant)?, unit(of))
 }
 
-/// The unit in which the column of a timestamp holds it.
+/// Returns the unit of the column of a timestamp.
 pub(in super::super) fn unit(of: &SqlType) -> TimeUnit {
     match of.arrow() {
         DataType::Timestamp(unit, _) => unit,
@@ -259,9 +260,9 @@ pub(in super::super) fn unit(of: &SqlType) -> TimeUnit {
     }
 }
 
-/// A text does not fit a type.
+/// Makes the message that a text does not fit a type.
 pub(in super::super) fn wrong(text: &str, of: &SqlType) -> String {
-    /// So much of a value is shown.
+    /// Number of characters of a value which are shown.
     const LETTERS_MAX: usize = 64;
     let shown: String = text.chars().take(LETTERS_MAX).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };

@@ -1,7 +1,8 @@
 //! Rows as JSON lines.
 //!
-//! Sources: Flink's `RowDataToJsonConverters`, `JsonRowDataSerializationSchema`, and what Jackson writes for their nodes:
-//! floating numbers as Java prints them, with `NaN` and infinities in quotes; decimals without zeros at their end.
+//! Sources: Flink's `RowDataToJsonConverters`, `JsonRowDataSerializationSchema`, and Jackson's output for their
+//! nodes. Floating-point numbers are written as in Java, with `NaN` and infinities in quotes; decimals without
+//! trailing zeros.
 
 use super::text::{Comma, write_string};
 use crate::formats::cells::{Cell, Cells, cells_of};
@@ -15,7 +16,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::JsonOptions;
 
-/// What options decide about writing.
+/// Options for writing.
 #[derive(Clone, Debug)]
 pub(in super::super) struct EncodeRules {
     pub(super) form: TimestampForm,
@@ -24,7 +25,7 @@ pub(in super::super) struct EncodeRules {
     pub(in super::super) omits_null: bool,
 }
 
-/// What is written for NULL as the key of a map.
+/// The treatment of NULL as the key of a map.
 #[derive(Clone, Debug)]
 pub(in super::super) enum NullKeys {
     Fail,
@@ -32,7 +33,7 @@ pub(in super::super) enum NullKeys {
     Literal(String),
 }
 
-/// Writes JSON lines.
+/// An encoder of JSON lines.
 pub(in super::super) struct JsonEncoder {
     row: JsonRow,
 }
@@ -64,11 +65,11 @@ impl Encoder for JsonEncoder {
     }
 }
 
-/// Writes rows as objects.
+/// A writer of rows as objects.
 pub(in super::super) struct JsonRow {
     rules: EncodeRules,
     names: Vec<String>,
-    /// The names as keys: in quotes, with a colon.
+    /// Names as JSON keys: in quotes, with a colon.
     keys: Vec<Vec<u8>>,
 }
 

@@ -1,21 +1,21 @@
-//! The scan against serde_json: both take the same documents, and see the same values in them.
+//! Tests of the scan against serde_json: both accept the same documents and find the same values in them.
 //!
-//! Where they differ by design is left out: control characters in strings, which Flink takes and serde_json does not; numbers
-//! beyond the range of a double, which are infinite in Java; and depth, which has a test of its own.
+//! Differences by design are left out: control characters in strings, which Flink accepts and serde_json does not;
+//! numbers beyond the range of a double, which are infinite in Java; and nesting, which has its own test.
 
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::formats::tests::{bind, decode};
 
-/// Documents of any kind, up to four levels deep.
+/// Generates documents of any kind, up to four levels deep.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        // serde_json reads other doubles a bit off.
+        // serde_json reads other doubles slightly inexactly.
         any::<i32>().prop_map(|eighths| Value::from(f64::from(eighths) / 8.0)),
         ".{0,8}".prop_map(Value::from),
         "[\\\\\"/\u{8}\n\u{7f}é😀]{0,5}".prop_map(Value::from),
@@ -29,7 +29,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// How a document is written: with blanks, with escapes that are not needed.
+/// Writes a document with different blanks, and with unnecessary escapes.
 fn text(value: &Value, style: u8) -> String {
     let text = if style & 1 == 0 {
         value.to_string()
@@ -39,7 +39,7 @@ fn text(value: &Value, style: u8) -> String {
     if style & 2 == 0 {
         return text;
     }
-    // Every letter beyond ASCII as an escape.
+    // Writes every character beyond ASCII as an escape.
     let mut escaped = String::new();
     for letter in text.chars() {
         if letter.is_ascii() {
@@ -54,7 +54,7 @@ fn text(value: &Value, style: u8) -> String {
     escaped
 }
 
-/// What Java makes of a value as text: what it is itself, if it is a string.
+/// Returns a value as text as Java does; a string becomes its content.
 fn as_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => None,
@@ -63,7 +63,7 @@ fn as_text(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Lines with the columns `a`, `b` and `c` as text: rows, each value as a document, or none if the line is bad.
+/// Reads a line with the text columns `a`, `b` and `c`: each value as a document, or `None` if the line is bad.
 fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
     let format = bind("json", "a STRING, b STRING, c STRING").expect("it is bound");
     let mut decoder = format.decoder(&[0, 1, 2]);
@@ -82,7 +82,7 @@ fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Values that are there are seen, whatever stands around them; documents within are the same documents.
+    /// Values are found whatever stands around them, and nested documents are equal.
     #[test]
     fn values_agree(entries in prop::collection::vec(("[a-d]", value()), 0..6), style in 0_u8..4) {
         let document = Value::Object(entries.into_iter().collect());
@@ -100,7 +100,7 @@ proptest! {
         }
     }
 
-    /// A document with a few bytes changed is one for both, or for none.
+    /// A document with a few changed bytes is accepted by both, or by neither.
     #[test]
     fn mutations_agree(
         entries in prop::collection::vec(("[a-d]", value()), 0..5),
@@ -122,7 +122,7 @@ proptest! {
         let expected: Result<Value, _> = serde_json::from_str(&line);
         let reason = expected.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let is_left_out = reason.contains("control character") || reason.contains("out of range");
-        // An array is for rows, and anything else is none.
+        // An array stands for rows; other documents are no rows.
         if is_left_out || !line.trim_start().starts_with('{') {
             return Ok(());
         }
@@ -131,11 +131,11 @@ proptest! {
         if let (Some(found), Ok(expected)) = (found, expected) {
             for (key, found) in ["a", "b", "c"].into_iter().zip(found) {
                 match expected.get(key) {
-                    // Numbers stay as they are written.
+                    // Numbers stay as written.
                     Some(Value::Number(number)) => {
                         let found = found.as_ref().and_then(Value::as_str).and_then(|text| text.parse::<f64>().ok());
                         let (found, expected) = (found.unwrap_or(f64::NAN), number.as_f64().unwrap_or(0.0));
-                        // serde_json reads doubles a bit off.
+                        // serde_json reads doubles slightly inexactly.
                         prop_assert!((found - expected).abs() <= expected.abs() * 1e-14, "{} {}", found, expected);
                     }
                     Some(Value::Array(_) | Value::Object(_)) => prop_assert!(found.is_some()),
@@ -145,7 +145,7 @@ proptest! {
         }
     }
 
-    /// The line before changes nothing in how a line is read: gaps that are known are only faster.
+    /// The line before does not change how a line is read: known gaps only make reading faster.
     #[test]
     fn lines_do_not_lean_on_each_other(
         lines in prop::collection::vec((prop::collection::vec(("[a-d]{1,2}", value()), 0..5), 0_u8..4, 0_usize..12), 1..6)
@@ -154,7 +154,7 @@ proptest! {
             .into_iter()
             .map(|(entries, style, cut)| {
                 let line = text(&Value::Object(entries.into_iter().collect()), style);
-                // Some lines are broken off, at a letter.
+                // Some lines are cut off at a character.
                 let end = if cut < 8 { line.len() } else { line.len().saturating_sub(cut) };
                 line.chars().scan(0, |len, letter| { *len += letter.len_utf8(); (*len <= end).then_some(letter) }).collect()
             })

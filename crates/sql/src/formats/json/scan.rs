@@ -1,14 +1,14 @@
-//! Finds the values of a JSON document without making anything of them: what each is, and from where to where.
+//! Finds the values of a JSON document without converting them: the kind of each, its start and its end.
 //!
-//! The grammar is that of RFC 8259, with one exception: control characters may stand in strings as they are, as Flink allows
-//! it (`ALLOW_UNESCAPED_CONTROL_CHARS`). Values that nobody wants are checked, too, so that a document is well formed or not
-//! whatever is wanted of it.
+//! The grammar is that of RFC 8259, with one exception: control characters may stand unescaped in strings, as Flink
+//! allows (`ALLOW_UNESCAPED_CONTROL_CHARS`). Values which are not wanted are checked, too, so that well-formedness
+//! does not depend on the wanted columns.
 
 use memchr::memchr2;
 
 use crate::formats::DEPTH_MAX;
 
-/// A value: what it is, and where it stands in its line. A text is without its quotes.
+/// A value: its kind and its position in the line. A string is without its quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Slot {
     pub(super) kind: Kind,
@@ -16,10 +16,10 @@ pub(in super::super) struct Slot {
     pub(super) end: u32,
 }
 
-/// What a value is, as far as its bytes tell.
+/// The kind of a value, as far as its bytes tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Kind {
-    /// There is none.
+    /// No value.
     Missing,
     Null,
     True,
@@ -28,7 +28,7 @@ pub(in super::super) enum Kind {
     Integer,
     /// Any other number.
     Float,
-    /// A string that stands for itself.
+    /// A string without escapes.
     Text,
     /// A string with escapes.
     Escaped,
@@ -39,7 +39,7 @@ pub(in super::super) enum Kind {
 impl Slot {
     pub(in super::super) const MISSING: Slot = Slot { kind: Kind::Missing, start: 0, end: 0 };
 
-    /// Whether it is not there, or `null`.
+    /// Returns whether the value is missing or `null`.
     pub(in super::super) fn is_nothing(&self) -> bool {
         matches!(self.kind, Kind::Missing | Kind::Null)
     }
@@ -48,28 +48,28 @@ impl Slot {
         self.kind == Kind::Object
     }
 
-    /// Its beginning, for people.
+    /// Returns the beginning of the value, for messages.
     pub(in super::super) fn shown(&self, text: &str) -> String {
         self.of(text).chars().take(32).collect()
     }
 
-    /// Its text, as it stands there.
+    /// Returns the value as written.
     pub(super) fn of<'a>(&self, text: &'a str) -> &'a str {
         &text[self.start as usize..self.end as usize]
     }
 }
 
-/// Why a text is no JSON document.
+/// The reason why a text is not a JSON document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Broken {
-    /// Where, in bytes from its start.
+    /// Position in bytes from the start of the text.
     at: usize,
-    /// What should have been there.
+    /// Expected token.
     wanted: &'static str,
 }
 
 impl Broken {
-    /// The reason, for people.
+    /// Returns the reason, for messages.
     pub(super) fn reason(&self, text: &str) -> String {
         match text.get(self.at..).and_then(|rest| rest.chars().next()) {
             Some(found) => {
@@ -80,7 +80,7 @@ impl Broken {
     }
 }
 
-/// Goes through one line.
+/// A scanner of one line.
 pub(in super::super) struct Scan<'a> {
     text: &'a [u8],
     pub(super) at: usize,
@@ -91,7 +91,7 @@ impl<'a> Scan<'a> {
         Scan { text: text.as_bytes(), at: 0 }
     }
 
-    /// Within a value that was found before.
+    /// Scans the inside of a value which was found before.
     pub(in super::super) fn within(text: &'a str, slot: Slot) -> Self {
         Scan { text: &text.as_bytes()[..slot.end as usize], at: slot.start as usize }
     }
@@ -101,12 +101,12 @@ impl<'a> Scan<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// The bytes from a place up to where it stands.
+    /// Returns the bytes from a position up to the current one.
     pub(super) fn since(&self, start: usize) -> &'a [u8] {
         &self.text[start..self.at]
     }
 
-    /// Whether these bytes come next; then it goes behind them.
+    /// Returns whether these bytes come next, and moves behind them if so.
     #[inline]
     pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
         let is_next = self.text[self.at..].starts_with(bytes);
@@ -123,7 +123,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes behind `byte`, if it comes next.
+    /// Returns whether `byte` comes next, and moves behind it if so.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
@@ -136,7 +136,7 @@ impl<'a> Scan<'a> {
         if self.eat(byte) { Ok(()) } else { Err(self.broken(wanted)) }
     }
 
-    /// Nothing but blanks may follow.
+    /// Checks that only blanks follow.
     pub(in super::super) fn expect_end(&mut self) -> Result<(), Broken> {
         self.pass_blanks();
         if self.at == self.text.len() { Ok(()) } else { Err(self.broken("the end")) }
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
         Broken { at: self.at, wanted }
     }
 
-    /// The value that begins here; `depth` is how many containers it stands in.
+    /// Scans the value which begins here, inside `depth` containers.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<Slot, Broken> {
         let start = self.at;
@@ -169,7 +169,7 @@ impl<'a> Scan<'a> {
         Ok(Slot { kind, start: start as u32, end: self.at as u32 })
     }
 
-    /// The object that begins here: `each` is told of every key and its value.
+    /// Scans the object which begins here, and calls `each` with every key and its value.
     pub(super) fn members(&mut self, depth: usize, mut each: impl FnMut(Slot, Slot)) -> Result<(), Broken> {
         self.enter(b'{', depth)?;
         if self.eat(b'}') {
@@ -187,7 +187,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The array that begins here: `each` is told of every value.
+    /// Scans the array which begins here, and calls `each` with every value.
     pub(super) fn items(&mut self, depth: usize, mut each: impl FnMut(Slot)) -> Result<(), Broken> {
         self.enter(b'[', depth)?;
         if self.eat(b']') {
@@ -204,7 +204,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A key, its colon and what blanks there are, up to its value.
+    /// Scans a key, its colon and blanks, up to its value.
     pub(super) fn key(&mut self) -> Result<Slot, Broken> {
         if self.peek() != Some(b'"') {
             return Err(self.broken("a key in quotes"));
@@ -216,7 +216,7 @@ impl<'a> Scan<'a> {
         Ok(key)
     }
 
-    /// Goes behind the bracket that opens a container which stands in `depth` others.
+    /// Moves behind the opening bracket of a container which stands inside `depth` others.
     pub(super) fn enter(&mut self, bracket: u8, depth: usize) -> Result<(), Broken> {
         if DEPTH_MAX <= depth {
             return Err(self.broken("at most 64 levels of nesting"));
@@ -226,7 +226,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// A value one level down, out of line: [`Scan::value`] would otherwise be put into itself.
+    /// Scans a value one level down. Not inlined, because [`Scan::value`] would otherwise be inlined into itself.
     #[inline(never)]
     fn nested(&mut self, depth: usize) -> Result<Slot, Broken> {
         self.value(depth + 1)
@@ -245,7 +245,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A string whose first escape is at `at`.
+    /// Scans a string whose first escape is at `at`.
     #[cold]
     fn escaped(&mut self, start: usize, at: usize) -> Result<Slot, Broken> {
         self.at = at;
@@ -266,7 +266,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Four hexadecimal digits behind a `u`, and a second such escape if the first is one half of a letter.
+    /// Scans four hexadecimal digits behind a `u`, and a second such escape if the first is half of a surrogate pair.
     fn code_unit(&mut self) -> Result<(), Broken> {
         let unit = self.hexadecimal()?;
         if matches!(unit, 0xD800..=0xDBFF) {
@@ -284,7 +284,7 @@ impl<'a> Scan<'a> {
         Err(self.broken("the right half of a letter beyond U+FFFF"))
     }
 
-    /// The number that four digits behind a `u` stand for.
+    /// Reads the four hexadecimal digits behind a `u`.
     fn hexadecimal(&mut self) -> Result<u32, Broken> {
         self.at += 1;
         let mut value = 0;

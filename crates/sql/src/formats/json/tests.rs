@@ -1,4 +1,4 @@
-//! JSON lines: the values of Flink's `JsonRowDataSerDeSchemaTest`, and lines that are made to break a reader.
+//! Tests of JSON lines: the values of Flink's `JsonRowDataSerDeSchemaTest`, and malformed lines.
 
 use crate::formats::tests::{bind, check as check_format, read, rewrite};
 use crate::formats::{DEPTH_MAX, RECORD_BYTES_MAX, RECORD_ROWS_MAX};
@@ -7,7 +7,7 @@ fn check(table: &str, line: &str, expected: &str) {
     check_format("json", table, line, expected);
 }
 
-/// Flink's `testJsonParse`: each value with its type, as it is read, and as it is read if errors are ignored.
+/// Flink's `testJsonParse`: each value with its type, the result of reading it, and the result if errors are ignored.
 #[test]
 fn values_of_flinks_tests() {
     let check = |table: &str, line: &str, form: &str, expected: Result<&str, &str>, ignored: &str| {
@@ -120,7 +120,7 @@ fn numbers() {
     check("a DAYS, b MONTHS", r#"{"a":86400000,"b":14}"#, "(PT86400S, 1 years 2 mons)");
 }
 
-/// Text with escapes, beyond ASCII, of other values; lengths are not enforced.
+/// Text with escapes, text beyond ASCII, and text from other values; lengths are not enforced.
 #[test]
 fn texts() {
     check("a STRING", r#"{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00x"}"#, "(\"\\/\u{8}\u{c}\n\r\té😀x)");
@@ -142,7 +142,8 @@ fn texts() {
     check("a INT", &line, &format!("!1 at 0 a: '{}...' does not fit INT", "é".repeat(64)));
 }
 
-/// Timestamps keep what their columns hold; days that are none in a DATE are the last of the month in a TIMESTAMP.
+/// Timestamps keep the digits that their columns hold. A day beyond its month is an error in a DATE, and the last of
+/// the month in a TIMESTAMP.
 #[test]
 fn days_and_times() {
     check(
@@ -168,7 +169,7 @@ fn days_and_times() {
     );
 }
 
-/// ARRAY, MAP and ROW in each other, empty, NULL, and with keys that are there twice.
+/// ARRAY, MAP and ROW inside each other, empty, NULL, and with duplicate keys.
 #[test]
 fn nested_values() {
     let table = "a ARRAY<ROW<x INT, y MAP<STRING, ARRAY<INT>>>>";
@@ -192,7 +193,7 @@ fn nested_values() {
     );
 }
 
-/// A bad value in the last column leaves nothing of the ones before it, nested ones included.
+/// A bad value in the last column removes the values before it, nested ones included.
 #[test]
 fn bad_records_leave_nothing() {
     check(
@@ -204,7 +205,7 @@ fn bad_records_leave_nothing() {
     );
 }
 
-/// NULL where it may not be, keys that are missing, and whether that is wrong.
+/// NULL in NOT NULL columns, and missing keys with and without the option that refuses them.
 #[test]
 fn missing_and_null() {
     let table = "a INT NOT NULL, b STRING";
@@ -221,7 +222,7 @@ fn missing_and_null() {
         "{\"a\":1}\n{\"a\":null,\"r\":null}\n{\"a\":1,\"r\":{}}",
         "(NULL, NULL) !1 at 0 r: is missing !3 at 28 r: field 'x': is missing",
     );
-    // What is ignored in a column that is NOT NULL leaves the record out.
+    // An ignored value in a NOT NULL column leaves the record out.
     let format = bind("json json.ignore-parse-errors=true", table).expect("it is bound");
     let found = read(&format, b"{\"a\":\"x\"}\n{\"a\":2,\"b\":[}\n{\"a\":3,\"b\":1}\n");
     assert_eq!((found.rows, found.bad.len()), (vec!["(3, 1)".to_owned()], 0));
@@ -231,7 +232,8 @@ fn missing_and_null() {
     assert_eq!((found.rows, found.ignored.values), (vec!["(NULL, NULL)".to_owned()], 2));
 }
 
-/// Keys in any order and way of writing, known gaps that do not fit, keys that are there twice, prefixes of each other.
+/// Keys in any order and notation, known gaps which do not fit, duplicate keys, and keys which are prefixes of each
+/// other.
 #[test]
 fn keys() {
     let table = "a INT, ab INT, b INT";
@@ -243,14 +245,14 @@ fn keys() {
          (NULL, NULL, NULL)",
     );
     check("a INT", "{\"A\":1}", "(NULL)");
-    // More keys, and longer ones, than are kept.
+    // More keys, and longer keys, than are kept.
     let many: String = (0..3_000).map(|key| format!("\"k{key}\":{key},")).collect();
     let long = "x".repeat(1_000);
     let line = format!("{{{many}\"{long}\":0,\"a\":1}}\n");
     check("a INT", &line.repeat(2), "(1) (1)");
 }
 
-/// What is no document: where it goes wrong is said.
+/// Texts which are not documents; the error tells where they go wrong.
 #[test]
 fn broken_documents() {
     let check = |line: &str, reason: &str| check("a INT", line, &format!("!1 at 0: {reason}"));
@@ -284,7 +286,7 @@ fn broken_documents() {
     check_format("json", "a INT", b"{\"a\":1,\"b\":\"\xff\"}", "!1 at 0: byte 12 of the record is no UTF-8");
 }
 
-/// As many levels as there may be, and one more.
+/// The greatest number of levels, and one more.
 #[test]
 fn depth_is_bounded() {
     let nested = |levels: usize| format!("{{\"b\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
@@ -295,7 +297,7 @@ fn depth_is_bounded() {
     check("a INT", &nested(100_000), reason);
 }
 
-/// Line ends, blank lines and a byte order mark; lines are counted where nothing is read, too.
+/// Line ends, blank lines and a byte order mark; skipped lines are counted, too.
 #[test]
 fn lines() {
     check(
@@ -312,7 +314,7 @@ fn lines() {
     );
 }
 
-/// Arrays of rows, all or none of which are there.
+/// Arrays of rows are read as a whole or not at all.
 #[test]
 fn arrays_of_rows() {
     let table = "col1 BIGINT, col2 STRING";
@@ -327,7 +329,7 @@ fn arrays_of_rows() {
     );
 }
 
-/// An array of as many rows as there may be, and one more.
+/// An array with the greatest number of rows, and with one more.
 #[test]
 fn rows_of_a_record_are_bounded() {
     let format = bind("json", "a INT").expect("it is bound");
@@ -337,7 +339,7 @@ fn rows_of_a_record_are_bounded() {
     }
 }
 
-/// A line that is too long is one bad record, and the next one is read.
+/// A line which is too long is one bad record, and the next line is read.
 #[test]
 fn long_lines() {
     let format = bind("json", "a STRING").expect("it is bound");
@@ -351,7 +353,7 @@ fn long_lines() {
     assert_eq!(found.position.lines, 3);
 }
 
-/// What Flink's tests write: all types, both forms of timestamps, decimals in both ways, NULL.
+/// Output of Flink's tests: all types, both forms of timestamps and of decimals, NULL.
 #[test]
 fn rows_are_written() {
     let same = |format: &str, table: &str, line: &str| {

@@ -1,10 +1,11 @@
-//! Text of JSON: what escapes stand for, strings as Jackson writes them, and documents without blanks.
+//! JSON text: decoding of escapes, strings as Jackson writes them, and documents without blanks.
 
 use memchr::memchr;
 
 use super::scan::{Kind, Scan, Slot};
 
-/// Appends what the inside of a string stands for. It is one that was scanned before: its escapes are right.
+/// Appends the content of a string, with its escapes decoded. The string was scanned before, so its escapes are
+/// valid.
 pub(super) fn unescape(mut text: &str, to: &mut Vec<u8>) {
     while let Some(at) = memchr(b'\\', text.as_bytes()) {
         to.extend_from_slice(&text.as_bytes()[..at]);
@@ -15,7 +16,7 @@ pub(super) fn unescape(mut text: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// The letters of a string; none if the value is another.
+/// Returns the content of a string; `None` if the value is not a string.
 pub(in super::super) fn string_of<'a>(
     slot: Slot,
     text: &'a str,
@@ -31,7 +32,8 @@ pub(in super::super) fn string_of<'a>(
     }
 }
 
-/// What the escape stands for whose backslash is before `text`, and how many bytes it has behind the backslash.
+/// Decodes the escape whose backslash is before `text`; returns the character and the bytes of the escape behind the
+/// backslash.
 fn escape(text: &str) -> (char, usize) {
     let letter = match text.bytes().next() {
         Some(b'b') => '\u{8}',
@@ -48,7 +50,7 @@ fn escape(text: &str) -> (char, usize) {
             if !(0xD800..0xE000).contains(&first) {
                 return (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5);
             }
-            // Both halves were seen by the scan: `uD83D\uDE00`.
+            // The scan has checked both halves: `uD83D\uDE00`.
             let second = unit(7).unwrap_or(0);
             let code = 0x1_0000 + ((first & 0x3FF) << 10 | second & 0x3FF);
             return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11);
@@ -59,7 +61,7 @@ fn escape(text: &str) -> (char, usize) {
     (letter, 1)
 }
 
-/// Appends text as a string in quotes, with the escapes that Jackson writes: quotes, backslashes and control characters.
+/// Appends text as a quoted string with Jackson's escapes: quotes, backslashes and control characters.
 pub(in super::super) fn write_string(text: &[u8], to: &mut Vec<u8>) {
     to.push(b'"');
     let mut done = 0;
@@ -88,10 +90,10 @@ pub(in super::super) fn write_string(text: &[u8], to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-/// Appends a value as a document without blanks, its strings as [`write_string`] writes them and its numbers as they stand.
+/// Appends a value as a document without blanks: strings as by [`write_string`], numbers as written.
 ///
-/// Differs from Flink: numbers with a point or an exponent are not printed anew (`1.0e2` stays, where Java makes `100.0` of
-/// it), and of a key that is there twice both values stay.
+/// Differs from Flink: numbers with a point or an exponent are not rewritten (`1.0e2` stays, where Java writes
+/// `100.0`), and of a duplicate key both values stay.
 pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
     match slot.kind {
         Kind::Text => write_string(slot.of(text).as_bytes(), to),
@@ -103,7 +105,7 @@ pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
         Kind::Array => {
             to.push(b'[');
             let mut comma = Comma::default();
-            // The value was scanned before, and is deep enough only if its levels were counted then.
+            // The depth was checked in the first scan, so counting restarts at 0.
             let scanned = Scan::within(text, slot).items(0, |item| {
                 comma.write(to);
                 compact(text, item, to);
@@ -130,7 +132,7 @@ pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a comma before every value but the first.
+/// A writer of a comma before every value but the first.
 #[derive(Default)]
 pub(super) struct Comma {
     is_due: bool,

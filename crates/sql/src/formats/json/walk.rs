@@ -1,5 +1,5 @@
-//! Finds the wanted values of an object, with the object before as a guide: records of one input mostly have the same keys in
-//! the same order, written in the same way.
+//! Finds the wanted values of an object, guided by the object before. Records of one input mostly have the same keys
+//! in the same order and notation.
 //!
 //! ```text
 //! {"user_id": "8f3a...", "ad_type": "banner", ...}
@@ -7,18 +7,18 @@
 //!  gap 0                gap 1: from the end of a value to the beginning of the next
 //! ```
 //!
-//! The gaps of the object before are kept, each with what is to become of the value behind it. Where a gap comes again byte
-//! for byte, one comparison does what reading blanks, a comma, a key, a colon and looking up the key would.
+//! The gaps of the object before are kept, each with the key of the value behind it. If a gap is repeated byte for
+//! byte, one comparison replaces reading blanks, a comma, a key and a colon, and looking up the key.
 
 use super::scan::{Broken, Kind, Scan, Slot};
 use super::text;
 
-/// How many gaps are kept, and how long: keys come from outside, and what is kept of them has a bound. Objects with more or
-/// longer keys are read without a guide from there on.
+/// Bounds on the number and length of kept gaps, because keys come from outside. Objects with more or longer keys are
+/// read without a guide from there on.
 const GAPS_MAX: usize = 1_024;
 const GAP_BYTES_MAX: usize = 256;
 
-/// Finds the values of some keys.
+/// A finder of the values of some keys.
 pub(in super::super) struct Walk {
     keys: Vec<String>,
     gaps: Vec<Gap>,
@@ -34,8 +34,8 @@ impl Walk {
         Walk { keys: keys.into_iter().collect(), gaps: Vec::new() }
     }
 
-    /// Goes through the object that begins here and stands in `depth` others. Each of the slots gets the value of its key,
-    /// the last one if there are several.
+    /// Scans the object which begins here, inside `depth` others. Each slot gets the value of its key, the last one
+    /// if there are several.
     #[inline]
     pub(in super::super) fn object(
         &mut self,
@@ -50,7 +50,7 @@ impl Walk {
         for place in 0.. {
             let key = match self.gaps.get(place) {
                 Some(gap) if scan.passes(&gap.bytes) => {
-                    // This object may have a blank more than the one before.
+                    // This object may have more blanks than the one before.
                     scan.pass_blanks();
                     gap.key
                 }
@@ -67,7 +67,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads what is no known gap, and keeps it. None at the end of the object.
+    /// Reads an unknown gap and keeps it. Returns `None` at the end of the object.
     fn gap(
         &mut self,
         text: &str,

@@ -1,8 +1,8 @@
-//! Bytes as text: base64 with padding, the alphabet of RFC 4648, section 4.
+//! Bytes as text in base64 with padding and the alphabet of RFC 4648, section 4.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The place of each byte in the alphabet; 64 of those that are not in it.
+/// Position of each byte in the alphabet; 64 for bytes which are not in it.
 const PLACES: [u8; 256] = {
     let mut places = [64; 256];
     let mut place = 0;
@@ -13,7 +13,7 @@ const PLACES: [u8; 256] = {
     places
 };
 
-/// Appends bytes as text.
+/// Appends bytes as base64 text.
 pub(in super::super) fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
     for group in bytes.chunks(3) {
         let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
@@ -25,9 +25,10 @@ pub(in super::super) fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes that a text stands for. None if it stands for none: then some may have been appended.
+/// Decodes base64 text and appends the bytes. Returns `None` if the text is invalid; some bytes may then have been
+/// appended.
 ///
-/// White space between groups of four is passed over, as Jackson does it.
+/// White space between groups of four is skipped, as in Jackson.
 pub(in super::super) fn decode_base64(text: &[u8], to: &mut Vec<u8>) -> Option<()> {
     let mut at = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Values as Java reads and prints them.
+//! Tests that values are read and written as in Java.
 
 use arrow::datatypes::TimeUnit;
 
@@ -10,7 +10,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     String::from_utf8(to).expect("text")
 }
 
-/// The examples of `Double.toString` and its borders: 10^-3, 10^7, the least, the greatest, zeros.
+/// The examples of `Double.toString` and its limits: 10^-3, 10^7, the least, the greatest, zeros.
 #[test]
 fn doubles_are_printed_as_java_prints_them() {
     let check = |value: f64, expected: &str| assert_eq!(text(|to| write_f64(value, to)), expected);
@@ -42,7 +42,7 @@ fn doubles_are_printed_as_java_prints_them() {
     check(f32::MAX, "3.4028235E38");
 }
 
-/// Flink's tests of both ways of writing decimals, and zeros.
+/// Flink's tests of both forms of decimals, and zeros.
 #[test]
 fn decimals_are_printed_as_jackson_prints_them() {
     let check = |value: i128, scale: u8, scientific: &str, plain: &str| {
@@ -63,7 +63,7 @@ fn decimals_are_printed_as_jackson_prints_them() {
     check(least, 0, "-99999999999999999999999999999999999999", "-99999999999999999999999999999999999999");
 }
 
-/// Rounded half up, away from zero; NULL if the digits are too many, after rounding, too.
+/// Decimals are rounded half up, away from zero, and are NULL if they have too many digits, also after rounding.
 #[test]
 fn decimals_are_read_and_rounded() {
     let check = |text: &str, precision, scale, expected: Result<Option<i128>, ()>| {
@@ -97,7 +97,7 @@ fn decimals_are_read_and_rounded() {
     }
 }
 
-/// What Java takes for a number, and Rust does not, and the other way round.
+/// Numbers accepted by Java and not by Rust, and the reverse.
 #[test]
 fn floats_are_read_as_java_reads_them() {
     let check = |text: &str, expected: Option<f64>| assert_eq!(float::<f64>(text), expected, "{text}");
@@ -130,7 +130,7 @@ fn floats_are_read_as_java_reads_them() {
     }
 }
 
-/// Strict days, and those that count on.
+/// Days read strictly, and days which count on into the next month.
 #[test]
 fn days_are_read() {
     let check = |text: &str, strict: Option<i32>, loose: Option<i32>| {
@@ -168,7 +168,7 @@ fn days_are_read() {
     }
 }
 
-/// Both midnights, fractions of any length, and what is no time.
+/// Both forms of midnight, fractions of any length, and invalid times.
 #[test]
 fn times_are_read() {
     let check = |text: &str, expected: Option<i32>| assert_eq!(time(text), expected, "{text}");
@@ -199,7 +199,7 @@ fn times_are_read() {
     assert_eq!(time_loose("24:00"), None);
 }
 
-/// The forms of Flink's documentation; days that the month does not have, and the second midnight, as its formatters take them.
+/// The forms of Flink's documentation; days beyond their month, and hour 24, as its formatters read them.
 #[test]
 fn timestamps_are_read() {
     use TimestampForm::{Iso, IsoWithOffset, Sql};
@@ -248,7 +248,7 @@ fn instants_are_held_in_units() {
     check((i64::MAX / 1_000 + 1, 0), TimeUnit::Millisecond, None);
 }
 
-/// Every day there and back; years out of the ordinary.
+/// Days are written and read back; also unusual years.
 #[test]
 fn days_there_and_back() {
     for days in (-800_000..3_000_000).step_by(61) {
@@ -267,7 +267,7 @@ fn days_there_and_back() {
     assert_eq!(text(|to| write_time(43_932_230, to)), "12:12:12.23");
 }
 
-/// The test vectors of RFC 4648, section 10, and what is no base64.
+/// The test vectors of RFC 4648, section 10, and invalid base64.
 #[test]
 fn base64_there_and_back() {
     let check = |plain: &str, coded: &str| {

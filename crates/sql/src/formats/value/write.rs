@@ -1,4 +1,4 @@
-//! Values as text, as Java prints them.
+//! Values as text in Java's forms.
 
 use std::io::Write;
 
@@ -6,30 +6,30 @@ use arrow::datatypes::TimeUnit;
 
 use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
 
-/// A whole number.
+/// Writes a whole number.
 pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
     put(to, format_args!("{value}"));
 }
 
-/// A double, as `Double.toString` writes it: the fewest digits that tell it from its neighbours, at least one of them behind
-/// the point, and an exponent from 10^7 on and below 10^-3.
+/// Writes a double as `Double.toString` does: the fewest digits which distinguish it from its neighbours, at least
+/// one of them behind the point, and an exponent from 10^7 on and below 10^-3.
 pub(in super::super) fn write_f64(value: f64, to: &mut Vec<u8>) {
     let mut text = Digits { bytes: [0; 48], len: 0 };
     put(&mut text, format_args!("{:e}", value.abs()));
     write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
 }
 
-/// A float, as `Float.toString` writes it.
+/// Writes a float as `Float.toString` does.
 pub(in super::super) fn write_f32(value: f32, to: &mut Vec<u8>) {
     let mut text = Digits { bytes: [0; 48], len: 0 };
     put(&mut text, format_args!("{:e}", value.abs()));
     write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
 }
 
-/// A decimal, as Jackson writes a `BigDecimal`: without zeros at its end, and unless `is_plain` with an exponent if it ends
-/// in zeros before the point or is below 10^-6.
+/// Writes a decimal as Jackson writes a `BigDecimal`: without trailing zeros. Unless `is_plain`, it has an exponent
+/// if it ends in zeros before the point or is below 10^-6.
 ///
-/// Source: `JsonNodeFactory.numberNode(BigDecimal)`, which takes the zeros off, `BigDecimal.toString`, `toPlainString`.
+/// Source: `JsonNodeFactory.numberNode(BigDecimal)`, which removes the zeros, `BigDecimal.toString`, `toPlainString`.
 pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to: &mut Vec<u8>) {
     let (mut digits, mut scale) = (value.unsigned_abs(), i32::from(scale));
     while digits != 0 && digits.is_multiple_of(10) {
@@ -72,7 +72,7 @@ pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to
     }
 }
 
-/// A day: `yyyy-MM-dd`, with a sign before years that have not four digits or are before 0.
+/// Writes a day: `yyyy-MM-dd`, with a sign before years with more than four digits or before 0.
 pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
     let (year, month, day) = date_of_days(days);
     if year < 0 {
@@ -83,13 +83,13 @@ pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
     }
 }
 
-/// A time of day in milliseconds: `HH:mm:ss`, and as many digits of a second as there are.
+/// Writes a time of day in milliseconds: `HH:mm:ss`, and the digits of a second without trailing zeros.
 pub(in super::super) fn write_time(millis: i32, to: &mut Vec<u8>) {
     let (seconds, millis) = (i64::from(millis).div_euclid(1_000), i64::from(millis).rem_euclid(1_000));
     write_clock(seconds.rem_euclid(DAY_SECONDS), (millis * 1_000_000) as u32, to);
 }
 
-/// A timestamp, or an instant if `is_instant`, with as many digits of a second as there are.
+/// Writes a timestamp, or an instant if `is_instant`, with the digits of a second without trailing zeros.
 pub(in super::super) fn write_timestamp(
     value: i64,
     unit: TimeUnit,
@@ -117,7 +117,7 @@ fn write_clock(seconds: i64, nanos: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// `scientific` is the absolute value as Rust writes it: `d.ddde-7`.
+/// Writes a float. `scientific` is its absolute value in Rust's form: `d.ddde-7`.
 fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &[u8], to: &mut Vec<u8>) {
     if is_nan {
         to.extend_from_slice(b"NaN");
@@ -157,7 +157,7 @@ fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &
     }
 }
 
-/// Room for the digits of one number: none has more than 40 bytes as Rust writes it.
+/// A buffer for the digits of one number; Rust writes at most 40 bytes.
 struct Digits {
     bytes: [u8; 48],
     len: usize,
@@ -182,7 +182,7 @@ impl Write for Digits {
     }
 }
 
-/// Writes to memory, which takes everything.
+/// Writes to memory, which never fails.
 fn put(to: &mut impl Write, text: std::fmt::Arguments<'_>) {
     let written = to.write_fmt(text);
     debug_assert!(written.is_ok(), "memory takes what is written to it");

@@ -1,4 +1,4 @@
-//! Arithmetic of decimals, alone or with whole numbers: which digits a result has, and what it is.
+//! Arithmetic of decimals with decimals or whole numbers: the digits of the result, and its value.
 //!
 //! With `(p1, s1)` and `(p2, s2)` the digits of the operands:
 //!
@@ -9,9 +9,9 @@
 //! | `/` | p1 - s1 + s2 + scale | max(6, s1 + p2 + 1) |
 //! | `%` | min(p1 - s1, p2 - s2) + max(s1, s2) | max(s1, s2) |
 //!
-//! Where that is more than 38 digits, those behind the point give way, down to six of them. Results are rounded half up and
-//! are NULL if they do not fit; a quotient is first rounded to 38 digits. Whole numbers on both sides of `%` leave the type
-//! of the divisor.
+//! If that is more than 38 digits, digits behind the point are dropped, down to six of them. Results are rounded half
+//! up and are NULL if they do not fit; a quotient is first rounded to 38 digits. If both operands of `%` are whole,
+//! the result has the type of the divisor.
 //!
 //! Source: Flink, `LogicalTypeMerging.find*DecimalType` and `adjustPrecisionScale`, `FlinkTypeSystem.deriveDecimalModType`,
 //! `DecimalDataUtils`.
@@ -41,7 +41,7 @@ pub(super) fn bind(
     };
     let are_whole = left_digits.1 == 0 && right_digits.1 == 0;
     if op == ArithmeticOp::Modulo && are_whole && right.is_integer() {
-        // Flink makes a BIGINT of the decimal, and an integer of the remainder.
+        // Flink converts the decimal to a BIGINT, and the remainder is an integer.
         return super::numbers(op, &SqlType::BigInt, right, is_nullable);
     }
     let (wanted, scale) = wanted(op, left_digits, right_digits);
@@ -71,7 +71,7 @@ pub(super) fn bind(
     })
 }
 
-/// The digits of a result before they are made to fit, and those of them behind the point.
+/// Returns the digits of a result before they are limited, and how many of them stand behind the point.
 fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32) {
     let [p1, s1, p2, s2] = [p1, s1, p2, s2].map(i32::from);
     match op {
@@ -85,19 +85,19 @@ fn wanted(op: ArithmeticOp, (p1, s1): (u8, u8), (p2, s2): (u8, u8)) -> (i32, i32
     }
 }
 
-/// Digits that fit: those before the point are worth more, but six behind it are kept.
+/// Limits the digits of a result. Digits before the point take precedence, but six behind it are kept.
 fn adjusted(precision: i32, scale: i32) -> (u8, u8) {
     const SCALE_KEPT: i32 = 6;
     let most = i32::from(DECIMAL_PRECISION_MAX);
     if precision <= most {
-        // A type has a digit at least: a remainder of numbers below one by others may have none.
+        // A type has at least one digit; a remainder of two numbers below one may need none.
         return (precision.max(1) as u8, scale as u8);
     }
     let whole = precision - scale;
     (DECIMAL_PRECISION_MAX, (most - whole).max(scale.min(SCALE_KEPT)) as u8)
 }
 
-/// The scales of both sides, and what the result may hold.
+/// The scales of both operands, and the digits of the result.
 #[derive(Clone, Copy)]
 struct Operation {
     left_scale: u8,
@@ -134,7 +134,7 @@ impl Operation {
         if left == 0 {
             return Some(0);
         }
-        // So many digits behind the point has a quotient of the plain numbers, times 10 to the power of `shift`.
+        // The quotient of the unscaled numbers, times 10 to the power of `shift`, has the scale of the result.
         let shift = i32::from(self.scale) + i32::from(self.right_scale) - i32::from(self.left_scale);
         if let Some(quotient) = narrow_quotient(left, right, shift) {
             return Some(quotient).filter(|&quotient| fits(quotient, self.precision));
@@ -150,7 +150,7 @@ impl Operation {
         self.fitted(left.checked_rem(right)?, i32::from(common))
     }
 
-    /// Both numbers with the larger scale.
+    /// Returns both numbers with the larger scale.
     fn aligned(&self, left: i128, right: i128) -> Option<(i256, i256)> {
         let common = self.left_scale.max(self.right_scale);
         let scaled = |value: i128, scale: u8| {
@@ -164,14 +164,14 @@ impl Operation {
     }
 }
 
-/// The most digits of a quotient before it is rounded to its scale: Flink's `MC_DIVIDE`.
+/// Greatest number of digits of a quotient before it is rounded to its scale: Flink's `MC_DIVIDE`.
 const QUOTIENT_DIGITS: u32 = 38;
 
-/// A quotient times 10 to the power of `shift`, rounded once, if that is the same as rounding it twice.
+/// Returns a quotient times 10 to the power of `shift`, rounded once, if rounding twice gives an equal result.
 ///
-/// Rounding to 38 digits first makes a difference only if the true quotient lies nearer to a half than the 38th digit
-/// tells. It is a multiple of a fraction by the divisor, so it is at least half of one by the divisor away from there:
-/// if quotient and divisor have no more than 38 digits together, that is too far.
+/// Rounding to 38 digits first makes a difference only if the true quotient is nearer to a half than the 38th digit
+/// can show. The quotient is a multiple of 1 / divisor, so its distance from a half is at least half of 1 / divisor.
+/// If quotient and divisor have no more than 38 digits together, that distance is too large to make a difference.
 fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     let factor = power_of_ten(u32::try_from(shift).ok()?)?;
     let quotient = divide_half_up(left.checked_mul(factor)?, right);
@@ -179,10 +179,10 @@ fn narrow_quotient(left: i128, right: i128, shift: i32) -> Option<i128> {
     (count <= QUOTIENT_DIGITS).then_some(quotient)
 }
 
-/// The first 38 digits of a quotient, rounded half up, and how many of them lie behind the point.
+/// Returns the first 38 digits of a quotient, rounded half up, and how many of them lie behind the point.
 fn rounded_quotient(left: i128, right: i128) -> Option<(i128, i32)> {
     let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());
-    // With so many zeros behind it the dividend gives 38 or 39 digits.
+    // With this many zeros appended, the dividend gives 38 or 39 digits.
     let zeros = QUOTIENT_DIGITS + digits(divisor) - digits(dividend);
     let wide = i256::from_parts(dividend, 0).checked_mul(wide_power_of_ten(zeros)?)?;
     let by = i256::from_parts(divisor, 0);

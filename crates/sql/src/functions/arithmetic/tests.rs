@@ -1,6 +1,6 @@
-//! Why: results of arithmetic have Flink's type and Flink's value, or a query means something else.
+//! Tests that results of arithmetic have Flink's type and value.
 //!
-//! Decimals are those of Flink's `DecimalTypeTest` and `MathFunctionsITCase` where they have such a case.
+//! Cases of decimals come from Flink's `DecimalTypeTest` and `MathFunctionsITCase` where these have one.
 
 use chrono_tz::Tz;
 
@@ -79,7 +79,7 @@ fn sums_of_decimals() {
         "DECIMAL(3, 1): 12.3",
         "DECIMAL(32, 1): 123456789123456789123456801.3",
     );
-    // 57 digits, of which 28 behind the point, are cut to 38.
+    // 57 digits, 28 of them behind the point, are cut to 38.
     check(
         "DECIMAL(38, 10): 100.0123456789",
         "+",
@@ -160,8 +160,8 @@ fn quotients_of_decimals() {
     );
 }
 
-/// Quotients without an end; and one, the last, that lies below the half of a digit by less than its 38th digit tells:
-/// 12.5 less a half by 10^36 + 1, which Java rounds to 12.5 first and to 13 then.
+/// Quotients with endless digits. The last case lies below half a digit by less than its 38th digit shows: 12.5 less
+/// a half divided by 10^36 + 1, which Java rounds first to 12.5 and then to 13.
 #[test]
 fn quotients_are_rounded_to_38_digits_first() {
     let check = |left: &str, right: &str, expected: &str| check(left, "/", right, expected);
@@ -260,7 +260,7 @@ fn times_are_moved_by_intervals() {
     check("DATE: 2021-01-01", "+", "INTERVAL YEAR TO MONTH: -2147483648", "error OUT_OF_RANGE");
 }
 
-/// An hour makes a timestamp of a day, if it is known to be an hour.
+/// A DATE plus a literal interval of an hour is a timestamp.
 #[test]
 fn a_day_and_an_hour_are_a_timestamp() {
     let bound_to = |written: [&str; 2], expected: &str| {

@@ -1,15 +1,15 @@
 //! Arithmetic of days, times, timestamps and intervals.
 //!
-//! An interval of days to seconds is a number of milliseconds, one of months moves along the calendar and stops at the end
-//! of a month (January the 31st and a month is February the 28th or 29th); instants are moved by the calendar of UTC, as in
-//! Flink. Times of day go round at midnight.
+//! An interval of days to seconds is a number of milliseconds. An interval of months moves along the calendar and
+//! stops at the end of a month (January 31 and a month is February 28 or 29). Instants are moved by the calendar of
+//! UTC, as in Flink. Times of day wrap at midnight.
 //!
 //! Source: Flink, `ScalarOperatorGens.generateTemporalPlusMinus`, `DateTimeUtils.addMonths`; Calcite, `OperandTypes`
 //! (`PLUS_OPERATOR`, `MINUS_OPERATOR`, `MULTIPLY_OPERATOR`).
 //!
-//! Differs from Flink: DATE and an interval of days to seconds is a DATE, unless the interval is a literal that is no whole
-//! number of days, which makes a TIMESTAMP(6); in Flink the units decide in which the interval is written. A result that its
-//! column cannot hold is an error.
+//! Differs from Flink: DATE plus an interval of days to seconds is a DATE, unless the interval is a literal which is
+//! not a whole number of days. That gives a TIMESTAMP(6). In Flink the units in which the interval is written decide.
+//! A result that its column cannot hold is an error.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::types::SqlType;
 const SECONDS_PER_DAY: i64 = 86_400;
 const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;
 
-/// Binds an operator to operands of which one is a time or an interval; none if that has no meaning.
+/// Binds an operator of which one operand is a time or an interval; `None` if there is no such operation.
 pub(super) fn bind(op: ArithmeticOp, left: &Argument, right: &Argument) -> Option<Result<Bound, BindError>> {
     use ArithmeticOp::{Add, Multiply, Subtract};
     let is_interval = |of: &SqlType| matches!(of, SqlType::DayTime | SqlType::YearMonth);
@@ -47,7 +47,7 @@ pub(super) fn bind(op: ArithmeticOp, left: &Argument, right: &Argument) -> Optio
     }
 }
 
-/// An interval and another.
+/// Binds an operator on two intervals.
 fn intervals(op: ArithmeticOp, of: &SqlType, is_nullable: bool) -> Bound {
     let kernel = match of {
         SqlType::YearMonth => super::primitive::<IntervalYearMonthType>(op, of),
@@ -56,7 +56,7 @@ fn intervals(op: ArithmeticOp, of: &SqlType, is_nullable: bool) -> Bound {
     Bound { arguments: vec![of.clone(), of.clone()], result: of.clone(), is_nullable, kernel }
 }
 
-/// An interval, so many times. Flink cuts what is not whole.
+/// Binds the product of an interval and a number; Flink cuts fractions of the number.
 fn multiple(of: &SqlType, is_nullable: bool) -> Bound {
     let arrow = of.arrow();
     let (count, kernel): (_, Arc<dyn Kernel>) = match of {
@@ -88,7 +88,7 @@ fn multiple(of: &SqlType, is_nullable: bool) -> Bound {
     Bound { arguments: vec![of.clone(), count], result: of.clone(), is_nullable, kernel }
 }
 
-/// A time, moved by an interval.
+/// Binds the addition of an interval to a time, or its subtraction.
 fn moved(op: ArithmeticOp, time: &Argument, interval: &Argument) -> Option<Bound> {
     let sign = if op == ArithmeticOp::Subtract { -1 } else { 1 };
     let is_day_time = interval.of == SqlType::DayTime;
@@ -128,7 +128,7 @@ fn moved(op: ArithmeticOp, time: &Argument, interval: &Argument) -> Option<Bound
     })
 }
 
-/// Whether an interval is known to be no whole number of days.
+/// Returns whether an interval is a literal which is not a whole number of days.
 fn is_part_of_day(interval: &Argument) -> bool {
     match interval.literal {
         Some(ScalarValue::DurationMillisecond(Some(span))) => span % MILLISECONDS_PER_DAY != 0,
@@ -168,7 +168,7 @@ fn timestamp<T: ArrowTimestampType>(
     })
 }
 
-/// A kernel of a time and an interval; none is a result that the column cannot hold.
+/// Returns a kernel over a time and an interval; `None` from `function` is a result that the column cannot hold.
 fn kernel<T, I>(
     of: &SqlType,
     function: impl Fn(T::Native, I::Native) -> Option<T::Native> + Send + Sync + 'static,
@@ -190,7 +190,7 @@ where
     })
 }
 
-/// The same with its operands in the other order.
+/// Returns the bound function with its operands in reverse order.
 fn swapped(bound: Bound) -> Bound {
     let Bound { mut arguments, result, is_nullable, kernel } = bound;
     arguments.reverse();
@@ -201,7 +201,7 @@ fn swapped(bound: Bound) -> Bound {
     Bound { arguments, result, is_nullable, kernel: Arc::new(swapped) }
 }
 
-/// So many months later on the calendar, or at the end of that month if it is shorter.
+/// Moves a day by a number of months, to the end of the month if that month is shorter.
 fn add_months(days: i64, months: i64) -> i64 {
     let (year, month, day) = civil_of_days(days);
     let total = year * 12 + (month - 1) + months;

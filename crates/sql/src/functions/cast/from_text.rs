@@ -1,7 +1,7 @@
-//! Casts from text, which fail where it does not say such a value, and among bytes.
+//! Casts from text, which fail if the text is not a value of the type, and casts among bytes.
 //!
-//! Source: Flink, the rules `StringTo*CastRule` and `BinaryToBinaryCastRule`. Text is the bytes of its UTF-8; BINARY(n) is
-//! cut or filled with zeros, VARBINARY(n) is cut.
+//! Source: Flink, the rules `StringTo*CastRule` and `BinaryToBinaryCastRule`. Text becomes the bytes of its UTF-8.
+//! BINARY(n) is cut or filled with zeros, VARBINARY(n) is cut.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{Caster, Failures, PADDED_MAX};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// A cast from text; none if the type has none.
+/// Returns the cast from text to a type; `None` if there is none.
 pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
     Some(match to {
         SqlType::Boolean => boolean(),
@@ -31,7 +31,7 @@ pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
         SqlType::Float => each::<Float32Type>(to, |text| parse_float(text).map(Some)),
         SqlType::Double => each::<Float64Type>(to, |text| parse_double(text).map(Some)),
         &SqlType::Decimal { precision, scale } => {
-            // Too many digits fail, as with whole numbers; only among numbers they give NULL.
+            // Too many digits fail, as with whole numbers; only casts among numbers give NULL.
             each::<Decimal128Type>(to, move |text| parse_decimal(text, precision, scale).map(Some))
         }
         SqlType::Date => each::<Date32Type>(to, |text| parse_date(text).map(Some)),
@@ -47,7 +47,7 @@ pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
     })
 }
 
-/// A cast to bytes, from text or from bytes.
+/// Returns the cast to bytes, from text or from bytes.
 pub(super) fn bytes_caster(to: &SqlType) -> Option<Caster> {
     let (length, is_filled) = match *to {
         SqlType::Binary(length) if length <= PADDED_MAX => (length as usize, true),
@@ -120,7 +120,7 @@ fn timestamp(
     }
 }
 
-/// Reads each row: none is a failure, and some may be NULL.
+/// Casts each row with `parse`: `None` is a failure, `Some(None)` is NULL.
 fn each<T: ArrowPrimitiveType>(
     to: &SqlType,
     parse: impl Fn(&str) -> Option<Option<T::Native>> + Send + Sync + 'static,

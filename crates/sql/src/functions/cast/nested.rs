@@ -1,9 +1,9 @@
-//! Casts of arrays, maps and rows to the same shape with other items, item by item.
+//! Casts of arrays, maps and rows to the same shape with other item types, item by item.
 //!
-//! A value fails if one of its items does, and is then NULL as a whole for TRY_CAST. Source: Flink, `ArrayToArrayCastRule`,
-//! `MapToMapAndMultisetToMultisetCastRule`, `RowToRowCastRule`.
+//! A value fails if one of its items fails; for TRY_CAST the whole value is NULL then. Source: Flink,
+//! `ArrayToArrayCastRule`, `MapToMapAndMultisetToMultisetCastRule`, `RowToRowCastRule`.
 //!
-//! Differs from Flink: the keys of a map are never NULL, so a key that becomes NULL by its cast fails.
+//! Differs from Flink: the keys of a map are never NULL, so a key which its cast turns into NULL fails.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Caster, Failures};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// A cast of the items; none if they have none.
+/// Returns the cast of nested values; `None` if their items have none.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let of = to.arrow();
     match (from, to) {
@@ -75,7 +75,7 @@ fn map(
     let spans = Spans::of(map.value_offsets(), map.nulls());
     let mut inner = Failures::new(failures.is_try);
     let keys = key(&spans.cut(map.keys()), &mut inner)?;
-    // The keys that have failed are NULL as well, and are told of already.
+    // Failed keys are NULL as well, and are already reported.
     let mut failed = inner.rows.clone();
     failed.sort_unstable();
     for place in (0..keys.len()).filter(|&place| keys.is_null(place)) {
@@ -87,7 +87,7 @@ fn map(
     let are_keys_lost = keys.null_count() != 0;
     let nulls = spans.nulls(inner, failures);
     if are_keys_lost {
-        // Entries of rows that are NULL now still need keys: those rows must lose their entries.
+        // Rows which are NULL now must lose their entries, because entries may have no NULL key.
         return without_lost(&spans, of, &keys, &values, nulls);
     }
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None).map_err(over::of_arrow)?;
@@ -95,7 +95,7 @@ fn map(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// A map without the entries of the rows that are NULL.
+/// Builds a map column without the entries of the rows which are NULL.
 fn without_lost(
     spans: &Spans<'_>,
     of: &DataType,
@@ -148,7 +148,7 @@ fn row(
     Ok(Arc::new(result.map_err(over::of_arrow)?))
 }
 
-/// Where the items of each row lie among the items of a column.
+/// The positions of each row's items among the items of a column.
 struct Spans<'a> {
     offsets: &'a [i32],
     nulls: Option<&'a NullBuffer>,
@@ -167,7 +167,7 @@ impl<'a> Spans<'a> {
         self.offsets.first().copied().unwrap_or(0)
     }
 
-    /// The items that belong to rows: a slice of a column has others around them.
+    /// Returns the items of these rows only; a slice of a column has other items around them.
     fn cut(&self, items: &ArrayRef) -> ArrayRef {
         let end = self.offsets.last().copied().unwrap_or(0);
         items.slice(self.start() as usize, (end - self.start()) as usize)
@@ -178,7 +178,7 @@ impl<'a> Spans<'a> {
         OffsetBuffer::new(ScalarBuffer::from_iter(self.offsets.iter().map(|offset| offset - start)))
     }
 
-    /// Reports the rows whose items have failed, and says which rows are NULL with them.
+    /// Reports the rows whose items failed, and returns the null mask which includes these rows.
     fn nulls(&self, inner: Failures, failures: &mut Failures) -> Option<NullBuffer> {
         let row_of = |place: usize| {
             let offset = place as i32 + self.start();

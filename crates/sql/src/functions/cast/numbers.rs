@@ -1,8 +1,8 @@
-//! Casts among numbers and truth values.
+//! Casts among numbers and booleans.
 //!
-//! Whole numbers wrap into narrower ones, floats are cut and stop at the ends of 32 or 64 bits before they wrap, NaN is 0,
-//! all as in Java. A decimal is rounded half up to its new scale and is NULL if it has too many digits; to a whole number it
-//! is cut, and wraps. TRUE is 1, and what is not 0 is TRUE.
+//! As in Java, whole numbers wrap into narrower types; floats are cut and saturate at the ends of 32 or 64 bits
+//! before they wrap; NaN becomes 0. A decimal is rounded half up to its new scale and is NULL if it has too many
+//! digits. As a whole number it is cut and wraps. TRUE becomes 1, and any number but 0 becomes TRUE.
 //!
 //! Source: Flink, `NumericPrimitiveCastRule`, `DecimalToNumericPrimitiveCastRule`, `NumericPrimitiveToDecimalCastRule`,
 //! `DecimalToDecimalCastRule`, `BooleanToNumericCastRule`, `NumericToBooleanCastRule`; `DecimalDataUtils`.
@@ -21,7 +21,7 @@ use crate::functions::decimal::{power_of_ten, rescale};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// A cast among numbers and truth values; none if one of the types is neither.
+/// Returns a cast among numbers and booleans; `None` if one of the types is neither.
 pub(super) fn caster(from: &SqlType, to: &SqlType) -> Option<Caster> {
     let is_number = |of: &SqlType| of.is_numeric() || *of == SqlType::Boolean;
     if !is_number(from) || !is_number(to) {
@@ -38,7 +38,7 @@ pub(super) fn caster(from: &SqlType, to: &SqlType) -> Option<Caster> {
     }))
 }
 
-/// Any number in the widest type of its kind, so that there are three kinds to cast from and not eight.
+/// Numbers in the widest type of their kind, so that there are three source kinds and not eight.
 enum Wide {
     Whole(Int64Array),
     Float(Float64Array),
@@ -84,7 +84,7 @@ fn whole(values: &Int64Array, to: &SqlType) -> Result<ArrayRef, EvaluationError>
 
 fn float(values: &Float64Array, to: &SqlType, failures: &mut Failures) -> Result<ArrayRef, EvaluationError> {
     Ok(match *to {
-        // Java has no cast from a float to less than 32 bits: it goes through them.
+        // Java has no cast from a float to less than 32 bits, so the value is cast to 32 bits first.
         SqlType::TinyInt => each::<_, Int8Type>(values, |value| value as i32 as i8),
         SqlType::SmallInt => each::<_, Int16Type>(values, |value| value as i32 as i16),
         SqlType::Int => each::<_, Int32Type>(values, |value| value as i32),
@@ -111,7 +111,7 @@ fn float(values: &Float64Array, to: &SqlType, failures: &mut Failures) -> Result
 }
 
 fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef, EvaluationError> {
-    // Sixteen bytes wrap into eight and less as Java's big numbers do.
+    // 16 bytes wrap into 8 and fewer as in Java's `BigInteger`.
     let divisor = power_of_ten(u32::from(scale)).unwrap_or(i128::MAX);
     let cut = |value: i128| (value / divisor) as i64;
     Ok(match *to {
@@ -129,9 +129,9 @@ fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef
     })
 }
 
-/// The double that is nearest to a decimal number.
+/// Returns the double nearest to a decimal number.
 pub(crate) fn double_of(value: i128, scale: u8) -> f64 {
-    // Up to here both numbers are doubles, and a quotient of doubles is the nearest double to the true one.
+    // Within these bounds both operands are exact doubles, so their quotient is the double nearest to the true value.
     const EXACT: u128 = 1 << 53;
     const EXACT_SCALE: u8 = 22;
     if value.unsigned_abs() <= EXACT && scale <= EXACT_SCALE {

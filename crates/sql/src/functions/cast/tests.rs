@@ -1,6 +1,6 @@
-//! Why: a cast that gives another value than Flink's changes results without a word.
+//! Tests that casts give Flink's values.
 //!
-//! Values are those of Flink's `CastRulesTest` and `CastFunctionITCase` where they have such a case.
+//! Cases come from Flink's `CastRulesTest` and `CastFunctionITCase` where these have one.
 
 use arrow::array::{ArrayRef, AsArray, Int32Array, ListArray, MapArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -10,7 +10,7 @@ use super::*;
 use crate::functions::bed::{argument, context, evaluated, row_of, scalar, show, sql_type};
 use crate::functions::over;
 
-/// A value, the type it is cast to, and what becomes of it: a value, `NULL`, `fails` (NULL for TRY_CAST) or `refused`.
+/// Checks a cast of a value to a type: the result is a value, `NULL`, `fails` (NULL for TRY_CAST) or `refused`.
 fn check_in(zone: Tz, written: &str, to: &str, expected: &str) {
     let bind = |is_try| {
         evaluated(&[written], zone, |arguments| {
@@ -55,7 +55,7 @@ fn text_is_cut_and_padded() {
     check("BOOLEAN: FALSE", "VARCHAR(3)", "FAL");
     check("INT: -12345678", "VARCHAR(3)", "-12");
     check("DATE: 2021-09-24", "CHAR(3)", "202");
-    // Text of a type is trusted to be no longer.
+    // Text is assumed to be no longer than its type.
     check("CHAR(2): Apache", "VARCHAR(3)", "Apache");
     check("STRING: NULL", "CHAR(3)", "NULL");
 }
@@ -82,7 +82,7 @@ fn everything_is_shown_as_text() {
     check("TIMESTAMP(0): 2021-09-24 12:34:56", "STRING", "2021-09-24 12:34:56");
     check("INTERVAL YEAR TO MONTH: 123", "STRING", "+10-03");
     check("INTERVAL DAY TO SECOND: 123456789", "STRING", "+1 10:17:36.789");
-    // Where Shanghai is, it is eight hours later.
+    // Local time in Shanghai is eight hours ahead.
     let shanghai = chrono_tz::Asia::Shanghai;
     check_in(shanghai, "TIMESTAMP_LTZ(5): 2021-09-24 23:54:56.12345", "STRING", "2021-09-25 07:54:56.12345");
 }
@@ -260,7 +260,7 @@ fn times_become_each_other() {
     }
 }
 
-/// Berlin put its clocks forward on 2021-03-28 at 2:00 and back on 2021-10-31 at 3:00.
+/// Berlin's clocks went forward on 2021-03-28 at 2:00 and back on 2021-10-31 at 3:00.
 #[test]
 fn clocks_of_the_session_are_put_forward_and_back() {
     let berlin = chrono_tz::Europe::Berlin;
@@ -281,10 +281,10 @@ fn clocks_of_the_session_are_put_forward_and_back() {
     check("STRING: 2021-03-28 02:30:00", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00");
     check("TIMESTAMP_LTZ(3): 2021-03-28 01:30:00", "STRING", "2021-03-28 03:30:00.000");
     check("TIMESTAMP_LTZ(6): 2021-03-28 01:30:00.123456", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00.123");
-    // Samoa went from the 29th to the 31st of December.
+    // Samoa went from December 29 to December 31.
     let apia = chrono_tz::Pacific::Apia;
     check_in(apia, "TIMESTAMP(3): 2011-12-30 12:00:00", "TIMESTAMP_LTZ(3)", "2011-12-30 22:00:00");
-    // Half an hour, on Lord Howe.
+    // Lord Howe shifts its clocks by half an hour.
     let howe = chrono_tz::Australia::Lord_Howe;
     check_in(howe, "TIMESTAMP(3): 2021-10-03 02:15:00", "TIMESTAMP_LTZ(3)", "2021-10-02 15:45:00");
 }
@@ -303,7 +303,7 @@ fn null_is_of_any_type() {
     }
 }
 
-/// What lies in the slot of a NULL is never looked at, and the first row that fails is the one that is told of.
+/// Slots of NULLs are never read, and the error is that of the first row which fails.
 #[test]
 fn rows_fail_on_their_own() {
     let texts: ArrayRef = Arc::new(StringArray::new(
@@ -357,7 +357,7 @@ fn what_flink_casts_by_itself() {
     check("INTERVAL DAY TO SECOND", "BIGINT", false);
 }
 
-/// More text than a column counts is an error, not a panic.
+/// More text than a column can count is an error, not a panic.
 #[test]
 fn text_beyond_what_a_column_holds_is_an_error() {
     assert_eq!(over::room(2_147_483_640, 7), Ok(()));
@@ -365,7 +365,7 @@ fn text_beyond_what_a_column_holds_is_an_error() {
     assert!(over::room(usize::MAX, 1).is_err());
 }
 
-/// NULL is said of a result that may be NULL, and not of others.
+/// A bound cast is nullable only if its result may be NULL.
 #[test]
 fn nullability_is_kept_where_nothing_overflows() {
     let check = |from: &str, to: &str, expected: bool| {
@@ -425,7 +425,7 @@ fn arrays_are_cast_item_by_item() {
     let wide = cast_column(&ints.slice(1, 2), &of(SqlType::Int), &of(SqlType::BigInt), false).expect("longs");
     let shown = cast_column(&wide, &of(SqlType::BigInt), &SqlType::STRING, false).expect("text");
     assert_eq!(texts(&shown), ["[]", "[NULL]"]);
-    // An item that fails makes its row fail, but not one in a row that is NULL.
+    // An item which fails makes its row fail, except in a row which is NULL.
     let nulls = Some(vec![true, false, true, true]);
     let words = list(&SqlType::STRING, &[1, 1, 2, 1], &["1", "bad", "2", "worse", "3"], nulls);
     let (from, to) = (of(SqlType::STRING), of(SqlType::Int));
@@ -451,7 +451,7 @@ fn maps_are_cast_by_key_and_value() {
     let map: ArrayRef = Arc::new(MapArray::new(entry, offsets, entries, None, false));
     let shown = cast_column(&map, &from, &SqlType::STRING, false).expect("text");
     assert_eq!(texts(&shown), ["{a=-10-03, b=+10-03}", "{}", "{1=NULL}", "{2=+0-05}"]);
-    // Keys that are no numbers lose their rows to NULL, with all of their entries.
+    // Keys which are not numbers make their rows NULL, without entries.
     let to = of(&SqlType::Int, &SqlType::Int);
     assert!(cast_column(&map, &from, &to, false).expect_err("no number").starts_with("'a' cannot"));
     let tried = cast_column(&map, &from, &to, true).expect("values or NULL");

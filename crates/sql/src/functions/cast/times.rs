@@ -1,13 +1,13 @@
 //! Casts among days, times of day, timestamps, instants and intervals.
 //!
-//! Fewer digits cut off the others, toward the past; instants are read and shown by the clock of the session. A time alone
-//! is one of 1970-01-01. INT is a number of months, BIGINT a number of milliseconds.
+//! Excess digits are cut off, toward the past. Instants are converted to and from local time in the session's zone. A
+//! time of day becomes one of 1970-01-01. INT is a number of months, BIGINT a number of milliseconds.
 //!
 //! Source: Flink, `TimestampToTimestampCastRule`, `DateToTimestampCastRule`, `TimeToTimestampCastRule`,
 //! `TimestampToDateCastRule`, `TimestampToTimeCastRule`, `TimeToTimeCastRule`; notes 5 and 6 of the table of casts.
 //!
-//! Differs from Flink before 1970, where it cuts toward 1970 and takes the wrong day: 1969-12-31 23:59:59.5 is a second of
-//! 1969 here, and of its last day.
+//! Differs from Flink before 1970, where Flink cuts toward 1970 and returns the wrong day. Here 1969-12-31 23:59:59.5
+//! is cut to a second of 1969, and its day is the last of 1969.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::types::SqlType;
 const SECONDS_PER_DAY: i64 = 86_400;
 const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;
 
-/// A cast among times; none if there is none.
+/// Returns a cast among times; `None` if there is none.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let convert = conversion(from, to, zone)?;
     let writer = Writer::new(from, zone);
@@ -47,7 +47,7 @@ pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     }))
 }
 
-/// A value as it is stored into another one; none if it cannot be stored.
+/// Converts a stored value to one of another type; `None` if it cannot be stored.
 type Conversion = Box<dyn Fn(i64) -> Option<i64> + Send + Sync>;
 
 fn conversion(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Conversion> {
@@ -96,7 +96,7 @@ fn time_of_day(value: i64, of: u8, digits: u8) -> Option<i64> {
     cut(milliseconds.rem_euclid(MILLISECONDS_PER_DAY), 3, digits)
 }
 
-/// From the unit of timestamps of `from` digits to that of `to` digits, without the digits that those do not have.
+/// Converts a timestamp from the unit of `from` digits to that of `to` digits, and cuts the digits beyond `to`.
 fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     let (from_ticks, to_ticks) = (ticks_per_second(from), ticks_per_second(to));
     let value = if from_ticks <= to_ticks {
@@ -108,13 +108,13 @@ fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     cut(value, held, to)
 }
 
-/// Cuts a value that holds so many digits of a second to `digits` of them.
+/// Cuts a value stored with `held` digits of a second to `digits` of them.
 fn cut(value: i64, held: u8, digits: u8) -> Option<i64> {
     let step = 10_i64.pow(u32::from(held.saturating_sub(digits)));
     value.checked_sub(value.rem_euclid(step))
 }
 
-/// The values of a column of times as plain numbers.
+/// Returns the values of a column of times as plain numbers.
 fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError> {
     let widen = |values: Int32Array| values.unary::<_, Int64Type>(i64::from);
     Ok(match from.arrow() {
@@ -136,7 +136,7 @@ fn plain(array: &ArrayRef, from: &SqlType) -> Result<Int64Array, EvaluationError
     })
 }
 
-/// Plain numbers as a column of times. Numbers of 32 bits were checked to be such.
+/// Builds a column of times from plain numbers. Numbers for columns of 32 bits were checked to fit.
 fn stored(values: &Int64Array, to: &SqlType) -> ArrayRef {
     let narrow = || values.unary::<_, Int32Type>(|value| value as i32);
     let of = to.arrow();

@@ -1,4 +1,4 @@
-//! Casts to text, cut or padded to the length of their type, and what writes a value of any type as text.
+//! Casts to text, cut or padded to the length of the type, and a writer of values of any type as text.
 //!
 //! Source: Flink, the rules `*ToStringCastRule` and `CharVarCharTrimPadCastRule`; lengths count characters.
 
@@ -14,19 +14,19 @@ use super::{Caster, Failures, PADDED_MAX};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// Writes values of one type as a cast to STRING does: `TRUE`, `1.0E10`, `2021-09-24 12:34:56.123`, `[1, NULL]`, `{a=1}`,
-/// `(1, x)`.
+/// A writer of values of one type, as a cast to STRING does: `TRUE`, `1.0E10`, `2021-09-24 12:34:56.123`,
+/// `[1, NULL]`, `{a=1}`, `(1, x)`.
 pub struct Writer(Write);
 
 type Write = Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>;
 
 impl Writer {
-    /// For values of a type. Instants are shown by the clock of a zone.
+    /// Makes a writer for a type. Instants are shown in local time of the zone.
     pub fn new(of: &SqlType, zone: Tz) -> Self {
         Writer(writer(of, zone))
     }
 
-    /// Appends a row of a column of that type, `NULL` if it is.
+    /// Appends the value of a row of a column of that type, or `NULL`.
     pub fn write(&self, column: &dyn Array, row: usize, out: &mut String) {
         if column.is_null(row) || *column.data_type() == DataType::Null {
             out.push_str("NULL");
@@ -36,13 +36,13 @@ impl Writer {
     }
 }
 
-/// A cast to text; none if the type has none.
+/// Returns the cast to text; `None` if there is none.
 pub(super) fn caster(from: &SqlType, to: &SqlType, zone: Tz) -> Option<Caster> {
     let fit = Fit::of(to)?;
     if let SqlType::Char(length) | SqlType::Varchar(length) = from {
         let is_padded = matches!(to, SqlType::Char(_));
         if !is_padded && fit.length >= *length {
-            // Text of a type is trusted to be no longer than it says.
+            // Text is assumed to be no longer than its type.
             return Some(Box::new(|array: &ArrayRef, _: &mut Failures| Ok(Arc::clone(array))));
         }
     }
@@ -69,7 +69,7 @@ fn cast(array: &dyn Array, writer: &Writer, fit: &Fit) -> Result<ArrayRef, Evalu
     Ok(Arc::new(builder.finish()))
 }
 
-/// How long text may be, or has to be.
+/// The allowed length of a text, and whether shorter text is padded.
 #[derive(Clone, Copy)]
 struct Fit {
     length: u32,
@@ -95,7 +95,7 @@ impl Fit {
         }
     }
 
-    /// How many spaces are missing.
+    /// Returns the number of missing spaces.
     fn padding(&self, text: &str) -> usize {
         if self.is_padded { (self.length as usize).saturating_sub(text.chars().count()) } else { 0 }
     }

@@ -1,5 +1,5 @@
-//! From arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS, ARRAY_POSITION, ARRAY_MAX,
-//! ARRAY_MIN, ARRAY_JOIN.
+//! Functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
+//! ARRAY_POSITION, ARRAY_MAX, ARRAY_MIN, ARRAY_JOIN.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -11,7 +11,7 @@ use crate::functions::rows::bind_field;
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 
-/// How many elements or entries there are, an INT.
+/// Binds CARDINALITY: the number of elements or entries, an INT.
 pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -33,7 +33,7 @@ pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// The only element; NULL if there is none, an error if there are several.
+/// Binds ELEMENT: the only element; NULL if there is none, an error if there are several.
 pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let item = item_of(given, 0)?;
@@ -55,7 +55,8 @@ pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// The element at an index, or the value of a key; NULL if there is none. An index below 1 is refused if it is a literal.
+/// Binds element access: the element at an index, or the value of a key; NULL if there is none. A literal index below
+/// 1 is refused.
 pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = given[0].of.clone();
@@ -76,7 +77,7 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             let place = |row: usize| {
                 let needle = row * stride;
                 let span = maps.span(row).filter(|_| !wanted.is_null(needle))?;
-                // The last of equal keys counts.
+                // Of equal keys the last counts.
                 span.rev().find(|place| keys.row(*place) == needles.row(needle))
             };
             let places = (0..each::row_count(arguments, rows)).map(place).collect();
@@ -107,7 +108,7 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     }))
 }
 
-/// Whether an array has an element; NULL is one like any other.
+/// Binds ARRAY_CONTAINS: true if an array has an element; NULL counts as an ordinary element.
 pub(super) fn contains(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = with_element(given)?;
     let first = given.first().into_iter().cloned().collect::<Vec<_>>();
@@ -121,7 +122,8 @@ pub(super) fn contains(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Where an array has an element first, an INT: counted from 1 on, 0 if it has none.
+/// Binds ARRAY_POSITION: the first position of an element in an array, an INT, from 1 on; 0 if the array does not
+/// have it.
 pub(super) fn position(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = with_element(given)?;
     Ok(bound(types, given, SqlType::Int, Nulls::OfArguments, |arguments, rows| {
@@ -137,24 +139,24 @@ pub(super) fn position(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Checks an array and something that is to be compared with its elements.
+/// Checks an array and a value to be compared with its elements; returns the types in which they are passed.
 pub(super) fn with_element(given: &[Argument]) -> Result<Vec<SqlType>, BindError> {
     check_count(given, 2..=2)?;
     let item = item_of(given, 0)?;
     check_comparable(&item)?;
     match common_type(&item, &given[1].of) {
-        // Elements are not widened: what is looked for is cast to their type.
+        // Elements are not widened; the value is cast to their type.
         Some(_) => Ok(vec![given[0].of.clone(), item]),
         None => Err(BindError::of_type(2, &given[1].of)),
     }
 }
 
-/// The greatest element, NULL left out; NULL if there is none.
+/// Binds ARRAY_MAX: the greatest element which is not NULL; NULL if there is none.
 pub(super) fn max(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     best(given, |new, best| new >= best)
 }
 
-/// The least element, NULL left out; NULL if there is none.
+/// Binds ARRAY_MIN: the least element which is not NULL; NULL if there is none.
 pub(super) fn min(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     best(given, |new, best| new < best)
 }
@@ -178,7 +180,8 @@ fn best(given: &[Argument], is_better: IsBetter) -> Result<Bound, BindError> {
     }))
 }
 
-/// Elements of text with a delimiter between them; those that are NULL are left out, or written as a third argument says.
+/// Binds ARRAY_JOIN: text elements with a delimiter between them. NULL elements are left out, or written as the third
+/// argument says.
 pub(super) fn join(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=3)?;
     if !item_of(given, 0)?.is_text() {

@@ -1,6 +1,6 @@
-//! Arrays, maps and rows out of single values: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
+//! Constructors of arrays, maps and rows: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
 //!
-//! Elements are cast to their common type. Fields of a ROW are called EXPR$0, EXPR$1, as Flink calls them.
+//! Elements are cast to their common type. Fields of a ROW are named EXPR$0, EXPR$1, as in Flink.
 
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, FieldRef};
@@ -11,7 +11,7 @@ use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, column};
 use crate::types::{SqlType, common_type, relabelled};
 
-/// `ARRAY[a, ..]`.
+/// Binds `ARRAY[a, ..]`.
 pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let item = common(given.iter(), "elements of an ARRAY")?;
     let of = SqlType::Array(Box::new(item.clone()));
@@ -27,7 +27,7 @@ pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// `MAP[key, value, ..]`; of equal keys the last counts.
+/// Binds `MAP[key, value, ..]`; of equal keys the last counts.
 pub(super) fn map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     if !given.len().is_multiple_of(2) {
         return Err(BindError::new("a MAP has a value for every key"));
@@ -49,7 +49,7 @@ pub(super) fn map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// `ROW(a, ..)`.
+/// Binds `ROW(a, ..)`.
 pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     if given.is_empty() {
         return Err(BindError::count(0));
@@ -72,7 +72,7 @@ pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// The type that all of them have.
+/// Returns the common type of the arguments.
 fn common<'a>(given: impl Iterator<Item = &'a Argument>, what: &str) -> Result<SqlType, BindError> {
     let mut of = SqlType::Null;
     for argument in given {
@@ -86,7 +86,7 @@ fn common<'a>(given: impl Iterator<Item = &'a Argument>, what: &str) -> Result<S
     Ok(of)
 }
 
-/// All `count` rows of the first argument, then all of the next.
+/// Concatenates the `count` rows of the first argument, then those of the next, and so on.
 fn of_all(arguments: &[ColumnarValue], count: usize) -> Result<ArrayRef, EvaluationError> {
     let columns: Vec<ArrayRef> =
         arguments.iter().map(|argument| column(argument, count)).collect::<Result<_, _>>()?;

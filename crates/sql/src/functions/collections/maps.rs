@@ -1,6 +1,6 @@
-//! From and to maps: MAP_KEYS, MAP_VALUES, MAP_ENTRIES, MAP_FROM_ARRAYS, MAP_UNION.
+//! Functions from and to maps: MAP_KEYS, MAP_VALUES, MAP_ENTRIES, MAP_FROM_ARRAYS, MAP_UNION.
 //!
-//! Entries keep their order, where Flink promises none.
+//! Entries keep their order; Flink promises no order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 
-/// The keys, as an array.
+/// Binds MAP_KEYS: the keys as an array.
 pub(super) fn keys(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (key, _) = entry_of(given, 0)?;
     as_list(given, key, |maps, _| Ok(Arc::clone(maps.array.keys())))
 }
 
-/// The values, as an array.
+/// Binds MAP_VALUES: the values as an array.
 pub(super) fn values(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (_, value) = entry_of(given, 0)?;
     as_list(given, value, |maps, _| Ok(Arc::clone(maps.array.values())))
 }
 
-/// The entries, as an array of rows of `key` and `value`.
+/// Binds MAP_ENTRIES: the entries as an array of rows of `key` and `value`.
 pub(super) fn entries(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (key, value) = entry_of(given, 0)?;
     let entry = SqlType::Row(vec![("key".to_owned(), key), ("value".to_owned(), value)]);
@@ -53,8 +53,8 @@ fn as_list(given: &[Argument], item: SqlType, column: Column) -> Result<Bound, B
     }))
 }
 
-/// A map out of an array of keys and one of values, of the same length. Differs from Flink: of equal keys the last counts
-/// here, too, but none may be NULL.
+/// Binds MAP_FROM_ARRAYS: a map of an array of keys and an array of values with equal lengths. Of equal keys the last
+/// counts, as in Flink. Differs from Flink: no key may be NULL.
 pub(super) fn from_arrays(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let (key, value) = (item_of(given, 0)?, item_of(given, 1)?);
@@ -80,7 +80,7 @@ pub(super) fn from_arrays(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// The entries of all maps; of equal keys the value of the last counts.
+/// Binds MAP_UNION: the entries of all maps; of equal keys the last value counts.
 pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let mut of: Option<SqlType> = None;
     for (place, argument) in given.iter().enumerate() {
@@ -108,7 +108,7 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// A column of maps, made row by row out of places of keys and values; the last of equal keys counts.
+/// Builds a column of maps, row by row, from positions of keys and values; of equal keys the last counts.
 pub(super) fn maps(
     arguments: &[datafusion_expr::ColumnarValue],
     rows: usize,

@@ -1,5 +1,5 @@
-//! Cases of functions of arrays and maps. Values are those of Flink's documentation and of its `CollectionFunctionsITCase`,
-//! `ArrayTypeTest` and `MapTypeTest`, and worked out by hand.
+//! Cases of functions of arrays and maps. Results come from Flink's documentation and its
+//! `CollectionFunctionsITCase`, `ArrayTypeTest` and `MapTypeTest`, or were computed by hand.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn arrays_become_other_arrays() {
     refused("ARRAY_SORT(ARRAY[1], 1)", "argument 2 is INT");
 }
 
-/// What is made of maps: their text comes from STR_TO_MAP, which is tested elsewhere.
+/// Functions from and to maps; the maps come from STR_TO_MAP, which is tested elsewhere.
 #[test]
 fn maps_are_taken_apart_and_put_together() {
     let map = |text: &str| {
@@ -153,7 +153,7 @@ fn evaluate(functions: &[Function], name: &str, arguments: &[(ScalarValue, SqlTy
     }
 }
 
-/// Offsets of a column that is a slice of another do not begin at 0.
+/// The offsets of a sliced column do not begin at 0.
 #[test]
 fn sliced_columns_are_read_where_they_begin() {
     let call = |name: &str, list: &Arc<dyn Array>, of: SqlType| {

@@ -1,6 +1,6 @@
-//! IN with many literals: a look-up in a set, instead of a comparison with each.
+//! IN with many literals: a look-up in a set instead of a comparison with each literal.
 //!
-//! NULL where the value is, and where it is not found and one of the literals is NULL.
+//! The result is NULL if the value is NULL, and also if it is not found and one of the literals is NULL.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use datafusion_expr::ColumnarValue;
 use crate::functions::Kernel;
 use crate::functions::over::{Evaluated, column_map, of_arrow};
 
-/// The kernel for values of a type that are equal if their bits or bytes are; none for other types, and for literals that are
-/// not of the type.
+/// Returns the kernel for types whose values are equal if their bits or bytes are. Returns `None` for other types,
+/// and if a literal is not of the type.
 pub fn bind_members(of: &DataType, literals: Vec<ScalarValue>) -> Option<Arc<dyn Kernel>> {
-    // 0.0 equals -0.0, and NaN nothing.
+    // 0.0 equals -0.0, and NaN equals nothing, so bits do not decide.
     if of.is_floating() || of.is_nested() || of.is_null() {
         return None;
     }

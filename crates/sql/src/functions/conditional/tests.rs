@@ -1,4 +1,4 @@
-//! Why: these functions decide about NULL, where three-valued logic is easily two-valued.
+//! Tests of conditional functions, mostly of NULL in three-valued logic.
 
 use super::*;
 use crate::functions::bed::called;

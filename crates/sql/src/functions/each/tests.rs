@@ -1,4 +1,4 @@
-//! What every kernel must keep, tested on some that are written with the helpers here.
+//! Tests of the rules of kernels, on functions written with these helpers.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn evaluate(bound: &Bound, arguments: &[ColumnarValue], rows: usize) -> Result<A
     Ok(result.to_array(rows).expect("an array"))
 }
 
-/// K2: what a NULL slot holds beneath must not make the kernel fail.
+/// K2: the value in a NULL slot must not make the kernel fail.
 #[test]
 fn slots_that_are_null_are_not_looked_at() {
     let counts = Int64Array::new(vec![i64::MAX, 2].into(), Some(NullBuffer::from(vec![false, true])));
@@ -65,7 +65,7 @@ fn any_mix_of_scalars_and_columns_will_do() {
     assert_eq!(result.len(), 0);
 }
 
-/// Patterns in a column are those of their rows, however many there are.
+/// Patterns in a column apply to their own rows, even if there are more patterns than the cache holds.
 #[test]
 fn patterns_in_columns_are_told_apart() {
     let count = 3 * PATTERNS_MAX;
@@ -87,7 +87,7 @@ fn patterns_in_columns_are_told_apart() {
     assert_eq!(result.map(|_| ()).map_err(|error| error.code), Err("BAD_PATTERN"));
 }
 
-/// Whether a text is like a pattern, in the plainest way: by trying all lengths for every `%`.
+/// Returns whether a text matches a LIKE pattern, by trying all lengths for every `%`.
 fn is_like(text: &[char], pattern: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -98,7 +98,7 @@ fn is_like(text: &[char], pattern: &[char]) -> bool {
 }
 
 proptest! {
-    /// All fast paths of LIKE against the plain way.
+    /// All fast paths of LIKE agree with the naive matcher.
     #[test]
     fn like_agrees_with_the_plain_way(text in "[abé\n]{0,6}", pattern in "[abé%_]{0,6}") {
         let bound = bind("LIKE", &[SqlType::STRING, SqlType::STRING]);
@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(result.as_boolean().value(0), expected, "{} LIKE {}", text, pattern);
     }
 
-    /// No function panics, and none leaves its type, whatever it is given.
+    /// No function panics or returns another type than announced, whatever its arguments.
     #[test]
     fn any_arguments_are_taken_without_a_panic(
         first in ".{0,12}",

@@ -1,12 +1,13 @@
 //! RAND, RAND_INTEGER and UUID.
 //!
-//! With a seed they give the numbers of Java's `java.util.Random`, as Flink does: one after the other from a literal seed,
-//! the first of its sequence from a seed in a column. Several workers take numbers of one sequence, in any order. Without a
-//! seed they hash a counter with a key that each bound function draws anew.
+//! With a seed they return the numbers of Java's `java.util.Random`, as Flink does. A literal seed gives one number
+//! of the sequence after the other; a seed in a column gives the first number of its sequence. Several workers take
+//! numbers of one sequence, in any order. Without a seed the functions hash a counter with a key which each bound
+//! function draws anew.
 //!
 //! Source: Flink, `RandCallGen`; Java, `java.util.Random` (a linear congruential generator of 48 bits).
 //!
-//! Differs from Flink: UUIDs are as random as the keys of hash tables are, not fit for secrets.
+//! Differs from Flink: UUIDs are as random as the keys of hash tables, and not fit for secrets.
 
 use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
@@ -41,7 +42,7 @@ pub(super) fn bind_rand(arguments: &[Argument]) -> Result<Bound, BindError> {
         None => {
             let hashes = Hashes::new();
             Arc::new(move |_: &[ColumnarValue], rows: usize| -> Evaluated {
-                // 53 bits are those of a double below one.
+                // 53 bits are the precision of a double below one.
                 Ok(doubles(hashes.take(rows).map(|hash| (hash >> 11) as f64 * (0.5_f64).powi(53))))
             })
         }
@@ -81,7 +82,7 @@ pub(super) fn bind_rand_integer(arguments: &[Argument]) -> Result<Bound, BindErr
             let hashes = Hashes::new();
             Arc::new(move |arguments: &[ColumnarValue], rows: usize| {
                 let mut hashes = hashes.take(rows);
-                // The upper half of a product of 32 bits by the bound is below it.
+                // The upper half of the 64-bit product of 32 random bits and the bound is below the bound.
                 drawn(arguments, rows, |bound| {
                     let hash = hashes.next().unwrap_or_default() >> 32;
                     ((hash * u64::from(bound.unsigned_abs())) >> 32) as i32
@@ -109,7 +110,7 @@ pub(super) fn bind_uuid(arguments: &[Argument]) -> Result<Bound, BindError> {
         for _ in 0..rows {
             let high = hashes.next().unwrap_or_default();
             let low = hashes.next().unwrap_or_default();
-            // RFC 4122, section 4.4: four bits say version 4, two say which variant.
+            // RFC 4122, section 4.4: four bits hold version 4, two hold the variant.
             let high = (high & !0xF000) | 0x4000;
             let low = (low & !(0b11 << 62)) | (0b10 << 62);
             let _ = write!(
@@ -133,7 +134,7 @@ pub(super) fn bind_uuid(arguments: &[Argument]) -> Result<Bound, BindError> {
     })
 }
 
-/// Checks that there are no more than so many arguments, all of them whole numbers.
+/// Checks that there are at most `most` arguments, all of them whole numbers.
 fn integers(arguments: &[Argument], most: usize) -> Result<(), BindError> {
     if most < arguments.len() {
         return Err(BindError::count(arguments.len()));
@@ -158,10 +159,10 @@ fn doubles(values: impl Iterator<Item = f64>) -> ColumnarValue {
     ColumnarValue::Array(Arc::new(Float64Array::from_iter_values(values)))
 }
 
-/// One number for each row, below the bound that is the last argument.
+/// Draws one number for each row, below the bound in the last argument.
 fn drawn(arguments: &[ColumnarValue], rows: usize, mut draw: impl FnMut(i32) -> i32) -> Evaluated {
     let Some(bound) = arguments.last() else { return null(&DataType::Int32) };
-    // A scalar bound still draws a number for each row.
+    // A scalar bound still needs a number for each row.
     let bounds = column(bound, rows)?;
     let bounds = primitive::<Int32Type>(&bounds)?;
     let numbers = bounds.iter().map(|bound| match bound {
@@ -214,7 +215,7 @@ impl JavaRandom {
         JavaRandom { state: (seed as u64 ^ Self::MULTIPLIER) & Self::MASK }
     }
 
-    /// The upper bits of the next state, as a signed number of 32 bits.
+    /// Returns the upper bits of the next state, as a signed number of 32 bits.
     fn bits(&mut self, count: u32) -> i32 {
         self.state = self.state.wrapping_mul(Self::MULTIPLIER).wrapping_add(0xB) & Self::MASK;
         (self.state >> (48 - count)) as i32
@@ -226,13 +227,13 @@ impl JavaRandom {
         ((high << 27) + low) as f64 * (0.5_f64).powi(53)
     }
 
-    /// A number below a bound, which is above zero.
+    /// Returns a number below a bound, which is above zero.
     fn below(&mut self, bound: i32) -> i32 {
         let mut drawn = self.bits(31);
         if bound & (bound - 1) == 0 {
             return ((i64::from(bound) * i64::from(drawn)) >> 31) as i32;
         }
-        // Numbers beyond the last multiple of the bound would make small results likelier.
+        // Numbers beyond the last multiple of the bound would make small results more frequent.
         loop {
             let rest = drawn % bound;
             if 0 <= drawn.wrapping_sub(rest).wrapping_add(bound - 1) {

@@ -1,12 +1,12 @@
 //! ROUND, TRUNCATE, FLOOR and CEIL.
 //!
-//! They keep the type that they are given, but for decimals, which lose the digits that they round away. Floats are rounded
-//! by the digits that they are shown with, so that ROUND(2.675e0, 2) is 2.68, although no float lies there.
+//! The result has the type of the argument; decimals lose the digits which are rounded away. Floats are rounded by
+//! the digits with which they are shown: ROUND(2.675e0, 2) is 2.68, although the float itself lies below 2.675.
 //!
-//! Source: Flink, `SqlFunctionUtils.sround` and `struncate` (over `BigDecimal.valueOf`), `LogicalTypeMerging.
-//! findRoundDecimalType`, `DecimalDataUtils.floor` and `ceil`.
+//! Source: Flink, `SqlFunctionUtils.sround` and `struncate` (over `BigDecimal.valueOf`),
+//! `LogicalTypeMerging.findRoundDecimalType`, `DecimalDataUtils.floor` and `ceil`.
 //!
-//! Differs from Flink: NaN and infinities stay what they are, where Flink fails.
+//! Differs from Flink: NaN and infinities stay unchanged, where Flink fails.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::functions::over::{both, map, only, try_zip};
 use crate::functions::{Argument, BindError, Bound, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
 
-/// What becomes of the digits behind the last.
+/// Treatment of the digits behind the last kept one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Half and more goes away from zero.
+    /// Rounds half away from zero.
     HalfUp,
-    /// All goes toward zero.
+    /// Cuts toward zero.
     Down,
 }
 
@@ -108,7 +108,8 @@ pub(super) fn bind_whole(
     })
 }
 
-/// The type of a decimal that is rounded to so many digits, and whether a value may have more: rounding may add a digit.
+/// Returns the type of a decimal rounded to `digits`, and whether a value may not fit, because rounding may add a
+/// digit.
 fn rounded_type(precision: u8, scale: u8, digits: i64) -> (SqlType, bool) {
     let of = |precision: u8, scale: u8| SqlType::Decimal { precision, scale };
     if i64::from(scale) <= digits {
@@ -129,7 +130,7 @@ fn integer_of(literal: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// A kernel of a number, and of how many digits are kept: none, if there is no second argument.
+/// Returns a kernel of a number and the number of digits to keep, which is 0 without a second argument.
 fn rounded<T: ArrowPrimitiveType>(
     of: &SqlType,
     function: impl Fn(T::Native, i64) -> T::Native + Send + Sync + 'static,
@@ -163,7 +164,7 @@ fn decimals(
     })
 }
 
-/// A decimal without the digits behind a place, with the same scale.
+/// Returns a decimal without the digits behind a place, with an unchanged scale.
 fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     let lost = i64::from(scale) - digits;
     if lost <= 0 {
@@ -176,12 +177,12 @@ fn decimal(value: i128, scale: i32, digits: i64, mode: Mode) -> Option<i128> {
     }
 }
 
-/// A whole number without the digits behind a place. What does not fit wraps.
+/// Returns a whole number without the digits behind a place; a result which does not fit wraps.
 fn whole(value: i64, digits: i64, mode: Mode) -> i64 {
     decimal(i128::from(value), 0, digits, mode).unwrap_or(0) as i64
 }
 
-/// A float without the digits behind a place, as they are shown.
+/// Returns a float without the digits behind a place, by the digits with which it is shown.
 fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     let mut form = Form::default();
     if !value.is_finite() || write!(form, "{value:e}").is_err() {
@@ -189,14 +190,14 @@ fn float(value: f64, digits: i64, mode: Mode) -> f64 {
     }
     let (mantissa, exponent) = form.text().split_once('e').unwrap_or((form.text(), "0"));
     let exponent: i64 = exponent.parse().unwrap_or(0);
-    // The shortest digits are 17 at most, so they fit as a whole number.
+    // The shortest form has at most 17 digits, so they fit a whole number.
     let mut significand = 0_i128;
     let mut count = 0;
     for digit in mantissa.bytes().filter(u8::is_ascii_digit) {
         significand = significand * 10 + i128::from(digit - b'0');
         count += 1;
     }
-    // The value is the significand by 10 to the power of its scale.
+    // The value is the significand times 10 to the power of minus `scale`.
     let scale = count - 1 - exponent;
     let lost = scale - digits;
     if lost <= 0 {

@@ -8,8 +8,9 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// From a position on, so many characters or all. Position 0 counts as 1, positions below count from the end; one that
-/// lies before the first character or behind the last gives the empty text, a length below zero NULL.
+/// Binds SUBSTRING: the characters from a position on, up to a length or to the end. Position 0 counts as 1, negative
+/// positions count from the end. A position before the first character or behind the last gives the empty text; a
+/// negative length gives NULL.
 ///
 /// Source: Flink, `BinaryStringDataUtil.substringSQL`.
 pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -28,13 +29,13 @@ pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// What [`substring`] gives.
+/// Returns the result of [`substring`].
 fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     let length = usize::try_from(length).ok()?;
     let begin = match start {
         0 => Some(0),
         1.. => byte_of(text, start as u64 - 1),
-        // From the end: the position before which so many characters lie.
+        // From the end: the position which has this many characters behind it.
         _ => byte_from_end(text, start.unsigned_abs()),
     };
     let Some(rest) = begin.and_then(|begin| text.get(begin..)) else { return Some("") };
@@ -42,7 +43,7 @@ fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     rest.get(..end)
 }
 
-/// Where the character of an index begins; None if there are not so many.
+/// Returns the byte position of the character at an index; `None` if the text is shorter.
 fn byte_of(text: &str, index: u64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -51,18 +52,18 @@ fn byte_of(text: &str, index: u64) -> Option<usize> {
     text.char_indices().nth(index).map(|(byte, _)| byte)
 }
 
-/// Where the last so many characters begin; None if there are fewer.
+/// Returns the byte position where the last `count` characters begin; `None` if there are fewer.
 fn byte_from_end(text: &str, count: u64) -> Option<usize> {
     let count = usize::try_from(count).ok()?;
     text.char_indices().rev().nth(count.checked_sub(1)?).map(|(byte, _)| byte)
 }
 
-/// The first so many characters; the empty text for numbers below one.
+/// Binds LEFT: the first characters, as many as the count; the empty text for counts below one.
 pub(super) fn left(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(..byte_of(text, count).unwrap_or(text.len())))
 }
 
-/// The last so many characters; the empty text for numbers below one.
+/// Binds RIGHT: the last characters, as many as the count; the empty text for counts below one.
 pub(super) fn right(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(byte_from_end(text, count).unwrap_or(0)..))
 }
@@ -78,8 +79,9 @@ fn end_of(given: &[Argument], take: fn(&str, u64) -> Option<&str>) -> Result<Bou
     }))
 }
 
-/// The text with another in place of so many characters from a position on, as many as the other has unless said. A
-/// position outside of the text changes nothing; a length below one takes all that follows.
+/// Binds OVERLAY: the text with another in place of the characters from a position on. By default as many characters
+/// are replaced as the other text has. A position outside the text changes nothing; a length below one replaces all
+/// that follows.
 ///
 /// Source: Flink, `SqlFunctionUtils.overlay`.
 pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -111,7 +113,7 @@ pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Which ends are trimmed.
+/// The ends which are trimmed.
 #[derive(Clone, Copy)]
 struct Ends {
     leading: bool,
@@ -122,51 +124,51 @@ const BOTH: Ends = Ends { leading: true, trailing: true };
 const LEADING: Ends = Ends { leading: true, trailing: false };
 const TRAILING: Ends = Ends { leading: false, trailing: true };
 
-/// Without spaces at both ends.
+/// Binds TRIM without characters: removes spaces at both ends.
 pub(super) fn trim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     expect(given, &[Kind::Text], &[])?;
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Without any of the characters at both ends.
+/// Binds TRIM(BOTH ..): removes any of the characters at both ends.
 pub(super) fn trim_both(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::CharactersFirst)
 }
 
-/// Without any of the characters at the beginning.
+/// Binds TRIM(LEADING ..): removes any of the characters at the start.
 pub(super) fn trim_leading(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::CharactersFirst)
 }
 
-/// Without any of the characters at the end.
+/// Binds TRIM(TRAILING ..): removes any of the characters at the end.
 pub(super) fn trim_trailing(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::CharactersFirst)
 }
 
-/// Without spaces, or any of the characters, at both ends.
+/// Binds BTRIM: removes spaces, or any of the characters, at both ends.
 pub(super) fn btrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Without spaces, or any of the characters, at the beginning.
+/// Binds LTRIM: removes spaces, or any of the characters, at the start.
 pub(super) fn ltrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::TextFirst)
 }
 
-/// Without spaces, or any of the characters, at the end.
+/// Binds RTRIM: removes spaces, or any of the characters, at the end.
 pub(super) fn rtrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::TextFirst)
 }
 
-/// Which argument stands first.
+/// The order of the arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TextFirst,
     CharactersFirst,
 }
 
-/// Differs from Flink: characters of which the first is a space trim all of them, while Flink then trims spaces only
-/// (`BinaryStringDataUtil.isSpaceString` looks at one byte).
+/// Binds a trim. Differs from Flink: all of the characters are trimmed even if the first one is a space. Flink trims
+/// only spaces then (`BinaryStringDataUtil.isSpaceString` looks at one byte).
 fn trimmed(given: &[Argument], ends: Ends, order: Order) -> Result<Bound, BindError> {
     let types = match order {
         Order::TextFirst => expect(given, &[Kind::Text], &[Kind::Text])?,
@@ -193,15 +195,15 @@ fn cut_ends(text: &str, ends: Ends, goes: impl Fn(char) -> bool) -> &str {
     if ends.trailing { text.trim_end_matches(&goes) } else { text }
 }
 
-/// The text with another before it, again and again, until it is so long; cut if it is longer. NULL for lengths below zero,
-/// and if there is nothing to fill with.
+/// Binds LPAD: fills the text on the left with repetitions of another up to a length; longer text is cut. NULL for
+/// negative lengths, and if the fill text is empty.
 ///
-/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, there UTF-16 units.
+/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, in Flink UTF-16 units.
 pub(super) fn lpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Left)
 }
 
-/// As [`lpad`], behind the text.
+/// Binds RPAD: fills on the right as [`lpad`] does on the left.
 pub(super) fn rpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Right)
 }

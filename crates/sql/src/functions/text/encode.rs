@@ -6,7 +6,7 @@ use crate::types::SqlType;
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Of text or bytes; padded with `=`.
+/// Binds TO_BASE64 of text or bytes; the result is padded with `=`.
 ///
 /// Source: RFC 4648, section 4.
 pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -32,9 +32,9 @@ pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// The text that was encoded, out of text or bytes.
+/// Binds FROM_BASE64: decodes text or bytes to text.
 ///
-/// Differs from Flink: where the bytes are not UTF-8 they are replaced here, and when they are shown there.
+/// Differs from Flink: bytes which are not UTF-8 are replaced at once, in Flink when they are shown.
 pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -52,7 +52,7 @@ pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// None if it is not in base 64. Padding may be left out, but if it is there it must be right.
+/// Decodes base 64; `None` if the digits are invalid. Padding may be left out, but must be right if it is there.
 ///
 /// Source: Java, `Base64.getDecoder`.
 fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
@@ -80,8 +80,8 @@ fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns the bytes that pairs of hexadecimal digits stand for, or NULL if there is another character. Of an odd number of
-/// digits the first one is dropped and stands as a byte of zero, but it must be a digit, too.
+/// Binds UNHEX: the bytes for which pairs of hexadecimal digits stand, or NULL if there is another character. If the
+/// number of digits is odd, the first digit becomes a byte of zero, but it must be a digit, too.
 ///
 /// Source: Flink, `UnhexFunction`.
 pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -104,13 +104,13 @@ pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// A way to write text as bytes.
+/// A character set.
 #[derive(Clone, Copy)]
 enum Charset {
     Utf8,
     Ascii,
     Latin1,
-    /// With a mark of its order in front: the upper byte first, unless the mark says otherwise.
+    /// UTF-16 with a byte order mark. Without a mark the upper byte comes first.
     Utf16,
     Utf16Be,
     Utf16Le,
@@ -184,7 +184,7 @@ fn check_charset(argument: &Argument) -> Result<(), BindError> {
     argument.text().map_or(Ok(()), |name| Charset::of(name).map(|_| ()).map_err(BindError))
 }
 
-/// Text as bytes of a character set; what it lacks becomes a question mark.
+/// Binds ENCODE: text as bytes of a character set; characters which the set lacks become a question mark.
 pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text], &[])?;
     check_charset(&given[1])?;
@@ -198,7 +198,7 @@ pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Bytes of a character set as text; what stands for nothing becomes U+FFFD.
+/// Binds DECODE: bytes of a character set as text; invalid bytes become U+FFFD.
 pub(super) fn decode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Bytes, Kind::Text], &[])?;
     check_charset(&given[1])?;

@@ -1,7 +1,7 @@
 //! Parts of text by content: POSITION, LOCATE, INSTR, STARTSWITH, ENDSWITH, REPLACE, TRANSLATE, SPLIT_INDEX,
 //! SUBSTRING_INDEX, SPLIT, STR_TO_MAP.
 //!
-//! Positions count characters from 1 on; 0 says that there is none.
+//! Positions count characters from 1 on; 0 means not found.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::functions::each::{self, Input, Kind, Nulls, Octets, Text, bound, expe
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// Where the first argument is found in the second, an INT.
+/// Binds POSITION: the position of the first argument in the second, an INT.
 pub(super) fn position(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     expect(given, &[Kind::Text, Kind::Text], &[])?;
     locate(given, context)
 }
 
-/// Where the first argument is found in the second, from a position on. The empty text is found at 1, wherever the search
-/// begins.
+/// Binds LOCATE: the position of the first argument in the second, from a start position on. The empty text is found
+/// at 1, whatever the start.
 ///
 /// Source: Flink, `SqlFunctionUtils.position`, `BinaryStringData.indexOf`.
 pub(super) fn locate(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -41,7 +41,7 @@ pub(super) fn locate(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// The position of `needle` in `text`, at `start` or behind it; 0 if there is none.
+/// Returns the first position of `needle` in `text` at or behind `start`; 0 if there is none.
 fn found(needle: &str, text: &str, start: i64) -> i64 {
     if needle.is_empty() {
         return 1;
@@ -53,8 +53,8 @@ fn found(needle: &str, text: &str, start: i64) -> i64 {
     hit.map_or(0, |before| (skipped + before + 1) as i64)
 }
 
-/// Where the second argument is found in the first: from a position on, counted from the end if it is below zero, and the
-/// occurrence of that number.
+/// Binds INSTR: the position of the second argument in the first. A third argument is the start, counted from the end
+/// if negative; a fourth is the number of the occurrence.
 ///
 /// Source: Flink, `SqlFunctionUtils.instr`; its documentation names the form with two arguments only.
 pub(super) fn instr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -106,12 +106,12 @@ fn nth_found(text: &str, needle: &str, start: i64, occurrence: i64) -> i64 {
     hit
 }
 
-/// Whether the first argument begins with the second; both text, or both bytes.
+/// Binds STARTSWITH: true if the first argument begins with the second; both text, or both bytes.
 pub(super) fn startswith(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     at_end(given, |whole, part| whole.starts_with(part))
 }
 
-/// Whether the first argument ends with the second; both text, or both bytes.
+/// Binds ENDSWITH: true if the first argument ends with the second; both text, or both bytes.
 pub(super) fn endswith(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     at_end(given, |whole, part| whole.ends_with(part))
 }
@@ -126,8 +126,8 @@ fn at_end(given: &[Argument], has: fn(&[u8], &[u8]) -> bool) -> Result<Bound, Bi
     }))
 }
 
-/// The third argument in place of every occurrence of the second. The empty text occurs before, between and behind all
-/// characters, as in Java.
+/// Binds REPLACE: every occurrence of the second argument is replaced by the third. The empty text occurs before,
+/// between and behind all characters, as in Java.
 pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text, Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -150,8 +150,8 @@ pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Each character of the second argument replaced by the one at its place in the third, or left out if there is none. NULL
-/// in the second changes nothing, NULL in the third is as good as the empty text.
+/// Binds TRANSLATE: each character of the second argument is replaced by the one at its position in the third, or
+/// removed if there is none. NULL in the second changes nothing; NULL in the third counts as the empty text.
 ///
 /// Source: Flink, `TranslateFunction`.
 pub(super) fn translate(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -165,7 +165,7 @@ pub(super) fn translate(given: &[Argument], _: &Context) -> Result<Bound, BindEr
             let mut new = to.at(row).unwrap_or_default().chars();
             for old in from.at(row).unwrap_or_default().chars() {
                 let new = new.next();
-                // The first place of a character counts.
+                // The first occurrence of a character counts.
                 table.entry(old).or_insert(new);
             }
             table
@@ -185,8 +185,9 @@ pub(super) fn translate(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// The part of an index, from 0 on, of a text that is split at a separator; NULL if there are not so many. The separator is
-/// a text, or the number of a character from 1 to 255; the empty one splits at white space. The empty text has no parts.
+/// Binds SPLIT_INDEX: splits a text at a separator and returns the part at an index, from 0 on; NULL if there are
+/// fewer parts. The separator is a text, or the number of a character from 1 to 255; the empty text splits at white
+/// space. The empty text has no parts.
 ///
 /// Source: Flink, `SqlFunctionUtils.splitIndex`.
 pub(super) fn split_index(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -216,9 +217,10 @@ pub(super) fn split_index(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// All before so many occurrences of a delimiter, or behind so many counted from the end if the number is below zero.
+/// Binds SUBSTRING_INDEX: the text before the n-th occurrence of a delimiter, or behind the n-th from the end if n is
+/// negative.
 ///
-/// Not in Flink's documentation yet; the meaning is that of MySQL and Spark.
+/// Flink's documentation does not have this function yet; the meaning is that of MySQL and Spark.
 pub(super) fn substring_index(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text, Kind::Whole], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -240,7 +242,8 @@ pub(super) fn substring_index(given: &[Argument], _: &Context) -> Result<Bound, 
     }))
 }
 
-/// The parts of a text that is split at a delimiter; its characters, if that is empty. The empty text has no parts.
+/// Binds SPLIT: splits a text at a delimiter, or into characters if the delimiter is empty. The empty text has no
+/// parts.
 ///
 /// Source: Flink, `SplitFunction`, `BinaryStringDataUtil.splitByWholeSeparatorPreserveAllTokens`.
 pub(super) fn split(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -260,8 +263,9 @@ pub(super) fn split(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// A map of text, out of pairs that a pattern separates, whose key and value another separates: `,` and `=` unless said. A
-/// pair without that is a key without value; the last of several values of a key counts.
+/// Binds STR_TO_MAP: a map of text. One pattern separates pairs, another the key from the value of a pair; the
+/// defaults are `,` and `=`. A pair without the second separator is a key without value; of equal keys the last value
+/// counts.
 ///
 /// Source: Flink, `SqlFunctionUtils.strToMap`. Differs from Flink: entries keep the order in which keys come first.
 pub(super) fn str_to_map(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -318,7 +322,7 @@ fn entries<'a>(
     }
     let (pairs, inner) = (patterns.required(first)?, patterns.required(second)?);
     let mut pieces = pattern::split(&pairs, text);
-    // As in Java, empty pieces at the end do not count.
+    // As in Java, empty parts at the end do not count.
     while pieces.last().is_some_and(|piece| piece.is_empty()) {
         pieces.pop();
     }

@@ -1,10 +1,10 @@
-//! Hashes, written as hexadecimal digits: MD5, SHA1, SHA224, SHA256, SHA384, SHA512, SHA2.
+//! Hashes as hexadecimal digits: MD5, SHA1, SHA224, SHA256, SHA384, SHA512, SHA2.
 //!
-//! Promises: the hash of the bytes of a text in UTF-8, in small letters; bytes may be given instead of text. For checksums and
-//! keys, not for secrets: nothing here takes the same time for all inputs.
+//! The hash of a text is that of its UTF-8 bytes, written in lower case; the argument may also be bytes. The hashes
+//! are for checksums and keys, not for secrets, because the time taken depends on the input.
 //!
-//! Source: RFC 1321 (MD5), FIPS 180-4 (SHA). The tables are computed from their definitions: fractional parts of cube roots
-//! and square roots of primes, and of sines. Those of 32 bits are the upper halves of those of 64.
+//! Source: RFC 1321 (MD5), FIPS 180-4 (SHA). The tables follow from their definitions: fractional parts of cube roots
+//! and square roots of primes, and of sines. The tables of 32 bits are the upper halves of those of 64.
 
 use arrow::datatypes::Int64Type;
 
@@ -12,37 +12,38 @@ use crate::functions::each::{self, Input, Kind, Nulls, Octets, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// 128 bits.
+/// Binds MD5, of 128 bits.
 pub(super) fn md5(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, md5_of)
 }
 
-/// 160 bits.
+/// Binds SHA1, of 160 bits.
 pub(super) fn sha1(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha1_of)
 }
 
-/// 224 bits.
+/// Binds SHA224, of 224 bits.
 pub(super) fn sha224(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha224_of)
 }
 
-/// 256 bits.
+/// Binds SHA256, of 256 bits.
 pub(super) fn sha256(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha256_of)
 }
 
-/// 384 bits.
+/// Binds SHA384, of 384 bits.
 pub(super) fn sha384(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha384_of)
 }
 
-/// 512 bits.
+/// Binds SHA512, of 512 bits.
 pub(super) fn sha512(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     hashed(given, sha512_of)
 }
 
-/// Of so many bits: 224, 256, 384 or 512. NULL for other numbers, which are refused if they are literals.
+/// Binds SHA2 with a number of bits: 224, 256, 384 or 512. Other numbers give NULL, and are refused if they are
+/// literals.
 pub(super) fn sha2(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes, Kind::Whole], &[])?;
     let bits = given[1].literal.as_ref().filter(|bits| !bits.is_null()).map(ToString::to_string);
@@ -82,7 +83,7 @@ fn hashed(given: &[Argument], hash: Hash) -> Result<Bound, BindError> {
     }))
 }
 
-/// Two digits for each byte, in small letters.
+/// Appends two lower-case hexadecimal digits for each byte.
 fn hexadecimal(bytes: &[u8], out: &mut String) {
     for byte in bytes {
         for half in [byte >> 4, byte & 15] {
@@ -91,11 +92,11 @@ fn hexadecimal(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Calls `mix` with every block of `N` bytes of the message, which is padded with a one, zeros, and its length in bits.
+/// Calls `mix` with every block of `N` bytes of the message, padded with a one bit, zeros, and its length in bits.
 fn blocks<const N: usize>(message: &[u8], is_big_endian: bool, mut mix: impl FnMut(&[u8; N])) {
     let (whole, rest) = message.as_chunks::<N>();
     whole.iter().for_each(&mut mix);
-    // The length takes an eighth of a block, of which the upper half is zero in long blocks.
+    // The length takes an eighth of a block; in long blocks the upper half of it is zero.
     let bits = (message.len() as u64).wrapping_mul(8);
     let mut last = [[0_u8; N]; 2];
     last[0][..rest.len()].copy_from_slice(rest);
@@ -163,13 +164,13 @@ fn sha1_of(message: &[u8]) -> Vec<u8> {
     state.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// The two sizes of SHA-2 differ in the width of words, the number of rounds and the turns.
+/// Defines a size of SHA-2. The two sizes differ in the width of words, the number of rounds and the rotations.
 macro_rules! sha2_rounds {
     ($name:ident, $word:ty, $block:literal, $rounds:literal, $constant:expr, $turns:expr) => {
         fn $name(message: &[u8], mut state: [$word; 8]) -> Vec<u8> {
             const WORD_BYTES: usize = <$word>::BITS as usize / 8;
             let turns: [[u32; 3]; 4] = $turns;
-            // The last of the turns of the schedule is a shift.
+            // The last rotation of the schedule is a shift.
             let small = |word: $word, [first, second, shift]: [u32; 3]| {
                 word.rotate_right(first) ^ word.rotate_right(second) ^ (word >> shift)
             };
@@ -218,7 +219,7 @@ sha2_rounds!(
 sha2_rounds!(sha2_long, u64, 128, 80, |root: u64| root, [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]);
 
 fn sha224_of(message: &[u8]) -> Vec<u8> {
-    // The lower halves of the roots of the second eight primes.
+    // Initial state: the lower halves of the square roots of the 9th to 16th primes.
     let mut hash = sha2_short(message, std::array::from_fn(|index| SQUARE_ROOTS[8 + index] as u32));
     hash.truncate(28);
     hash

@@ -1,39 +1,39 @@
-//! A small reader of JSON, and of the paths into it that SQL's functions take.
+//! A small reader of JSON, and of the JSON paths which SQL's functions take.
 //!
-//! Promises: what is read is JSON as RFC 8259 has it, without anything behind it; of several members of one name the last
-//! counts; nesting is bounded by [`DEPTH_MAX`]. Numbers stay as they are written, so that no digit is lost. Paths are `$`
-//! with members (`.a`, `['a']`, `["a"]`), places (`[0]`, from the end if below zero) and all of either (`[*]`, `.*`), with
-//! `lax` or `strict` in front, which make no difference as long as NULL is what empty results and errors give.
+//! JSON is read as in RFC 8259, and no text may follow a document. Of several members with one name the last counts.
+//! Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit is lost. A path is `$` with members
+//! (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative) and wildcards (`[*]`, `.*`). `lax` or
+//! `strict` may stand in front; they make no difference, since empty results and errors both give NULL.
 //!
-//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused; text behind a document makes
-//! it no JSON, where Jackson does not look.
+//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document with text
+//! behind it is not JSON, where Jackson does not look.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How deep arrays and objects may be nested: what recursion uses of a stack stays far below what a worker has.
+/// Greatest nesting of arrays and objects. At this depth the recursion stays far below the stack size of a worker.
 pub const DEPTH_MAX: usize = 512;
 
-/// A document, or a part of one.
+/// A document or a part of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// As it was written.
+    /// A number, as written.
     Number(&'a str),
-    /// Without quotes and escapes.
+    /// A string, without quotes and escapes.
     Text(Cow<'a, str>),
-    /// Any number of values.
+    /// An array.
     Array(Vec<Json<'a>>),
-    /// Values by name, in the order of names, which is how Flink writes them.
+    /// An object: values in the order of their names, in which Flink writes them.
     Object(BTreeMap<Cow<'a, str>, Json<'a>>),
 }
 
 impl<'a> Json<'a> {
-    /// Reads a document; None if it is none.
+    /// Reads a document; `None` if the text is not JSON.
     pub fn read(text: &'a str) -> Option<Json<'a>> {
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(DEPTH_MAX)?;
@@ -41,12 +41,12 @@ impl<'a> Json<'a> {
         (reader.at == text.len()).then_some(value)
     }
 
-    /// Whether it has no parts.
+    /// Returns whether this is not an array or object.
     pub fn is_scalar(&self) -> bool {
         !matches!(self, Json::Array(_) | Json::Object(_))
     }
 
-    /// Writes it without any white space.
+    /// Writes the value without white space.
     pub fn write(&self, out: &mut String) {
         match self {
             Json::Null => out.push_str("null"),
@@ -98,8 +98,8 @@ pub fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Writes a number of JSON as Java shows it: whole numbers as they are, others as `BigDecimal.toString` does, which keeps
-/// their digits but has its own rules for exponents.
+/// Writes a JSON number as Java shows it. Whole numbers stay unchanged; others are written as `BigDecimal.toString`
+/// does, which keeps their digits but has its own rules for exponents.
 pub fn write_number(number: &str, out: &mut String) {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
@@ -109,12 +109,12 @@ pub fn write_number(number: &str, out: &mut String) {
         out.push_str(if digits == "0" { "0" } else { number });
         return;
     }
-    // Digits, and how many of them stand behind the point.
+    // The digits, and how many of them stand behind the point.
     let all = format!("{whole}{fraction}");
     let digits = all.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
     let sign = if digits == "0" { "" } else { sign };
-    // Exponents beyond all reason stand at the edge of it, so that lengths can be added to them.
+    // Huge exponents are limited, so that lengths can be added to them.
     let edge = if exponent.starts_with('-') { -(1 << 40) } else { 1 << 40 };
     let exponent = exponent.parse::<i64>().unwrap_or(edge).clamp(-(1 << 40), 1 << 40);
     let scale = fraction.len() as i64 - exponent;
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
             b'u' => {
                 let first = self.unit()?;
                 let before = self.at;
-                // Half of a pair waits for the other half.
+                // The first half of a surrogate pair needs the second.
                 if (0xD800..0xDC00).contains(&first)
                     && self.take(b'\\').is_some()
                     && self.take(b'u').is_some()
@@ -328,12 +328,12 @@ enum Step {
     All,
 }
 
-/// What a path leads to.
+/// The result of a path.
 #[derive(Debug)]
 pub enum Found<'j, 'a> {
     /// One value.
     One(&'j Json<'a>),
-    /// All that `*` stands for.
+    /// All values which match a wildcard.
     Many(Vec<&'j Json<'a>>),
 }
 
@@ -341,7 +341,7 @@ impl Path {
     /// Reads a path.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why the path cannot be used.
     pub fn read(text: &str) -> Result<Path, String> {
         let trimmed = text.trim();
         let modeless = ["lax", "strict"].iter().find_map(|mode| {
@@ -372,7 +372,7 @@ impl Path {
         Ok(Path(steps))
     }
 
-    /// Where it leads to; None if there is nothing.
+    /// Finds the values to which the path leads; `None` if there are none.
     pub fn find<'j, 'a>(&self, json: &'j Json<'a>) -> Option<Found<'j, 'a>> {
         let mut found = Found::One(json);
         for step in &self.0 {
@@ -391,7 +391,7 @@ impl Path {
     }
 }
 
-/// What stands in brackets, the first of which is read, and what follows.
+/// Reads a step in brackets, whose opening bracket is already read; returns the step and the text behind it.
 fn bracketed(inner: &str) -> Option<(Step, &str)> {
     if let Some(mark) = inner.chars().next().filter(|mark| matches!(mark, '\'' | '"')) {
         let (mut name, mut letters) = (String::new(), inner.char_indices().skip(1));

@@ -1,7 +1,7 @@
-//! The functions of JSON: JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS_JSON, JSON_STRING, JSON_QUOTE, JSON_UNQUOTE.
+//! Functions of JSON: JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS_JSON, JSON_STRING, JSON_QUOTE, JSON_UNQUOTE.
 //!
-//! They take no clauses: what they give where there is nothing, or where something is wrong, is what Flink gives without
-//! any, NULL (false in JSON_EXISTS).
+//! The functions take no ON EMPTY or ON ERROR clauses. Empty results and errors give Flink's default, NULL (FALSE for
+//! JSON_EXISTS).
 //!
 //! Source: Flink documentation, "JSON Functions"; Flink, `SqlJsonUtils`.
 
@@ -20,7 +20,7 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// The scalar that a path leads to, as text; NULL for anything else.
+/// Binds JSON_VALUE: the scalar at a path, as text; NULL for anything else.
 pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -39,7 +39,7 @@ pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// The array or object that a path leads to, written as JSON without white space; NULL for anything else.
+/// Binds JSON_QUERY: the array or object at a path, written as JSON without white space; NULL for anything else.
 pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -64,7 +64,7 @@ pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// Whether a path leads anywhere, to `null` not; false if the text is no JSON.
+/// Binds JSON_EXISTS: true if a path leads to a value other than `null`; false if the text is not JSON.
 pub(super) fn json_exists(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
@@ -86,11 +86,11 @@ fn with_path(given: &[Argument]) -> Result<(Vec<SqlType>, Cache<Result<Path, Str
     Ok((types, Cache::default()))
 }
 
-/// The two arguments that all have: a text and a path.
+/// The two arguments of all path functions: a text and a path.
 struct Cases {
     text: Input<Text>,
     path: Input<Text>,
-    /// The path, if it is the same for all rows.
+    /// The path, if it is a constant.
     constant: Option<Result<Path, String>>,
 }
 
@@ -113,7 +113,8 @@ impl Cases {
     }
 }
 
-/// Whether a text is JSON, and of the kind that a second argument names: VALUE (any), SCALAR, ARRAY or OBJECT. False of NULL.
+/// Binds IS_JSON: true if a text is JSON of the kind named by a second argument: VALUE (any), SCALAR, ARRAY or
+/// OBJECT. False for NULL.
 pub(super) fn is_json(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
     let kind = given.get(1).map_or(Some("VALUE"), Argument::text);
@@ -133,7 +134,8 @@ pub(super) fn is_json(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Any value as JSON: numbers, truth values, text, bytes in base 64, arrays, maps with keys of text, rows.
+/// Binds JSON_STRING: any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with text keys,
+/// rows.
 ///
 /// Differs from Flink: days, times and timestamps are refused; a cast to STRING before gives their text.
 pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -238,8 +240,8 @@ fn write_all(
     Ok(())
 }
 
-/// As `Double.toString` writes it: plainly from a thousandth up to ten million, with an exponent beyond, and always with a
-/// point. `shortest` is the number with an exponent, in Rust's form.
+/// Writes a number as `Double.toString` does: plainly from 0.001 up to 10 million, with an exponent beyond, and
+/// always with a point. `shortest` is the number with an exponent, in Rust's form.
 fn write_float(value: f64, shortest: &str, out: &mut String) {
     if value.is_nan() {
         out.push_str("\"NaN\"");
@@ -275,7 +277,8 @@ fn write_float(value: f64, shortest: &str, out: &mut String) {
     }
 }
 
-/// In quotes, with everything escaped that JSON lets be escaped, `/` and all beyond ASCII among it.
+/// Binds JSON_QUOTE: the text in quotes. All characters that JSON allows to escape are escaped, including `/` and all
+/// beyond ASCII.
 ///
 /// Source: Flink, `JsonQuoteFunction`.
 pub(super) fn json_quote(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -302,7 +305,7 @@ pub(super) fn json_quote(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// The text that a string of JSON stands for; anything else stays as it is.
+/// Binds JSON_UNQUOTE: the text of a JSON string; other text stays unchanged.
 pub(super) fn json_unquote(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {

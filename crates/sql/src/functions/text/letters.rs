@@ -1,4 +1,4 @@
-//! Letters and their case, and putting text together: UPPER, LOWER, INITCAP, REVERSE, CHAR_LENGTH, ASCII, CHR, CONCAT,
+//! Letter case, characters and concatenation: UPPER, LOWER, INITCAP, REVERSE, CHAR_LENGTH, ASCII, CHR, CONCAT,
 //! CONCAT_WS, REPEAT, ELT.
 
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -8,7 +8,7 @@ use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expec
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 
-/// In capitals. Differs from Flink: the locale of the JVM plays no part.
+/// Binds UPPER. Differs from Flink: the locale of the JVM is ignored.
 pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         if text.is_ascii() {
@@ -20,7 +20,7 @@ pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     })
 }
 
-/// In small letters. Differs from Flink as [`upper`].
+/// Binds LOWER. Differs from Flink as [`upper`] does.
 pub(super) fn lower(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         if text.is_ascii() {
@@ -32,7 +32,8 @@ pub(super) fn lower(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     })
 }
 
-/// The first letter of each word in capitals, the others small; a word is a run of letters and digits.
+/// Binds INITCAP: the first letter of each word in upper case, the others in lower case. A word is a run of letters
+/// and digits.
 pub(super) fn initcap(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         let mut is_inside = false;
@@ -47,12 +48,12 @@ pub(super) fn initcap(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     })
 }
 
-/// From the last character to the first.
+/// Binds REVERSE: the characters from the last to the first.
 pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| out.extend(text.chars().rev()))
 }
 
-/// A function from one text to another.
+/// Binds a function from text to text.
 fn of_text(
     given: &[Argument],
     write: impl Fn(&str, &mut String) + Send + Sync + 'static,
@@ -67,7 +68,7 @@ fn of_text(
     }))
 }
 
-/// The number of characters, an INT.
+/// Binds CHAR_LENGTH: the number of characters, an INT.
 pub(super) fn char_length(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::Int, Nulls::OfArguments, |arguments, rows| {
@@ -76,7 +77,8 @@ pub(super) fn char_length(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// The first byte, an INT; 0 of the empty text. Beyond ASCII that byte is below zero, as Java's bytes are signed.
+/// Binds ASCII: the first byte, an INT; 0 for the empty text. A byte beyond ASCII is negative, as Java's bytes are
+/// signed.
 ///
 /// Source: Flink, `StringCallGen.generateAscii`.
 pub(super) fn ascii(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -89,7 +91,7 @@ pub(super) fn ascii(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// The character of a number, of which the lowest eight bits count; the empty text if it is below zero.
+/// Binds CHR: the character of the lowest eight bits of a number; the empty text for negative numbers.
 ///
 /// Source: Flink, `SqlFunctionUtils.chr`.
 pub(super) fn chr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -106,7 +108,7 @@ pub(super) fn chr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// All arguments, one behind the other; NULL if one of them is.
+/// Binds CONCAT: all arguments, one behind the other; NULL if one of them is NULL.
 pub(super) fn concat(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = texts(given, 1)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
@@ -120,7 +122,8 @@ pub(super) fn concat(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// The other arguments with the first between them; those that are NULL are left out, but the separator must not be.
+/// Binds CONCAT_WS: the other arguments with the first between them. NULL arguments are left out; a NULL separator
+/// gives NULL.
 pub(super) fn concat_ws(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = texts(given, 2)?;
     let separator = given.first().into_iter().cloned().collect::<Vec<_>>();
@@ -151,18 +154,18 @@ fn opened(arguments: &[ColumnarValue]) -> Result<Vec<Input<Text>>, EvaluationErr
     arguments.iter().map(Input::of).collect()
 }
 
-/// The text so many times; the empty text for numbers below one.
+/// Binds REPEAT: the text as often as a count says; the empty text for counts below one.
 pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Whole], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
         let (text, count) = (Input::<Text>::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
         each::written(arguments, rows, |row, out| {
             let (Some(text), Some(count)) = (text.at(row), count.at(row)) else { return Ok(None) };
-            // Nothing stays nothing, however often.
+            // Repetitions of the empty text are empty, however many.
             let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
             let bytes = each::made(text.len().checked_mul(count))?;
             out.reserve_exact(bytes);
-            // Doubled as long as that fits, so that a long result is copied and not put together letter by letter.
+            // Doubles the result as long as that fits, so that a long result takes few copies.
             if bytes > 0 {
                 out.push_str(text);
             }
@@ -175,7 +178,8 @@ pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// The argument at an index, 1 being the first behind it; NULL beyond the last. The others may be NULL.
+/// Binds ELT: the argument at an index, where 1 is the first one behind the index; NULL beyond the last. The others
+/// may be NULL.
 pub(super) fn elt(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let [index, choices @ ..] = given else { return Err(BindError::count(0)) };
     let Some(first) = choices.first() else { return Err(BindError::count(given.len())) };

@@ -1,10 +1,10 @@
 //! LIKE and SIMILAR TO.
 //!
-//! `%` stands for any number of characters and `_` for one. There is no escape character unless one is given; then it may
+//! `%` stands for any number of characters and `_` for one. There is no escape character unless one is given. It may
 //! stand before `%`, `_` and itself (before any special character in SIMILAR TO), and nowhere else.
 //!
-//! Source: Flink, `SqlLikeUtils`; Calcite, `Like.sqlToRegexSimilar`. Differs from Flink: `_`, and `%` in SIMILAR TO, match
-//! line ends, too.
+//! Source: Flink, `SqlLikeUtils`; Calcite, `Like.sqlToRegexSimilar`. Differs from Flink: `_`, and `%` in SIMILAR TO,
+//! match line ends, too.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// Whether the whole text is like a pattern.
+/// Binds LIKE: true if the whole text matches a pattern.
 pub(super) fn like(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     matching(given, Matcher::like)
 }
 
-/// Whether the whole text matches a pattern in which `|`, `*`, `+`, `?`, `{}`, `()` and `[]` mean what they mean in regular
-/// expressions. As in Calcite, so does `.`, which is no special character in the standard.
+/// Binds SIMILAR TO: true if the whole text matches a pattern in which `|`, `*`, `+`, `?`, `{}`, `()` and `[]` have
+/// their meaning in regular expressions. As in Calcite, so has `.`, which is not special in the standard.
 pub(super) fn similar(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     matching(given, Matcher::similar)
 }
@@ -42,7 +42,7 @@ fn matching(given: &[Argument], compile: Compile) -> Result<Bound, BindError> {
         let matcher = compiled(pattern, escape).map_err(BindError)?;
         return Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
             let text = Input::<Text>::of(&arguments[0])?;
-            // The pattern is read above, but it may still make a scalar of the whole.
+            // The pattern is already compiled; it is passed so that constant arguments give a scalar.
             each::boolean(arguments, rows, |row| Some(matcher.matches(text.at(row)?)))
         }));
     }
@@ -82,7 +82,7 @@ fn of_columns(
     })
 }
 
-/// One character, or none.
+/// Reads an escape argument: one character, or none.
 fn escape_of(escape: &str) -> Result<Option<char>, String> {
     let mut letters = escape.chars();
     match (letters.next(), letters.next()) {
@@ -99,7 +99,7 @@ enum Matcher {
     Begins(String),
     Ends(String),
     Contains(String),
-    /// Begins with the first, ends with the last, and has the others in between, in that order.
+    /// The text begins with the first part, ends with the last, and has the others in between, in that order.
     Chain {
         first: String,
         between: Vec<String>,
@@ -120,7 +120,7 @@ impl Matcher {
                 let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_str())) else {
                     return false;
                 };
-                // The leftmost place leaves the most room for the parts that follow.
+                // The leftmost match leaves the most room for the parts which follow.
                 for part in between {
                     let Some(begin) = rest.find(part.as_str()) else { return false };
                     rest = rest.get(begin + part.len()..).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Matcher {
     }
 
     fn like(pattern: &str, escape: Option<char>) -> Result<Matcher, String> {
-        // Literal pieces between `%`, and beside that the same as a regular expression, should some `_` need it.
+        // Builds literal pieces between `%`, and also a regular expression for patterns with `_`.
         let (mut pieces, mut regex, mut has_one) = (vec![String::new()], String::from("(?s)\\A"), false);
         let mut letters = pattern.chars().enumerate();
         while let Some((place, letter)) = letters.next() {
@@ -224,10 +224,10 @@ impl Matcher {
     }
 }
 
-/// What may be escaped in SIMILAR TO.
+/// Characters which may be escaped in SIMILAR TO.
 const SPECIAL: &str = "[]()|^-+*_%?{}";
 
-/// Classes by name inside of brackets.
+/// Named classes inside brackets.
 const CLASSES: &[(&str, &str)] = &[
     ("[:ALPHA:]", "\\p{Alpha}"),
     ("[:alpha:]", "\\p{Alpha}"),

@@ -1,10 +1,11 @@
 //! Java's regular expressions on the `regex` crate: translation, a bounded cache, and matches as Java finds them.
 //!
-//! Promises: a pattern either means what it means in Java, or is refused. Refused are look-around, back references, atomic
-//! groups and possessive quantifiers, which need backtracking: `regex` has none, so no pattern takes exponential time here.
+//! A pattern has its meaning in Java, or is refused. Look-around, back references, atomic groups and possessive
+//! quantifiers are refused, because they need backtracking. `regex` does not backtrack, so no pattern takes
+//! exponential time.
 //!
-//! Differs from Flink: `$` matches at the very end only, and not before a line end there; case is ignored for all letters
-//! and not only for those of ASCII; text is walked by characters and not by UTF-16 units.
+//! Differs from Flink: `$` matches only at the very end, and not also before a final line end. Ignoring case applies
+//! to all letters and not only to ASCII. Text is scanned by characters and not by UTF-16 units.
 //!
 //! Source: Java, `java.util.regex.Pattern` and `Matcher`.
 
@@ -15,29 +16,29 @@ use regex::{Match, Regex};
 
 use crate::functions::{Argument, BindError, EvaluationError};
 
-/// How many patterns of a column are kept compiled; when one more comes all are dropped. A stream whose patterns are that
-/// many compiles them at every turn, but does not fill the memory.
+/// Greatest number of compiled patterns which a cache keeps; when one more comes, all are dropped. A stream with more
+/// patterns than this compiles them again and again, but does not fill the memory.
 pub const PATTERNS_MAX: usize = 64;
 
-/// Why a pattern is not compiled.
+/// The reason why a pattern is not compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It is good Java, but not for us.
+    /// The pattern is valid in Java but not supported here.
     Unsupported(String),
-    /// Java would refuse it, too.
+    /// The pattern is invalid in Java, too.
     Invalid(String),
 }
 
-/// What becomes of a literal that is no pattern in Java either.
+/// The treatment of a literal which is an invalid pattern in Java, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Invalid {
-    /// The function gives NULL or false for it, as Flink does.
+    /// The function returns NULL or false for it, as in Flink.
     Tolerated,
-    /// The function is not bound.
+    /// Binding the function fails.
     Refused,
 }
 
-/// Refuses a literal that is no pattern for us.
+/// Checks a literal pattern: refuses an unsupported one, and an invalid one unless `invalid` tolerates it.
 ///
 /// # Errors
 /// [`BindError`] with the reason.
@@ -54,7 +55,7 @@ pub fn check_literal(argument: &Argument, invalid: Invalid) -> Result<(), BindEr
     }
 }
 
-/// Values by text, of which so many are kept: what columns of patterns are compiled to.
+/// A bounded cache of values by text, for compiled patterns of columns.
 #[derive(Debug)]
 pub struct Cache<V>(Mutex<HashMap<String, V>>);
 
@@ -65,7 +66,8 @@ impl<V> Default for Cache<V> {
 }
 
 impl<V: Clone> Cache<V> {
-    /// The value of a text, made if it is not there. Workers share the cache but do not wait for each other.
+    /// Returns the value of a text, and makes it if it is missing. Workers share the cache but do not wait for each
+    /// other.
     pub fn get(&self, text: &str, make: impl FnOnce(&str) -> V) -> V {
         let Ok(mut known) = self.0.try_lock() else { return make(text) };
         if let Some(value) = known.get(text) {
@@ -85,10 +87,10 @@ impl<V: Clone> Cache<V> {
 pub struct Patterns(Cache<Result<Arc<Regex>, Refusal>>);
 
 impl Patterns {
-    /// A pattern; None if it is none in Java either.
+    /// Returns a compiled pattern; `None` if it is invalid in Java, too.
     ///
     /// # Errors
-    /// [`EvaluationError`] if it is one in Java, but not for us.
+    /// [`EvaluationError`] if the pattern is valid in Java but not supported here.
     pub fn get(&self, java: &str) -> Result<Option<Arc<Regex>>, EvaluationError> {
         match self.0.get(java, |java| compile(java).map(Arc::new)) {
             Ok(regex) => Ok(Some(regex)),
@@ -100,10 +102,10 @@ impl Patterns {
         }
     }
 
-    /// A pattern where nothing else will do.
+    /// Returns a compiled pattern, where an invalid one is an error.
     ///
     /// # Errors
-    /// [`EvaluationError`] if it is none.
+    /// [`EvaluationError`] if the pattern is invalid or not supported.
     pub fn required(&self, java: &str) -> Result<Arc<Regex>, EvaluationError> {
         self.get(java)?.ok_or_else(|| EvaluationError {
             code: "BAD_PATTERN",
@@ -111,13 +113,13 @@ impl Patterns {
         })
     }
 
-    /// Remembers the last pattern, so that one that stays the same is looked up once.
+    /// Returns a cursor, which remembers the last pattern, so that a repeated pattern is looked up once.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor { patterns: self, last: None }
     }
 }
 
-/// See [`Patterns::cursor`].
+/// A view of [`Patterns`] which remembers the last pattern.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     patterns: &'a Patterns,
@@ -125,10 +127,10 @@ pub struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// As [`Patterns::get`].
+    /// Returns a compiled pattern, as [`Patterns::get`] does.
     ///
     /// # Errors
-    /// As [`Patterns::get`].
+    /// Fails as [`Patterns::get`] does.
     pub fn get(&mut self, java: &str) -> Result<Option<Arc<Regex>>, EvaluationError> {
         if let Some((last, regex)) = &self.last
             && last == java
@@ -144,7 +146,7 @@ impl Cursor<'_> {
 /// Compiles a pattern of Java.
 ///
 /// # Errors
-/// [`Refusal`] if it is none, or none for us.
+/// [`Refusal`] if the pattern is invalid or not supported.
 pub fn compile(java: &str) -> Result<Regex, Refusal> {
     let translated = Translation::of(java)?;
     Regex::new(&translated).map_err(|error| match error {
@@ -155,14 +157,14 @@ pub fn compile(java: &str) -> Result<Regex, Refusal> {
     })
 }
 
-/// All matches, one behind the other, as `Matcher.find` gives them: an empty one may stand right behind another, where
-/// `find_iter` of the `regex` crate leaves it out.
+/// Iterates over all matches, as `Matcher.find` returns them. An empty match may directly follow another match, where
+/// `find_iter` of the `regex` crate skips it.
 pub fn finds<'r, 't>(regex: &'r Regex, text: &'t str) -> impl Iterator<Item = Match<'t>> + use<'r, 't> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let hit = regex.find_at(text, next?)?;
         next = if hit.is_empty() {
-            // On by one character, or past the end.
+            // Moves on by one character, or past the end.
             text.get(hit.end()..)
                 .and_then(|rest| rest.chars().next())
                 .map(|skipped| hit.end() + skipped.len_utf8())
@@ -173,7 +175,7 @@ pub fn finds<'r, 't>(regex: &'r Regex, text: &'t str) -> impl Iterator<Item = Ma
     })
 }
 
-/// The pieces between matches, as `String.split` gives them with a negative limit: an empty match at the very beginning
+/// Returns the pieces between matches, as `String.split` does with a negative limit. An empty match at the very start
 /// makes no piece.
 pub fn split<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     let (mut pieces, mut done) = (Vec::new(), 0);
@@ -188,7 +190,7 @@ pub fn split<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
     pieces
 }
 
-/// Classes of ASCII by the names that Java and POSIX give them.
+/// ASCII classes with their names in Java and POSIX.
 const CLASSES: &[(&str, &str)] = &[
     ("Lower", "a-z"),
     ("Upper", "A-Z"),
@@ -211,11 +213,11 @@ const HORIZONTAL: &str = r" \t\x{A0}\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{
 const VERTICAL: &str = r"\n\x0B\f\r\x{85}\x{2028}\x{2029}";
 const LINE_ENDS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// A pattern on its way from one language to the other.
+/// A translation of a pattern from Java to the `regex` crate.
 struct Translation<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,
-    /// Whether some flag lets `.` match line ends; then it does so everywhere.
+    /// True if some flag lets `.` match line ends; then every `.` does.
     dot_matches_all: bool,
 }
 
@@ -230,7 +232,7 @@ impl<'a> Translation<'a> {
         Ok(translation.out)
     }
 
-    /// All that stands outside of classes.
+    /// Translates the parts outside of classes.
     fn sequence(&mut self) -> Result<(), Refusal> {
         while let Some(letter) = self.rest.next() {
             match letter {
@@ -259,7 +261,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// What may stand behind a quantifier.
+    /// Translates the characters which may follow a quantifier.
     fn quantified(&mut self) -> Result<(), Refusal> {
         match self.rest.peek() {
             Some('+') => Err(unsupported("possessive quantifiers need backtracking")),
@@ -273,7 +275,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// What stands behind an opening parenthesis.
+    /// Translates a group, whose opening parenthesis is already read.
     fn group(&mut self) -> Result<(), Refusal> {
         self.out.push('(');
         if self.rest.peek() != Some(&'?') {
@@ -311,7 +313,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A class in brackets, whose opening bracket is read.
+    /// Translates a class in brackets, whose opening bracket is already read.
     fn class(&mut self) -> Result<(), Refusal> {
         self.out.push('[');
         let (mut depth, mut is_first, mut last) = (1, true, '[');
@@ -331,7 +333,7 @@ impl<'a> Translation<'a> {
                     depth += 1;
                 }
                 '\\' => self.escape(Place::Class)?,
-                // These mean something to `regex` if they are doubled, and nothing to Java.
+                // Doubled, these are operators in `regex` but not in Java.
                 '~' => self.out.push_str("\\~"),
                 '-' if last == '-' => self.out.push_str("\\-"),
                 other => self.out.push(other),
@@ -342,7 +344,7 @@ impl<'a> Translation<'a> {
         Err(Refusal::Invalid("a bracket is not closed".to_owned()))
     }
 
-    /// What stands behind a backslash.
+    /// Translates an escape, whose backslash is already read.
     fn escape(&mut self, place: Place) -> Result<(), Refusal> {
         let Some(letter) = self.rest.next() else {
             return Err(Refusal::Invalid("it ends in a backslash".to_owned()));
@@ -401,7 +403,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// `\Q...\E`.
+    /// Translates a quotation, `\Q...\E`.
     fn quote(&mut self) {
         while let Some(letter) = self.rest.next() {
             if letter == '\\' && self.rest.peek() == Some(&'E') {
@@ -412,7 +414,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// `\p{...}`, or `\pL`.
+    /// Translates a property, `\p{...}` or `\pL`.
     fn property(&mut self, is_negated: bool) -> Result<(), Refusal> {
         let mut name = String::new();
         match self.rest.next() {
@@ -434,7 +436,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// So many digits at most; None if there is none.
+    /// Reads at most `most` digits; `None` if there is no digit.
     fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
         let mut number = None;
         for _ in 0..most {
@@ -451,7 +453,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A character as itself, wherever it stands.
+    /// Writes a character such that it stands for itself everywhere.
     fn literal(&mut self, letter: char) {
         if letter.is_ascii() && !letter.is_ascii_alphanumeric() && !matches!(letter, '<' | '>') {
             self.out.push_str(&format!("\\x{:02X}", u32::from(letter)));

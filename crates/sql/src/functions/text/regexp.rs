@@ -1,8 +1,9 @@
-//! The functions of regular expressions: REGEXP, REGEXP_REPLACE, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_COUNT,
+//! Functions of regular expressions: REGEXP, REGEXP_REPLACE, REGEXP_EXTRACT, REGEXP_EXTRACT_ALL, REGEXP_COUNT,
 //! REGEXP_INSTR, REGEXP_SUBSTR.
 //!
-//! Patterns are those of Java, as far as `pattern.rs` knows them: a literal that it does not know is refused when the
-//! function is bound, one in a column fails its row. What is no pattern in Java either gives NULL (false in REGEXP).
+//! Patterns are Java's, as far as `pattern.rs` supports them. An unsupported literal is refused when the function is
+//! bound; an unsupported pattern in a column fails its row. A pattern which is invalid in Java, too, gives NULL
+//! (false for REGEXP).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// Whether some part of the text matches. The empty pattern matches nothing.
+/// Binds REGEXP: true if some part of the text matches. The empty pattern matches nothing.
 ///
 /// Source: Flink, `SqlFunctionUtils.regExp`.
 pub(super) fn regexp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -33,8 +34,8 @@ pub(super) fn regexp(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// The text with the third argument in place of every match. The replacement stands for itself: `$1` is no group, since
-/// Flink quotes it.
+/// Binds REGEXP_REPLACE: every match is replaced by the third argument. The replacement is literal: `$1` is not a
+/// group, since Flink quotes it.
 ///
 /// Source: Flink, `SqlFunctionUtils.regexpReplace` (`Matcher.quoteReplacement`), and its `ScalarFunctionsTest`.
 pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -60,7 +61,8 @@ pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// A group of the first match, all of it (0) unless said; NULL if there is no match, or no such group in it.
+/// Binds REGEXP_EXTRACT: a group of the first match, by default the whole match (0); NULL if there is no match or no
+/// such group in it.
 pub(super) fn extract(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[Kind::Whole])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -75,8 +77,8 @@ pub(super) fn extract(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// A group of every match, the first unless said; NULL in the array where it takes no part in a match, and NULL instead of
-/// the array if the pattern has no such group.
+/// Binds REGEXP_EXTRACT_ALL: an array with a group of every match, by default the first group. An item is NULL if the
+/// group takes no part in the match. The result is NULL if the pattern has no such group.
 ///
 /// Source: Flink, `RegexpExtractAllFunction`.
 pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -104,13 +106,13 @@ pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, Bind
     }))
 }
 
-/// How many matches there are, an INT.
+/// Binds REGEXP_COUNT: the number of matches, an INT.
 pub(super) fn count(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     number(given, |regex, text| finds(regex, text).count())
 }
 
-/// Where the first match begins, an INT: counted from 1 on, 0 if there is none. Differs from Flink: it counts code points,
-/// there UTF-16 units.
+/// Binds REGEXP_INSTR: the position of the first match, an INT, from 1 on; 0 if there is none. Differs from Flink:
+/// positions count code points, in Flink UTF-16 units.
 pub(super) fn instr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     number(given, |regex, text| {
         let before = regex.find(text).and_then(|hit| text.get(..hit.start()));
@@ -128,7 +130,7 @@ fn number(given: &[Argument], of: fn(&Regex, &str) -> usize) -> Result<Bound, Bi
     }))
 }
 
-/// The first match; NULL if there is none.
+/// Binds REGEXP_SUBSTR: the first match; NULL if there is none.
 pub(super) fn substr(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -145,11 +147,11 @@ fn prepare(given: &[Argument], more: &[Kind]) -> Result<(Vec<SqlType>, Patterns)
     Ok((types, Patterns::default()))
 }
 
-/// The two arguments that all have: a text and a pattern.
+/// The two arguments of all these functions: a text and a pattern.
 struct Cases<'a> {
     text: Input<Text>,
     pattern: Input<Text>,
-    /// Behind a cell, so that what is borrowed of the text may leave the closures above.
+    /// Pattern cursor. The cell allows slices of the text to outlive the borrow of the cursor.
     cursor: RefCell<Cursor<'a>>,
 }
 
@@ -159,12 +161,12 @@ impl<'a> Cases<'a> {
         Ok(Cases { text, pattern, cursor: RefCell::new(patterns.cursor()) })
     }
 
-    /// What a row has of both; None if one is NULL.
+    /// Returns the text and the pattern of a row; `None` if one is NULL.
     fn both(&self, row: usize) -> Option<(&str, &str)> {
         Some((self.text.at(row)?, self.pattern.at(row)?))
     }
 
-    /// The text of a row, and its pattern; None if one is NULL, or the pattern is none.
+    /// Returns the text and the compiled pattern of a row; `None` if one is NULL or the pattern is invalid.
     fn at(&self, row: usize) -> Result<Option<(&str, Arc<Regex>)>, EvaluationError> {
         let Some((text, java)) = self.both(row) else { return Ok(None) };
         Ok(self.regex(java)?.map(|regex| (text, regex)))

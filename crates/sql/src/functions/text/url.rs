@@ -1,10 +1,11 @@
-//! Addresses: URL_ENCODE, URL_DECODE, PARSE_URL.
+//! URLs: URL_ENCODE, URL_DECODE, PARSE_URL.
 
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// As in forms: letters, digits and `.-*_` stay, a space becomes `+`, all other bytes `%` and two digits.
+/// Binds URL_ENCODE, as in forms: letters, digits and `.-*_` stay, a space becomes `+`, all other bytes `%` and two
+/// digits.
 ///
 /// Source: Java, `URLEncoder`.
 pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -26,7 +27,7 @@ pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// The reverse of [`encode`]; NULL if there is a `%` without two digits behind it.
+/// Binds URL_DECODE, the reverse of [`encode`]; NULL if a `%` is not followed by two digits.
 pub(super) fn decode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, |arguments, rows| {
@@ -52,8 +53,8 @@ pub(super) fn decode(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO of an address, or the value of a key in its query. NULL if
-/// there is no such part, or it is no address. The part is written in capitals.
+/// Binds PARSE_URL: the HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO of a URL, or the value of a key
+/// in its query. NULL if there is no such part or the text is not a URL. The part is named in upper case.
 ///
 /// Source: Flink, `SqlFunctionUtils.parseUrl`; Java, `URL`. Differs from Flink: `/./` and `/../` in a path stay.
 pub(super) fn parse_url(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -71,28 +72,28 @@ pub(super) fn parse_url(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Protocols that Java knows how to take apart.
+/// Protocols that Java can parse.
 const PROTOCOLS: [&str; 6] = ["http", "https", "ftp", "file", "jar", "mailto"];
 
-/// An address, taken apart.
+/// A URL, split into its parts.
 struct Address<'a> {
     protocol: &'a str,
     authority: Option<&'a str>,
     user: Option<&'a str>,
     host: &'a str,
     path: &'a str,
-    /// The path with the query.
+    /// Path with the query.
     file: &'a str,
     query: Option<&'a str>,
     fragment: Option<&'a str>,
 }
 
 impl<'a> Address<'a> {
-    /// None if it is none, or of a protocol that Java does not know.
+    /// Parses a URL; `None` if it is invalid or of a protocol that Java does not know.
     fn of(url: &'a str) -> Option<Self> {
         let url = url.trim_matches(|letter: char| letter <= ' ');
         let (protocol, rest) = url.split_once(':')?;
-        // Java writes them in small letters.
+        // Java writes protocols in lower case.
         let protocol = PROTOCOLS.iter().find(|known| protocol.eq_ignore_ascii_case(known))?;
         let (rest, fragment) = match rest.split_once('#') {
             Some((rest, fragment)) => (rest, Some(fragment)),
@@ -110,7 +111,7 @@ impl<'a> Address<'a> {
             None => (file, None),
         };
         let (user, place) = match authority.unwrap_or_default().split_once('@') {
-            // With two of them nobody knows which one counts.
+            // With two `@` it is unclear which one counts.
             Some((_, place)) if place.contains('@') => (None, ""),
             Some((user, place)) => (Some(user), place),
             None => (None, authority.unwrap_or_default()),

@@ -1,12 +1,13 @@
-//! Parts of times, a BIGINT each: EXTRACT, and YEAR, QUARTER, MONTH, WEEK, DAYOFYEAR, DAYOFMONTH, DAYOFWEEK, HOUR, MINUTE,
-//! SECOND, which are short for it.
+//! Parts of times as a BIGINT: EXTRACT and its short forms YEAR, QUARTER, MONTH, WEEK, DAYOFYEAR, DAYOFMONTH,
+//! DAYOFWEEK, HOUR, MINUTE, SECOND.
 //!
-//! Weeks and ISOYEAR are those of ISO 8601; DOW counts from 1 for Sunday, ISODOW from 1 for Monday. MILLISECOND and finer
-//! units give the fraction of the second only. Of a day-time interval DAY gives all days, of a year-month interval YEAR all
-//! years, and finer units what remains.
+//! Weeks and ISOYEAR follow ISO 8601. DOW counts from 1 for Sunday, ISODOW from 1 for Monday. MILLISECOND and finer
+//! units return only the fraction of the second. For a day-time interval DAY returns all days, for a year-month
+//! interval YEAR all years; finer units return the remainder.
 //!
-//! Source: Flink, `DateTimeUtils.extractFromTimestamp`, `ExtractFunctionITCase`. Differs from Flink: EPOCH of a TIMESTAMP_LTZ
-//! are seconds since 1970 in UTC, whatever the zone of the session, while Flink adds the zone's offset.
+//! Source: Flink, `DateTimeUtils.extractFromTimestamp`, `ExtractFunctionITCase`. Differs from Flink: EPOCH of a
+//! TIMESTAMP_LTZ is the seconds since 1970 in UTC, whatever the zone of the session, while Flink adds the zone's
+//! offset.
 
 use arrow::datatypes::{DurationMillisecondType, Int64Type, IntervalYearMonthType};
 
@@ -18,7 +19,7 @@ use crate::functions::each::{self, Input, Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// The part that the first argument names.
+/// Binds EXTRACT: the part named by the first argument.
 pub(super) fn extract(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [unit, of] = given else { return Err(BindError::count(given.len())) };
     let mut bound = part(Unit::of(Some(unit))?, of, 2, context, 1)?;
@@ -37,29 +38,29 @@ macro_rules! parts {
 }
 
 parts! {
-    /// EXTRACT(YEAR ...).
+    /// Binds YEAR, which is EXTRACT(YEAR ...).
     year Year;
-    /// EXTRACT(QUARTER ...).
+    /// Binds QUARTER, which is EXTRACT(QUARTER ...).
     quarter Quarter;
-    /// EXTRACT(MONTH ...).
+    /// Binds MONTH, which is EXTRACT(MONTH ...).
     month Month;
-    /// EXTRACT(WEEK ...).
+    /// Binds WEEK, which is EXTRACT(WEEK ...).
     week Week;
-    /// EXTRACT(DOY ...).
+    /// Binds DAYOFYEAR, which is EXTRACT(DOY ...).
     day_of_the_year DayOfYear;
-    /// EXTRACT(DAY ...).
+    /// Binds DAYOFMONTH, which is EXTRACT(DAY ...).
     day_of_month Day;
-    /// EXTRACT(DOW ...).
+    /// Binds DAYOFWEEK, which is EXTRACT(DOW ...).
     day_of_week DayOfWeek;
-    /// EXTRACT(HOUR ...).
+    /// Binds HOUR, which is EXTRACT(HOUR ...).
     hour Hour;
-    /// EXTRACT(MINUTE ...).
+    /// Binds MINUTE, which is EXTRACT(MINUTE ...).
     minute Minute;
-    /// EXTRACT(SECOND ...).
+    /// Binds SECOND, which is EXTRACT(SECOND ...).
     second Second;
 }
 
-/// Takes one part out of the argument at `place`, from 0 on.
+/// Binds the extraction of one part from the argument at `place`, from 0 on.
 fn part(
     unit: Unit,
     of: &Argument,
@@ -113,7 +114,7 @@ fn part(
         return Err(refuse());
     }
     let of_type = if of_type == SqlType::Null { SqlType::Timestamp(3) } else { of_type };
-    // The zone plays no part in how long ago something was.
+    // The seconds since 1970 do not depend on the zone.
     let zone = if unit == Unit::Epoch { Zone::UTC } else { zone };
     Ok(bound(vec![of_type], given, SqlType::BigInt, Nulls::OfArguments, move |arguments, rows| {
         let moments = Moments::of(&arguments[place], zone)?;
@@ -124,7 +125,7 @@ fn part(
 fn of_moment(unit: Unit, moment: Moment) -> i64 {
     let day = moment.day();
     let Civil { year, month, day: day_of_month } = civil(day);
-    // Years count from 1 in both directions here, so that there is no century 0.
+    // Here years count from 1 in both directions, so that there is no century 0.
     let started = |count: i64| if year > 0 { (year + count - 1) / count } else { (year - count + 1) / count };
     match unit {
         Unit::Millennium => started(1_000),
@@ -149,7 +150,7 @@ fn of_moment(unit: Unit, moment: Moment) -> i64 {
     }
 }
 
-/// Parts of intervals have the sign of the interval.
+/// Returns a part of an interval, with the sign of the interval.
 fn of_millis(unit: Unit, millis: i64) -> i64 {
     match unit {
         Unit::Day => millis / 86_400_000,
@@ -159,7 +160,7 @@ fn of_millis(unit: Unit, millis: i64) -> i64 {
         Unit::Millisecond => millis % 1_000,
         Unit::Microsecond => millis % 1_000 * 1_000,
         Unit::Nanosecond => millis % 1_000 * 1_000_000,
-        // Epoch is all that is left.
+        // Only EPOCH remains.
         _ => millis / 1_000,
     }
 }

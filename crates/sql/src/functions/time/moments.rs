@@ -1,6 +1,6 @@
-//! Points in time, read out of columns of any type of time, and written into them.
+//! Points in time, read from columns of any time type and written to them.
 //!
-//! A [`Moment`] is a reading of a clock. Instants become readings in the zone that is given, and back.
+//! A [`Moment`] is a local date and time. Instants are converted to local time in the given zone, and back.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
 use arrow::compute::cast;
@@ -16,53 +16,53 @@ use crate::functions::EvaluationError;
 use crate::functions::each::{self, Outcome, failure, one_or_many};
 use crate::types::SqlType;
 
-/// A reading of a clock.
+/// A local date and time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Moment {
-    /// Since 1970-01-01 00:00:00, on the same clock.
+    /// Seconds since 1970-01-01 00:00:00 local time.
     pub(super) seconds: i64,
-    /// Below a second.
+    /// Nanoseconds below a second.
     pub(super) nanos: i64,
 }
 
 impl Moment {
-    /// So many milliseconds since 1970.
+    /// Makes a moment of milliseconds since 1970.
     pub(super) fn of_millis(millis: i64) -> Moment {
         Moment { seconds: millis.div_euclid(1_000), nanos: millis.rem_euclid(1_000) * 1_000_000 }
     }
 
-    /// Milliseconds since 1970; those that do not fit end at the last that does.
+    /// Returns the milliseconds since 1970, saturated to 64 bits.
     pub(super) fn millis(self) -> i64 {
         self.seconds.saturating_mul(1_000).saturating_add(self.nanos / 1_000_000)
     }
 
-    /// The day.
+    /// Returns the day number.
     pub(super) fn day(self) -> i64 {
         self.seconds.div_euclid(DAY_SECONDS)
     }
 
-    /// Nanoseconds since midnight.
+    /// Returns the nanoseconds since midnight.
     pub(super) fn nanos_of_day(self) -> i64 {
         self.seconds.rem_euclid(DAY_SECONDS) * 1_000_000_000 + self.nanos
     }
 
-    /// A day, and nanoseconds since its midnight, which may be those of other days.
+    /// Makes a moment of a day and of nanoseconds since its midnight, which may exceed the day.
     pub(super) fn on_day(day: i64, nanos: i64) -> Moment {
         let seconds = day.saturating_mul(DAY_SECONDS).saturating_add(nanos.div_euclid(1_000_000_000));
         Moment { seconds, nanos: nanos.rem_euclid(1_000_000_000) }
     }
 }
 
-/// An argument that is a day, a time, a timestamp or an instant, opened.
+/// An argument of type DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, opened for reading.
 pub(super) struct Moments {
     numbers: PrimitiveArray<Int64Type>,
     stride: usize,
     scale: Scale,
-    /// The zone in which instants are read.
+    /// Zone in which instants are read; `None` for other types.
     zone: Option<Zone>,
 }
 
-/// What the numbers of a column count.
+/// The unit in which the numbers of a column count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Days,
@@ -100,7 +100,7 @@ impl Moments {
         }
     }
 
-    /// What a row has; None if it is NULL.
+    /// Returns the moment of a row; `None` if it is NULL.
     pub(super) fn at(&self, row: usize) -> Option<Moment> {
         let row = row * self.stride;
         if self.numbers.is_null(row) {
@@ -121,7 +121,8 @@ impl Moments {
     }
 }
 
-/// Writes moments as values of a type of time; those that it does not hold are NULL. Instants are told by a zone.
+/// Builds a column of a time type from moments; a moment which does not fit is NULL. Local time becomes instants by a
+/// zone.
 pub(super) fn write<O: Outcome<Moment>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -137,7 +138,7 @@ pub(super) fn write<O: Outcome<Moment>>(
         _ => 1_000,
     };
     let number = |moment: Moment| match of {
-        // A day that its 32 bits do not count is none, and not another day.
+        // A day beyond 32 bits is NULL, and does not wrap to another day.
         SqlType::Date => i32::try_from(moment.day()).ok().map(i64::from),
         SqlType::Time(_) => Some(moment.nanos_of_day() / 1_000_000),
         _ => {

@@ -1,11 +1,12 @@
-//! Patterns of days and times, as Java writes them: `yyyy-MM-dd HH:mm:ss`.
+//! Patterns of days and times as in Java: `yyyy-MM-dd HH:mm:ss`.
 //!
-//! Java has two kinds of formatters, and Flink uses both, so a pattern belongs to one: the lenient ones of
-//! `SimpleDateFormat` (text may go on behind what is read, numbers may be out of range, `S` are milliseconds), and the strict
-//! ones of `DateTimeFormatter` (all of the text is read, `S` are digits of the fraction).
+//! Java has two kinds of formatters, and Flink uses both, so each pattern belongs to one. `SimpleDateFormat` is
+//! lenient: text may follow the part which is read, numbers may be out of range, and `S` is milliseconds.
+//! `DateTimeFormatter` is strict: the whole text is read, and `S` is digits of the fraction.
 //!
-//! Letters: `y u M d D H k K h m s S a E z Z X`, with the meaning that Java gives them; text stands in quotes, `''` is a quote.
-//! Other letters are refused, and so are the brackets of optional sections. Names of months and days are English.
+//! Letters: `y u M d D H k K h m s S a E z Z X`, with their meaning in Java; literal text stands in quotes, and `''`
+//! is a quote. Other letters are refused, and so are the brackets of optional sections. Names of months and days are
+//! English.
 //!
 //! Source: Java, `SimpleDateFormat`, `DateTimeFormatterBuilder.appendPattern`.
 
@@ -17,21 +18,21 @@ use super::zone::{Colon, Zone, write_offset};
 
 pub(super) use parse::{default_date, default_timestamp};
 
-/// Which kind of formatter reads or writes.
+/// The kind of formatter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
-    /// `SimpleDateFormat`.
+    /// Java's `SimpleDateFormat`.
     Lenient,
-    /// `DateTimeFormatter`.
+    /// Java's `DateTimeFormatter`.
     Strict,
 }
 
-/// What a pattern is for.
+/// The use of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// To make text.
+    /// Writing text.
     Format,
-    /// To read text.
+    /// Reading text.
     Parse,
 }
 
@@ -52,7 +53,7 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why the pattern cannot be used.
     pub fn compile(text: &str, style: Style, purpose: Purpose) -> Result<Pattern, String> {
         let mut items = Vec::new();
         let mut letters = text.chars().peekable();
@@ -93,7 +94,7 @@ impl Pattern {
         Ok(Pattern { style, items })
     }
 
-    /// Writes an instant, which is given as what clocks of `zone` show.
+    /// Writes a moment. `moment` is the local time in `zone` of `instant`, in seconds since 1970.
     pub(super) fn format(&self, moment: Moment, zone: Zone, instant: i64, out: &mut String) {
         let day = moment.day();
         let Civil { year, month, day: day_of_month } = civil(day);
@@ -109,7 +110,7 @@ impl Pattern {
                 Item::Field { letter, count } => (*letter, *count),
             };
             match letter {
-                // Years of the era, which has no year 0.
+                // Year of the era, which has no year 0.
                 'y' => write_year(if year > 0 { year } else { 1 - year }, count, is_strict, out),
                 'u' if is_strict => write_year(year, count, is_strict, out),
                 'u' => padded(iso_weekday(day), count, out),
@@ -132,7 +133,7 @@ impl Pattern {
                 'E' => out.push_str(name_of(&DAYS, iso_weekday(day) - 1, if count < 3 { 3 } else { count })),
                 'z' => zone.name_at(instant, out),
                 'Z' => write_offset(zone.offset_at(instant), Colon::Without, out),
-                // `X`; check_field let nothing else pass.
+                // `X`; `check_field` admits no other letter.
                 _ => match (zone.offset_at(instant), count) {
                     (0, _) => out.push('Z'),
                     (offset, 1) => {
@@ -148,7 +149,7 @@ impl Pattern {
     }
 }
 
-/// Refuses letters that we do not know, and as many of one as Java does not take.
+/// Refuses unknown letters, and more repetitions of a letter than Java allows.
 fn check_field(letter: char, count: usize, style: Style, purpose: Purpose) -> Result<(), String> {
     let is_strict = style == Style::Strict;
     let most = match letter {
@@ -168,7 +169,7 @@ fn check_field(letter: char, count: usize, style: Style, purpose: Purpose) -> Re
         'D' | 'S' => 19,
         'a' if is_strict => 1,
         'a' => 19,
-        // The clocks that strict formatters are given are in no zone.
+        // Strict formatters write local time without a zone.
         'z' | 'Z' | 'X' if is_strict && purpose == Purpose::Format => {
             return Err(format!("'{letter}' asks for a zone, and the time has none"));
         }
@@ -200,7 +201,7 @@ const MONTHS: [&str; 12] = [
 
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Three letters of it, all, or the first (5).
+/// Returns the first three letters of a name, the full name (for 4 letters), or the first letter (for 5).
 fn name_of(names: &[&'static str], index: i64, count: usize) -> &'static str {
     let name = names.get(index as usize).copied().unwrap_or_default();
     let length = match count {
@@ -219,7 +220,7 @@ fn write_year(year: i64, count: usize, is_strict: bool, out: &mut String) {
     if count == 2 {
         return padded(year.rem_euclid(100), 2, out);
     }
-    // Years that need more digits than asked for are marked, if four were.
+    // With four or more letters, a year which needs more digits than letters gets a plus sign.
     if is_strict && count >= 4 && year > 9_999 && year.to_string().len() > count {
         out.push('+');
     }

@@ -1,8 +1,8 @@
-//! From times to text, and back: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME, UNIX_TIMESTAMP,
-//! CONVERT_TZ.
+//! Conversion between times and text: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME,
+//! UNIX_TIMESTAMP, CONVERT_TZ.
 //!
-//! Text that cannot be read gives NULL, and the least BIGINT in UNIX_TIMESTAMP. A pattern that cannot be used is refused if it
-//! is a literal, and fails its row if not. Which of Java's formatters reads and writes is said at each function.
+//! Text which cannot be read gives NULL, or the least BIGINT in UNIX_TIMESTAMP. An invalid pattern is refused if it
+//! is a literal, and otherwise fails its row. Each function names the kind of Java's formatter which reads or writes.
 //!
 //! Source: Flink documentation, "Temporal functions"; Flink, `DateTimeUtils`.
 
@@ -24,7 +24,7 @@ use crate::types::SqlType;
 
 const TIMESTAMP: &str = "yyyy-MM-dd HH:mm:ss";
 
-/// A timestamp by a pattern (strict), or a text in the default form by a pattern (lenient).
+/// Binds DATE_FORMAT: writes a timestamp by a pattern (strict), or a text in the default form by a pattern (lenient).
 pub(super) fn date_format(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let [time, pattern] = given else { return Err(BindError::count(given.len())) };
     let is_text = time.of.is_text() || time.of == SqlType::Null;
@@ -62,7 +62,7 @@ pub(super) fn date_format(given: &[Argument], context: &Context) -> Result<Bound
     }))
 }
 
-/// A DATE out of text: `yyyy-MM-dd`, or by a pattern (lenient).
+/// Binds TO_DATE: reads a DATE in the form `yyyy-MM-dd`, or by a pattern (lenient).
 pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
     let patterns = Patterns::of(given.get(1), Style::Lenient, Purpose::Parse)?;
@@ -80,15 +80,17 @@ pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, Bi
     }))
 }
 
-/// A TIMESTAMP(3) out of text: in the default form, or by a pattern (strict), and in the default form if that does not fit.
+/// Binds TO_TIMESTAMP: reads a TIMESTAMP(3) in the default form, or by a pattern (strict) and then, if that does not
+/// fit, in the default form.
 pub(super) fn to_timestamp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text], &[Kind::Text])?;
     of_text(types, given, SqlType::Timestamp(3))
 }
 
-/// Binds an instant of text, as [`to_timestamp`] reads it, in a zone (UTC unless said), a TIMESTAMP_LTZ(3); or of a number that
-/// counts units of 10^-p seconds, where p is the second argument, from 0 to 9, and 3 without one. It is a TIMESTAMP_LTZ(p) if p
-/// is a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to 9999.
+/// Binds TO_TIMESTAMP_LTZ of a text or of a number. A text is read as by [`to_timestamp`], in a zone (default UTC),
+/// and gives a TIMESTAMP_LTZ(3). A number counts units of 10^-p seconds, where p is the second argument, from 0 to 9,
+/// default 3. It gives a TIMESTAMP_LTZ(p) if p is a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to
+/// 9999.
 ///
 /// Source: Flink 2.3, `ToTimestampLtzFunction`, `ToTimestampLtzTypeStrategy` (FLINK-39244), `DateTimeUtils.toTimestampData`.
 pub(super) fn to_timestamp_ltz(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -126,10 +128,10 @@ fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound
     }))
 }
 
-/// The first and the last second of the years that numbers may stand for.
+/// First and last second of the years 0 to 9999, the range of numbers.
 const SECONDS: std::ops::RangeInclusive<i128> = -62_167_219_200..=253_402_300_799;
 
-/// The digits of a second that a number has without a second argument.
+/// Default of the second argument: the digits of a second which a number has.
 const DIGITS_DEFAULT: i64 = 3;
 
 fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
@@ -160,8 +162,8 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
     Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
         let (numbers, stride) = one_or_many(&arguments[0])?;
         let precision = Input::<Int64Type>::optional(arguments, 1)?;
-        // The number by 10 to the power of so many digits, which are 3 at most, without a fraction. A product that leaves 128
-        // bits lies beyond all years.
+        // Returns the number times 10 to the power of `digits` (at most 3), without a fraction. A product beyond 128
+        // bits is beyond all years.
         let scaled: Box<dyn Fn(usize, u32) -> Option<i128>> = match numbers.data_type() {
             DataType::Int64 => {
                 let numbers = numbers.as_primitive::<Int64Type>().clone();
@@ -169,7 +171,7 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             }
             DataType::Float64 => {
                 let numbers = numbers.as_primitive::<Float64Type>().clone();
-                // Fractions are cut towards zero. What lies beyond 128 bits ends there, far beyond all years.
+                // Fractions are cut towards zero. Values saturate at 128 bits, which is beyond all years.
                 Box::new(move |row, digits| {
                     let value = numbers.value(row) * 10_f64.powi(digits as i32);
                     (!value.is_nan()).then_some(value as i128)
@@ -186,7 +188,7 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             let digits = precision.as_ref().map_or(Some(DIGITS_DEFAULT), |precision| precision.at(row));
             let Some(digits) = digits.filter(|_| !numbers.is_null(row * stride)) else { return Ok(None) };
             let digits = second_digits(digits)?;
-            // Units below a thousandth of a second are whole; those above may have fractions of it.
+            // Units below a millisecond are whole numbers; larger units may have fractions down to a millisecond.
             let Some(units) = scaled(row * stride, 3_u32.saturating_sub(digits)) else { return Ok(None) };
             let per_second = 10_i128.pow(digits.max(3));
             let seconds = units.div_euclid(per_second);
@@ -199,7 +201,7 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
     }))
 }
 
-/// Checks how many digits of a second a number has: 0 for seconds, 3 for milliseconds, at most 9.
+/// Checks the digits of a second of a number: 0 for seconds, 3 for milliseconds, at most 9.
 fn second_digits(digits: i64) -> Result<u32, EvaluationError> {
     u32::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| EvaluationError {
         code: "BAD_ARGUMENT",
@@ -209,7 +211,8 @@ fn second_digits(digits: i64) -> Result<u32, EvaluationError> {
     })
 }
 
-/// Seconds since 1970 as text in the zone of the session: in the default form, or by a pattern (lenient).
+/// Binds FROM_UNIXTIME: writes seconds since 1970 in the zone of the session, in the default form or by a pattern
+/// (lenient).
 pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let (first, rest) = given.split_first().ok_or_else(|| BindError::count(0))?;
     if !first.of.is_numeric() && first.of != SqlType::Null {
@@ -235,8 +238,8 @@ pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bou
     }))
 }
 
-/// Seconds since 1970, a BIGINT: of the present, or of text in the zone of the session, in the default form or by a pattern
-/// (lenient). The least BIGINT for text that cannot be read.
+/// Binds UNIX_TIMESTAMP: the seconds since 1970, a BIGINT, of the current time or of text. Text is read in the zone
+/// of the session, in the default form or by a pattern (lenient); text which cannot be read gives the least BIGINT.
 pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let clock = Arc::clone(&context.clock);
     if given.is_empty() {
@@ -254,14 +257,14 @@ pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bo
             let pattern = pattern.as_ref().map_or(Some(TIMESTAMP), |pattern| pattern.at(row));
             let (Some(text), Some(pattern)) = (text.at(row), pattern) else { return Ok(None) };
             let millis = patterns.get(pattern)?.instant(text, zone, since);
-            // Cut towards zero, as Java divides.
+            // Cuts towards zero, as Java's division does.
             Ok(Some(millis.map_or(i64::MIN, |millis| millis / 1_000)))
         })
     }))
 }
 
-/// A text in the default form, read in one zone and written in another (lenient). A zone that is not known is refused if it
-/// is a literal, and GMT otherwise, as in Java.
+/// Binds CONVERT_TZ: reads a text in the default form in one zone and writes it in another (lenient). An unknown zone
+/// is refused if it is a literal, and is GMT otherwise, as in Java.
 pub(super) fn convert_tz(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text, Kind::Text], &[])?;
     for name in given.iter().skip(1).filter_map(Argument::text) {
@@ -291,12 +294,12 @@ fn compiled(pattern: &str) -> Result<Pattern, BindError> {
     Pattern::compile(pattern, Style::Lenient, Purpose::Parse).map_err(BindError)
 }
 
-/// The first of the hundred years that two digits of a year may stand for: eighty years ago, as in Java.
+/// Returns the first of the hundred years for which two digits of a year may stand: eighty years ago, as in Java.
 fn first_year(context: &Context) -> i64 {
     civil(present(context.clock.as_ref()).seconds.div_euclid(DAY_SECONDS)).year - 80
 }
 
-/// The patterns of one function.
+/// The patterns used by one function.
 struct Patterns {
     style: Style,
     purpose: Purpose,
@@ -307,7 +310,7 @@ struct Patterns {
 
 impl Patterns {
     fn of(argument: Option<&Argument>, style: Style, purpose: Purpose) -> Result<Self, BindError> {
-        // Without an argument the pattern is the default one.
+        // Without an argument, the default pattern is used.
         let text = argument.map_or(Some(TIMESTAMP), Argument::text);
         let literal = match text {
             None => None,

@@ -1,12 +1,13 @@
 //! Rounding to a unit: FLOOR and CEIL of days, times, timestamps and instants.
 //!
-//! Weeks begin on Sunday. CEIL to a month or more looks at the day only: a time of day on the first of a month does not make
-//! it the next. It goes on to the next quarter, decade, century and millennium even from their first day (to the next quarter
-//! except from the first of January), and CEIL of a DATE to a day gives the next one: so does Flink.
+//! Weeks begin on Sunday. As in Flink, CEIL has these rules. To a month or more it uses the day only: a time of day
+//! on the first of a month does not round up. To a quarter, decade, century or millennium it goes to the next one
+//! even from a first day (to a quarter except from January 1). CEIL of a DATE to a day returns the next day.
 //!
-//! Source: Flink, `DateTimeUtils.timestampFloor`, `timestampCeil`, `julianDateFloor`, and its `TemporalTypesTest`. Differs
-//! from Flink: a TIMESTAMP_LTZ is rounded in the zone of the session with the offset that is valid at the result, there with
-//! that of the argument; CEIL of a TIME to an hour in the last hour of a day gives 00:00, there 24:00.
+//! Source: Flink, `DateTimeUtils.timestampFloor`, `timestampCeil`, `julianDateFloor`, and its `TemporalTypesTest`.
+//! Differs from Flink: a TIMESTAMP_LTZ is rounded in the zone of the session with the offset valid at the result,
+//! where Flink uses the offset at the argument. CEIL of a TIME to an hour in the last hour of a day is 00:00, in
+//! Flink 24:00.
 
 use super::calendar::{Civil, civil, days, iso_weekday};
 use super::moments::{self, Moment, Moments};
@@ -16,12 +17,12 @@ use crate::functions::each::{Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Down to a unit.
+/// Binds FLOOR: rounds down to a unit.
 pub(super) fn floor(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     rounded(given, context, Direction::Down)
 }
 
-/// Up to a unit.
+/// Binds CEIL: rounds up to a unit.
 pub(super) fn ceil(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     rounded(given, context, Direction::Up)
 }
@@ -71,7 +72,7 @@ fn round(moment: Moment, unit: Unit, direction: Direction) -> Moment {
     if let Some(rounder) = day_rounder(unit) {
         return Moment::on_day(rounder(day, direction), 0);
     }
-    // Units up to a day divide it.
+    // Units up to a day divide the day evenly.
     let width = unit.nanos().unwrap_or(1);
     let down = nanos - nanos % width;
     let is_exact = down == nanos || direction == Direction::Down;
@@ -80,7 +81,7 @@ fn round(moment: Moment, unit: Unit, direction: Direction) -> Moment {
 
 type DayRounder = fn(i64, Direction) -> i64;
 
-/// How days are rounded to units longer than a day.
+/// Returns the function which rounds a day to a unit longer than a day.
 fn day_rounder(unit: Unit) -> Option<DayRounder> {
     Some(match unit {
         Unit::Week => |day, direction| {
@@ -113,7 +114,7 @@ fn day_rounder(unit: Unit) -> Option<DayRounder> {
     })
 }
 
-/// Centuries and millennia end with their last year, 1900 or 2000.
+/// Rounds to decades, centuries or millennia; these end with a year such as 1900 or 2000.
 fn of_years(day: i64, direction: Direction, count: i64) -> i64 {
     let last = (civil(day).year + count - 1).div_euclid(count) * count;
     days(if direction == Direction::Up { last + 1 } else { last - count + 1 }, 1, 1)

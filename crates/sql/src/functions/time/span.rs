@@ -11,8 +11,9 @@ use crate::functions::each::{self, Input, Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
-/// A time so many units later, YEAR to SECOND. A DATE becomes a TIMESTAMP(6) for units below a day; a TIME stays within its
-/// day, so that it does not change for units from a day on. Months of instants are those of UTC.
+/// Binds TIMESTAMPADD: moves a time by a number of units, YEAR to SECOND. A DATE becomes a TIMESTAMP(6) for units
+/// below a day. A TIME wraps within its day, so units from a day on do not change it. Months of instants are those of
+/// UTC.
 ///
 /// Source: Flink, `ScalarOperatorGens.generateTemporalPlusMinus`, and its `ScalarFunctionsTest`.
 pub(super) fn add(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -42,7 +43,7 @@ pub(super) fn add(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// None if it is beyond all that can be counted.
+/// Returns a moment moved by `count` units; `None` if it is out of range.
 fn later(moment: Moment, unit: Unit, count: i64) -> Option<Moment> {
     if let Some(months) = unit.months() {
         let day = add_months(moment.day(), count.checked_mul(months)?);
@@ -52,8 +53,9 @@ fn later(moment: Moment, unit: Unit, count: i64) -> Option<Moment> {
     Some(Moment { seconds: moment.seconds.checked_add(seconds)?, ..moment })
 }
 
-/// How many whole units lie between two times, an INT: below zero if the second is the earlier. A TIME counts as one of
-/// 1970-01-01. A TIMESTAMP_LTZ can be compared with another only; its months are those of UTC.
+/// Binds TIMESTAMPDIFF: the number of whole units between two times, an INT, negative if the second is earlier. A
+/// TIME counts as one of 1970-01-01. A TIMESTAMP_LTZ can be compared only with another one; its months are those of
+/// UTC.
 ///
 /// Source: Flink, `ScalarOperatorGens.generateTemporalPlusMinus`, `DateTimeUtils.subtractMonths`.
 pub(super) fn diff(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -91,8 +93,8 @@ fn units_between(first: Moment, second: Moment, unit: Unit) -> i64 {
     millis / unit.nanos().map_or(1, |nanos| nanos / 1_000_000)
 }
 
-/// The whole months from `from` to `to`, counted by days. If so many months behind the one day is the other, and the time of
-/// day of `to` is the earlier, it is one less: so does Flink, also if `to` is the earlier.
+/// Returns the whole months from `from` to `to`, counted by days. If adding them to the day of `from` gives the day
+/// of `to`, and the time of day of `to` is earlier, the result is one less. Flink does so also if `to` is earlier.
 fn months_between(to: Moment, from: Moment) -> i64 {
     let months = months_of_days(to.day(), from.day());
     let is_same_day = add_months(from.day(), months) == to.day();
@@ -100,13 +102,13 @@ fn months_between(to: Moment, from: Moment) -> i64 {
     months - i64::from(is_same_day && is_earlier)
 }
 
-/// The whole months between two days.
+/// Returns the whole months between two days.
 fn months_of_days(to: i64, from: i64) -> i64 {
     if to < from {
         return -months_of_days(from, to);
     }
-    // No month has more than 31 days, so this is not too many; and months are more than 30 days on average, so that what is
-    // missing is less than one in thirty.
+    // No month has more than 31 days, so `low` is a lower bound. Months have more than 30 days on average, so the
+    // true number exceeds `low` by less than one thirtieth.
     let mut low = (to - from) / 31;
     let mut high = low + low / 30 + 2;
     while low < high {
@@ -120,7 +122,7 @@ fn months_of_days(to: i64, from: i64) -> i64 {
     low
 }
 
-/// The units of TIMESTAMPADD and TIMESTAMPDIFF.
+/// Reads a unit of TIMESTAMPADD and TIMESTAMPDIFF.
 fn of_spans(unit: &Argument) -> Result<Unit, BindError> {
     match Unit::of(Some(unit))? {
         unit @ (Unit::Year | Unit::Quarter | Unit::Month | Unit::Week | Unit::Day) => Ok(unit),
@@ -131,8 +133,8 @@ fn of_spans(unit: &Argument) -> Result<Unit, BindError> {
     }
 }
 
-/// Whether two spans have a point in common; their ends belong to them. Each is a point and another, in any order, or a
-/// point and an interval.
+/// Binds OVERLAPS: true if two spans have a point in common, their ends included. A span is two points in any order,
+/// or a point and an interval.
 ///
 /// Source: Flink documentation, "Temporal functions"; its `TimeFunctionsITCase`.
 pub(super) fn overlaps(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -167,7 +169,7 @@ pub(super) fn overlaps(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Two arguments that are a span of time.
+/// A span of time, given by two arguments.
 struct Span {
     begin: Moments,
     end: End,
@@ -189,7 +191,7 @@ impl Span {
         Ok(Span { begin: Moments::of(begin, Zone::UTC)?, end })
     }
 
-    /// The earlier and the later end.
+    /// Returns the earlier and the later end of a row's span; `None` if an argument is NULL.
     fn at(&self, row: usize) -> Option<(Moment, Moment)> {
         let begin = self.begin.at(row)?;
         let end = match &self.end {

@@ -1,8 +1,8 @@
-//! Units of time, as they are written in EXTRACT, FLOOR, TIMESTAMPADD and the like.
+//! Units of time as written in EXTRACT, FLOOR, TIMESTAMPADD and others.
 
 use crate::functions::{Argument, BindError};
 
-/// A unit.
+/// A unit of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Millennium,
@@ -27,10 +27,10 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit that an argument names; it must be a literal.
+    /// Reads the unit from an argument, which must be a literal.
     ///
     /// # Errors
-    /// [`BindError`] if it is none.
+    /// [`BindError`] if the argument does not name a unit.
     pub(super) fn of(argument: Option<&Argument>) -> Result<Unit, BindError> {
         let name =
             argument.and_then(Argument::text).ok_or_else(|| BindError::new("the unit is no literal"))?;
@@ -60,12 +60,12 @@ impl Unit {
         })
     }
 
-    /// Whether it divides a day.
+    /// Returns whether the unit is an hour or shorter.
     pub(super) fn is_within_day(self) -> bool {
         self.nanos().is_some_and(|nanos| nanos <= 3_600_000_000_000)
     }
 
-    /// How long it is, if it is always that long: nanoseconds of units up to a week.
+    /// Returns the nanoseconds of a unit of fixed length, up to a week; `None` for longer units.
     pub(super) fn nanos(self) -> Option<i64> {
         Some(match self {
             Unit::Nanosecond => 1,
@@ -80,7 +80,7 @@ impl Unit {
         })
     }
 
-    /// How many months it has, if it is made of months.
+    /// Returns the number of months of a unit made of months; `None` for other units.
     pub(super) fn months(self) -> Option<i64> {
         match self {
             Unit::Year => Some(12),

@@ -1,36 +1,37 @@
-//! Time zones: those with names, and plain offsets.
+//! Time zones: named zones and fixed offsets.
 //!
-//! Promises: every reading of a clock is some instant. One that was left out when the clock was put forward is taken as
-//! though it had not been; one that came twice is the earlier, or the later if asked.
+//! Every local time is converted to an instant. A local time which is skipped when clocks are put forward is read
+//! with the offset before the change. A local time which occurs twice is the earlier instant, or the later one on
+//! request.
 //!
 //! Source: Java, `ZoneId`, `ZonedDateTime.ofLocal`, `TimeZone.getTimeZone`.
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 
-/// A zone.
+/// A time zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Zone {
-    /// One of the tz database.
+    /// A zone of the tz database.
     Named(Tz),
-    /// So many seconds ahead of UTC.
+    /// A fixed offset: seconds ahead of UTC.
     Fixed(i32),
 }
 
-/// Which of two instants with the same reading is meant.
+/// The choice between two instants with equal local time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overlap {
-    /// As java.time has it.
+    /// The earlier instant, as in java.time.
     Earlier,
-    /// As Java's older calendar has it.
+    /// The later instant, as in Java's older calendar.
     Later,
 }
 
 impl Zone {
-    /// UTC.
+    /// The zone UTC.
     pub const UTC: Zone = Zone::Named(Tz::UTC);
 
-    /// Reads the name of a zone: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. None if there is none of this name.
+    /// Reads the name of a zone: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. `None` if no zone has that name.
     pub fn read(name: &str) -> Option<Zone> {
         if let Ok(named) = name.parse::<Tz>() {
             return Some(Zone::Named(named));
@@ -45,7 +46,7 @@ impl Zone {
         }
     }
 
-    /// How many seconds its clocks are ahead of UTC at an instant, in seconds since 1970.
+    /// Returns the offset ahead of UTC at an instant, both in seconds (the instant since 1970).
     pub fn offset_at(&self, seconds: i64) -> i32 {
         match self {
             Zone::Named(Tz::UTC) => 0,
@@ -54,12 +55,12 @@ impl Zone {
         }
     }
 
-    /// What its clocks show at an instant, both in seconds since 1970.
+    /// Returns the local time at an instant, both in seconds since 1970.
     pub fn local_of(&self, seconds: i64) -> i64 {
         seconds.saturating_add(i64::from(self.offset_at(seconds)))
     }
 
-    /// The instant at which its clocks show something, both in seconds since 1970.
+    /// Returns the instant of a local time, both in seconds since 1970.
     pub fn instant_of(&self, local: i64, overlap: Overlap) -> i64 {
         let offset = match self {
             Zone::Named(Tz::UTC) => 0,
@@ -71,7 +72,7 @@ impl Zone {
                     LocalResult::Single(offset) => fixed(&offset),
                     LocalResult::Ambiguous(earlier, _) if overlap == Overlap::Earlier => fixed(&earlier),
                     LocalResult::Ambiguous(_, later) => fixed(&later),
-                    // Left out: the offset that was valid before. No zone is put forward twice within a day.
+                    // In a gap, the offset before it applies. No zone puts clocks forward twice within a day.
                     LocalResult::None => {
                         let before = reading.checked_sub_signed(TimeDelta::days(1)).unwrap_or(reading);
                         fixed(&zone.offset_from_utc_datetime(&before))
@@ -82,7 +83,7 @@ impl Zone {
         local.saturating_sub(i64::from(offset))
     }
 
-    /// What it is called at an instant, for people: `CET`, `GMT+05:30`.
+    /// Writes the name of the zone at an instant: `CET`, `GMT+05:30`.
     pub fn name_at(&self, seconds: i64, out: &mut String) {
         let named = match self {
             Zone::Named(zone) => {
@@ -90,7 +91,7 @@ impl Zone {
             }
             Zone::Fixed(_) => None,
         };
-        // Where people have no name of their own the database has the offset for one.
+        // Where no abbreviation is in use, the database has the offset instead.
         match named.filter(|name| !name.starts_with(['+', '-'])) {
             Some(name) => out.push_str(&name),
             None => {
@@ -101,7 +102,7 @@ impl Zone {
     }
 }
 
-/// Whether hours and minutes are apart.
+/// The separator between hours and minutes of an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Colon {
     Between,
@@ -116,7 +117,7 @@ pub(super) fn write_offset(seconds: i32, colon: Colon, out: &mut String) {
     out.push_str(&format!("{sign}{:02}{between}{:02}", minutes / 60, minutes % 60));
 }
 
-/// `+8`, `+08`, `+0830`, `+08:30`, `+8:30`.
+/// Reads an offset in seconds: `+8`, `+08`, `+0830`, `+08:30`, `+8:30`.
 fn offset_of(text: &str) -> Option<i32> {
     let (sign, digits) = match text.split_at_checked(1)? {
         ("+", digits) => (1, digits),
@@ -136,13 +137,14 @@ fn offset_of(text: &str) -> Option<i32> {
     Some(sign * (number(hours, 23)? * 3_600 + number(minutes, 59).filter(|_| is_whole)? * 60))
 }
 
-/// An instant for chrono, which ends at some 262,000 years; the offset at its ends is as good as any beyond.
+/// Converts seconds to a date of chrono, limited to its range of 262,000 years. The offset at the ends is used beyond
+/// them.
 fn naive(seconds: i64) -> NaiveDateTime {
     const EDGE: i64 = 8_000_000_000_000;
     DateTime::from_timestamp(seconds.clamp(-EDGE, EDGE), 0).unwrap_or_default().naive_utc()
 }
 
-/// Names of three letters that Java knows and the tz database does not, or has for something else.
+/// Names of three letters that Java knows and which the tz database lacks or uses for another zone.
 ///
 /// Source: Java, `ZoneId.SHORT_IDS`.
 const SHORT_NAMES: &[(&str, &str)] = &[

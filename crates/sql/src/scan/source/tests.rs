@@ -1,4 +1,4 @@
-//! A table that is read lets others in: a poll of it ends, whatever its connector brings.
+//! A poll of a table ends, whatever its connector returns, so that other tasks may run.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::scan::rows::PolledRows;
 use crate::session::Session;
 use crate::types::SqlType;
 
-/// A connector that has more at once for ever, and never a row: bad records, one after the other.
+/// A connector that is always ready and never gives a row, as with endless bad records.
 struct Nothing(Arc<Mutex<u64>>);
 
 impl RowSource for Nothing {

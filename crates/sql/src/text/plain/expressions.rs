@@ -1,6 +1,6 @@
-//! Expressions made plain: one form each, of those that planning knows. What is not known here is refused.
+//! Plain forms of expressions: one form for each, which the planner knows. Unknown forms are refused.
 //!
-//! An expression is looked at when all of its parts are plain already; it sees no table and no query around it.
+//! An expression is rewritten after all of its parts. The rewriting does not see the tables and the query around it.
 
 use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Expr,
@@ -16,7 +16,7 @@ use crate::text::ddl::place_of;
 use crate::text::dialect::{call, single_name};
 use crate::text::interval;
 
-/// The plain form of an expression whose parts are plain.
+/// Returns the plain form of an expression whose parts are plain.
 pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
     let unsupported = |what: &str| not_supported(what).at(at);
     Ok(match expression {
@@ -35,7 +35,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
                     (of, is_read, "timestamp", "TIMESTAMP '2024-12-31 23:59:59.999'")
                 }
                 DataType::Time(None, TimezoneInfo::None) => {
-                    // Times of a day have milliseconds.
+                    // Times of day have at most milliseconds.
                     let of = DataType::Time(Some(digits.min(3)), TimezoneInfo::None);
                     let is_read = parse_time(&written, digits.min(3) as u8).is_some();
                     (of, is_read, "time", "TIME '23:59:59'")
@@ -53,7 +53,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
             if format.is_some() {
                 return Err(unsupported("a format in CAST"));
             }
-            // `INT ARRAY` is another way to write `ARRAY<INT>`.
+            // `INT ARRAY` is another notation of `ARRAY<INT>`.
             let data_type = match array {
                 true => DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(data_type))),
                 false => data_type,
@@ -97,7 +97,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
         Expr::CompoundFieldAccess { root, access_chain } => {
             let mut accesses = access_chain.into_iter().peekable();
             let mut root = *root;
-            // What stands before the first subscript is a column's name: `t.a[1]`.
+            // The parts before the first subscript are a column's name: `t.a[1]`.
             while let (
                 Expr::Identifier(_) | Expr::CompoundIdentifier(_),
                 Some(AccessExpr::Dot(Expr::Identifier(_))),
@@ -241,7 +241,8 @@ fn plain_function(
     let Some(name) = single_name(&function.name).map(|name| name.value.to_uppercase()) else {
         return Err(unsupported("a function of another catalog"));
     };
-    // A name in backticks is the same function as without: names of functions have no case. Words of the grammar are none.
+    // A function name in backticks is the same function, because function names ignore case. Words of the grammar are
+    // not names.
     if !matches!(&*name, "ROLLUP" | "CUBE")
         && let [ObjectNamePart::Identifier(name)] = &mut function.name.0[..]
         && name.value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -269,7 +270,7 @@ fn plain_function(
         };
         let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
-            // All rows are counted: there is nothing to look at.
+            // COUNT counts all rows and needs no argument.
             list.args.clear();
         } else if list.args.iter().any(is_star) {
             let error = SqlError::new(Code::Invalid, format!("`*` is no argument of {name}"));

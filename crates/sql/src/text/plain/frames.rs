@@ -1,6 +1,6 @@
-//! Frames of OVER windows made plain: they end at the current row, and begin so many rows or milliseconds before it.
+//! Plain frames of OVER windows: they end at the current row, and begin a number of rows or milliseconds before it.
 //!
-//! The planner reads numbers in frames and no calls, which is what our intervals are read as. Source: Flink's documentation,
+//! In frames the planner accepts numbers but not calls, as which intervals are parsed. Source: Flink's documentation,
 //! "Over Aggregation".
 
 use sqlparser::ast::{
@@ -12,10 +12,11 @@ use super::not_supported;
 use crate::error::{Code, SqlError};
 use crate::text::interval::MILLIS;
 
-/// Makes the frame of a window plain.
+/// Rewrites the frame of a window into plain form.
 ///
 /// # Errors
-/// [`Code::Unsupported`] for frames that look ahead, [`Code::TypeMismatch`] for bounds that do not go with ROWS or RANGE.
+/// [`Code::Unsupported`] for frames which extend past the current row, [`Code::TypeMismatch`] for bounds which do not
+/// fit ROWS or RANGE.
 pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
     let unsupported = |what: &str| Err(not_supported(what));
     if window.window_name.is_some() {

@@ -1,9 +1,10 @@
-//! ROLLUP and CUBE as the grouping sets that they stand for, also of several columns taken as one: `ROLLUP ((a, b), c)`, and within
+//! ROLLUP and CUBE as their grouping sets, also of several columns taken as one: `ROLLUP ((a, b), c)`, and within
 //! GROUPING SETS.
 //!
-//! Sets of one ROLLUP or CUBE that have the same keys are one set, as in Flink; sets that are named twice come out twice.
+//! Sets with equal keys within one ROLLUP or CUBE are one set, as in Flink; sets which are named twice appear twice.
 //!
-//! Source: SQL:2016, 7.13 (group by clause): ROLLUP is all beginnings of its list, the longest first, CUBE all parts of it.
+//! Source: SQL:2016, 7.13 (group by clause): ROLLUP has all prefixes of its list, the longest first, CUBE all
+//! subsets.
 
 use std::collections::HashSet;
 
@@ -14,16 +15,16 @@ use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// Columns, or several that are taken as one.
+/// A column, or several taken as one.
 type Keys = Vec<Expr>;
 
-/// The most keys of a CUBE, which has two to the power of them as sets.
+/// Greatest number of keys of a CUBE; n keys give 2^n sets.
 const CUBE_KEYS_MAX: usize = 10;
 
-/// The most keys of a ROLLUP, whose sets have half the square of them as keys.
+/// Greatest number of keys of a ROLLUP; the sets of n keys have n^2 / 2 keys together.
 const ROLLUP_KEYS_MAX: usize = 100;
 
-/// The most sets of one list.
+/// Greatest number of sets of one list.
 const SETS_MAX: usize = 4_096;
 
 fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
@@ -35,22 +36,22 @@ fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
     Err(SqlError::new(Code::Invalid, message).help("name the sets: GROUPING SETS (..)"))
 }
 
-/// All beginnings of the list.
+/// Returns all prefixes of the list.
 pub(super) fn rollup(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("ROLLUP", list, ROLLUP_KEYS_MAX)?;
     Ok(once((0..=list.len()).rev().map(|count| list[..count].concat()).collect()))
 }
 
-/// All parts of the list.
+/// Returns all subsets of the list.
 pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("CUBE", list, CUBE_KEYS_MAX)?;
-    // The first key is the last to go.
+    // Bits count down, so the first key is dropped last.
     let is_in = |set: usize, at: usize| set >> at & 1 == 1;
     let part = |set| (0..list.len()).filter(|at| is_in(set, *at)).flat_map(|at| list[at].clone()).collect();
     Ok(once((0..1 << list.len()).rev().map(part).collect()))
 }
 
-/// The sets, each once, whatever the order of its keys and however often they are in it.
+/// Returns each set once; the order and the repetition of keys in a set do not count.
 fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
     let mut known = HashSet::new();
     sets.retain(|set| {
@@ -62,7 +63,7 @@ fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
     sets
 }
 
-/// The sets, with a ROLLUP or CUBE among them replaced by its own.
+/// Returns the sets, with each ROLLUP or CUBE among them replaced by its own sets.
 pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
     let mut sets = Vec::new();
     for set in list {
@@ -88,7 +89,7 @@ fn is_called(function: &Function, word: &str) -> bool {
         .is_some_and(|name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word))
 }
 
-/// The list in the brackets of a ROLLUP or CUBE that was read as a function.
+/// Returns the list in the brackets of a ROLLUP or CUBE which was parsed as a function.
 fn within(function: &Function) -> Result<Vec<Keys>> {
     let wrong = || {
         let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());

@@ -1,9 +1,10 @@
-//! The names of results: each once, as Flink calls them (`a`, `a0`, `a1`), whatever `*` stands for.
+//! Names of results: each is unique, as in Flink (`a`, `a0`, `a1`), whatever `*` stands for.
 //!
-//! The planner knows what `*` stands for, and wants names that are there once; what a query's results are called in the end can
-//! be settled behind it ([`column_names`]). So the results beside a `*` of the outermost SELECT are given names that nobody else
-//! has ([`mark_apart`]), and are called otherwise later. Those of a sub-query are spoken of by the query around it, and keep
-//! theirs: there a name that a `*` has is seen only if it is a column's own ([`name_once`]), and otherwise refused by the planner.
+//! The planner expands `*` and needs unique names; the final names of a query's results can be settled after it
+//! ([`column_names`]). So the results beside a `*` of the outermost SELECT are given unique temporary names
+//! ([`mark_apart`]), and get their final names later. The results of a sub-query keep their names, because the query
+//! around it uses them. There, a name which a `*` also has is recognised only if it is a column's own
+//! ([`name_once`]); otherwise the planner refuses it.
 //!
 //! Source: Calcite, `SqlValidatorUtil.uniquify` with its attempts `a0`, `a1`.
 
@@ -19,16 +20,16 @@ use super::{Visit, place, refuse_name};
 use crate::error::Place;
 use crate::text::dialect::last_name;
 
-/// What stands behind a name that was given for the time of planning, before a number.
+/// Separator between a name and the number which makes it unique during planning.
 const MARK: char = '\u{1}';
 
-/// The name without what [`mark_apart`] put behind it.
+/// Returns the name without the suffix added by [`mark_apart`].
 pub(crate) fn without_mark(name: &str) -> &str {
     name.rsplit_once(MARK).map_or(name, |(name, _)| name)
 }
 
-/// Gives the results that stand beside a `*` names that nobody else has, in the SELECTs that make the rows of the query. Names
-/// that an ORDER BY speaks of stay.
+/// Gives unique names to the results beside a `*`, in the SELECTs which make the rows of the query. Names used by an
+/// ORDER BY stay.
 pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     let mut kept = kept.clone();
     names_in(query.order_by.as_ref(), &mut kept);
@@ -55,7 +56,7 @@ pub(super) fn mark_apart(query: &mut Query, kept: &HashSet<String>) -> Visit {
     ControlFlow::Continue(())
 }
 
-/// The names that an ORDER BY speaks of.
+/// Collects the names used by an ORDER BY.
 fn names_in(order_by: Option<&OrderBy>, names: &mut HashSet<String>) {
     let Some(order_by) = order_by else { return };
     let _ = visit_expressions(order_by, |expression| {
@@ -70,7 +71,7 @@ fn is_star(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// Takes the brackets around a result away: a column in brackets keeps its name.
+/// Removes the brackets around a result, so that a column in brackets keeps its name.
 pub(super) fn strip_brackets(item: &mut SelectItem) {
     while let SelectItem::UnnamedExpr(Expr::Nested(inner)) = item {
         let inner = std::mem::replace(&mut **inner, Expr::Value(Value::Null.into()));
@@ -78,7 +79,7 @@ pub(super) fn strip_brackets(item: &mut SelectItem) {
     }
 }
 
-/// What a result is called: a column as it is, and an expression as it is told.
+/// Returns the name of a result: a column's own name, or the alias of an expression.
 fn name_of(item: &SelectItem) -> Option<Ident> {
     match item {
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
@@ -100,9 +101,10 @@ fn rename(item: &mut SelectItem, name: Ident) {
     }
 }
 
-/// Gives a name that is there already a number behind it, as Flink does. A column that a `*` has, too, is there already.
+/// Puts a number behind a name which is already taken, as Flink does. A column which a `*` also has is already taken.
 ///
-/// Differs from Flink: the `*` has the name and the column the number, even if it stands before the `*`. Their values are equal.
+/// Differs from Flink: the `*` keeps the name and the column gets the number, even if it stands before the `*`. Their
+/// values are equal.
 pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) {
     let mut stars = Vec::new();
     for item in &*projection {
@@ -117,10 +119,10 @@ pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) 
     let has_star = |table: Option<&str>| stars.iter().any(|star| star.as_deref() == table);
     let tables = tables(from);
     let is_in_star = |expression: &Expr| match expression {
-        // Of one table, all that has no table before it is that table's.
+        // With one table, a name without a table before it belongs to that table.
         Expr::Identifier(_) => has_star(None) || (!stars.is_empty() && tables.len() == 1),
         Expr::CompoundIdentifier(names) => match &names[..] {
-            // What stands before the point may be a row, of which this is a field.
+            // The part before the point may also be a row, whose field is meant.
             [table, _] => {
                 let is_table = tables.iter().flatten().any(|known| *known == table.value);
                 has_star(Some(&table.value)) || (is_table && has_star(None))
@@ -146,7 +148,7 @@ pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) 
     }
 }
 
-/// What the tables of a FROM are called, as far as they have names.
+/// Returns the names of the tables of a FROM; `None` for a table without one.
 fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     let name = |factor: &TableFactor| match factor {
         TableFactor::Table { alias: Some(alias), .. }
@@ -158,7 +160,7 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     };
     let factors = |joined: &TableWithJoins| {
         let mut names = vec![name(&joined.relation)];
-        // Several tables in brackets are more than one.
+        // Several tables in brackets count as more than one.
         if matches!(&joined.relation, TableFactor::NestedJoin { alias: None, .. }) {
             names.push(None);
         }
@@ -168,16 +170,16 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
     from.iter().flat_map(factors).collect()
 }
 
-/// Names of columns, each of which is there once.
+/// A generator of unique column names.
 #[derive(Default)]
 pub struct NamesOnce {
     taken: HashSet<String>,
-    /// The next number to try behind each name.
+    /// Next number to try behind each name.
     next: HashMap<String, usize>,
 }
 
 impl NamesOnce {
-    /// The name, or one like it that is not taken yet.
+    /// Takes the name, or a similar one which is not taken yet.
     pub fn take(&mut self, name: String) -> String {
         if self.taken.insert(name.clone()) {
             return name;
@@ -193,8 +195,8 @@ impl NamesOnce {
     }
 }
 
-/// The names of a query's columns, of which `found` are the planner's: each once, and those without a name by their place
-/// behind all that `*` stands for.
+/// Returns the unique names of a query's columns; `found` are the planner's names. Columns without a name are
+/// numbered by their position, counted over all columns of `*`.
 pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     let items = first_select(&query.body).map_or(&[][..], |select| &select.projection[..]);
     // Items behind the last `*` are counted from the end.
@@ -211,7 +213,7 @@ pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
     found.iter().enumerate().map(name).collect()
 }
 
-/// Where a column of a query's results is made, if that is said.
+/// Returns the place of a result column, if it is known.
 pub(crate) fn result_place(query: &Query, column: usize) -> Option<Place> {
     match first_select(&query.body) {
         Some(select) => {
@@ -230,7 +232,7 @@ pub(crate) fn result_place(query: &Query, column: usize) -> Option<Place> {
     }
 }
 
-/// The SELECT that names a query's columns.
+/// Returns the SELECT which names a query's columns.
 fn first_select(body: &SetExpr) -> Option<&Select> {
     let mut body = body;
     loop {

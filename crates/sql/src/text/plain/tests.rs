@@ -1,4 +1,4 @@
-//! Why: a form that is passed over in silence would run and mean something else.
+//! Tests of plain forms. A form which is ignored silently would run and mean something else.
 
 use super::*;
 use crate::text::script::{self, Statement};
@@ -98,13 +98,13 @@ fn frames_are_numbers() {
     refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
 }
 
-/// Words are counted before they are read, but those within brackets apart from those behind them.
+/// Operators are counted before they are parsed; those within brackets are counted apart from those behind them.
 #[test]
 fn chains_are_bounded() {
     let chain = format!("SELECT (a{0}){0} AS x FROM t", " + a".repeat(1_500));
     let expected = "UNSUPPORTED line 1, column 9: an expression has more than 2000 operators within each other; \
                     write x IN (..) for many alternatives";
-    // As a session does: a test's own stack is too small.
+    // Uses the stack size of a session, because a test's own stack is too small.
     let checking = std::thread::Builder::new().stack_size(crate::session::STACK_BYTES);
     checking.spawn(move || check(&chain, expected)).unwrap().join().unwrap();
 }
@@ -120,14 +120,14 @@ fn names_are_of_what_stands_in_brackets() {
     }
 }
 
-/// Beside `*` of a sub-query a column that `*` has is there a second time.
+/// Beside the `*` of a sub-query, a column which `*` has appears a second time.
 #[test]
 fn columns_beside_a_star_are_named_apart() {
     let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t, r AS s) AS v");
     check(&of("a, *"), &of("a AS `a0`, *"));
     check(&of("*, t.a, s.a"), &of("*, t.a AS `a0`, s.a AS `a1`"));
     check(&of("t.*, t.a, s.a"), &of("t.*, t.a AS `a0`, s.a AS `a1`"));
-    // Fields of rows, and whose column it is, are not known here.
+    // Fields of rows and owners of unqualified columns are not known here.
     check(&of("*, b.f"), &of("*, b.f"));
     check(&of("t.*, a"), &of("t.*, a"));
     let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t) AS v");
@@ -157,7 +157,7 @@ fn literals_of_time_are_read() {
     refused("DATE '2024-13-01'", "13: '2024-13-01' is no date; write DATE '2024-12-31'");
 }
 
-/// The planner's own common type is that of cells of one kind only.
+/// The planner's own common type is right only for cells of one kind.
 #[test]
 fn cells_of_values_are_wrapped_if_they_differ() {
     let cell = |inner: &str| format!("`{CELL}`({inner})");

@@ -1,7 +1,8 @@
-//! Several values compared with several others: `(a, b) IN ((1, 2), (3, 4))` and `(a, b) = (1, 2)` become comparisons of one value each.
+//! Comparisons of several values at once: `(a, b) IN ((1, 2), (3, 4))` and `(a, b) = (1, 2)` become comparisons of
+//! one value each.
 //!
-//! `(a, b) = (c, d)` is `a = c AND b = d`, in the logic of three values: FALSE if one pair differs, whatever the other is. So is IN by OR,
-//! and `<>` and NOT IN by NOT.
+//! `(a, b) = (c, d)` is `a = c AND b = d` in three-valued logic: FALSE if one pair differs, whatever the other is. IN
+//! becomes OR of such conditions; `<>` and NOT IN become NOT.
 //!
 //! Source: SQL:2016, 8.2 and 8.4 (comparison and IN over row values); Calcite's reference, "row value".
 
@@ -12,7 +13,7 @@ use crate::error::{Code, SqlError};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// `(a, b) IN (..)`, if that is what it is; or else the same again.
+/// Returns the plain form of `(a, b) IN (..)`, or any other IN unchanged.
 pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let Expr::Tuple(values) = value else {
         return Ok(Expr::InList { expr: Box::new(value), list, negated });
@@ -41,7 +42,7 @@ pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Ex
     }
 }
 
-/// `(a, b) = (c, d)` and `<>`, if that is what it is; or else the same again.
+/// Returns the plain form of `(a, b) = (c, d)` and `<>`, or any other comparison unchanged.
 pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
     match (left, op, right) {
         (Expr::Tuple(left), BinaryOperator::Eq, Expr::Tuple(right)) => all_equal(&left, right),
@@ -50,8 +51,8 @@ pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> R
     }
 }
 
-/// Whether values are equal to others, one by one. Values are written once for each item that they are compared with, so they must be
-/// small.
+/// Compares values with others, one by one. Values are copied for each item with which they are compared, so they
+/// must be small.
 fn all_equal(values: &[Expr], others: Vec<Expr>) -> Result<Expr> {
     if values.len() != others.len() {
         let message = format!("{} values are compared with {}", values.len(), others.len());

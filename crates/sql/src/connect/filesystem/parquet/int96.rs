@@ -1,8 +1,8 @@
-//! Timestamps in 96 bits, a day and nanoseconds of it, as Flink writes them: `9999-12-31` is one, and does not fit into 64
-//! bits of nanoseconds, which is how the library reads them unless told otherwise. It wraps what does not fit.
+//! Timestamps in 96 bits, a day and nanoseconds of the day, as Flink writes them. The parquet library reads
+//! them as 64 bits of nanoseconds by default, and wraps values that do not fit, such as `9999-12-31`.
 //!
-//! So they are read in the unit that the declared type needs. Milliseconds hold them all; those that are read more finely are
-//! read once more in seconds, and compared: what does not fit fails.
+//! So they are read in the unit that the declared type needs. Milliseconds hold all of them. Columns in a
+//! finer unit are read a second time in seconds, and compared: a value that does not fit is an error.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,24 +25,24 @@ use super::types::with_leaves;
 use crate::batch::BATCH_ROWS_MAX;
 use crate::types::SqlType;
 
-/// The columns of a file, by their places in it, that hold such timestamps.
+/// Returns the columns with 96-bit timestamps, by their places in the file.
 pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
     let of = metadata.parquet_schema();
     let is_such = |leaf: &usize| of.column(*leaf).physical_type() == Type::INT96;
     (0..of.num_columns()).filter(is_such).map(|leaf| of.get_column_root_idx(leaf)).collect()
 }
 
-/// The unit in which a column of this type is to be read.
+/// Returns the unit in which a column of this type is read.
 pub(super) fn unit(of: &SqlType) -> TimeUnit {
     match digits(of) {
         Some(0..=3) => TimeUnit::Millisecond,
         Some(4..=6) => TimeUnit::Microsecond,
-        // What is no timestamp is cast from one that loses nothing.
+        // Other types are cast from the unit which loses no digits.
         _ => TimeUnit::Nanosecond,
     }
 }
 
-/// The digits of the finest timestamp in a type; text shows all that there are.
+/// Returns the digits of the finest timestamp in a type; text shows all 9 digits.
 fn digits(of: &SqlType) -> Option<u8> {
     match of {
         SqlType::Timestamp(digits) | SqlType::TimestampLtz(digits) => Some(*digits),
@@ -54,7 +54,8 @@ fn digits(of: &SqlType) -> Option<u8> {
     }
 }
 
-/// The same file, with such timestamps in these units, by the places of their columns.
+/// Returns the same metadata with 96-bit timestamps in the units of `unit_of`, by the places of their
+/// columns.
 pub(super) fn in_units(
     metadata: &ArrowReaderMetadata,
     unit_of: &dyn Fn(usize) -> Option<TimeUnit>,
@@ -82,15 +83,15 @@ pub(super) fn in_units(
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// The columns that may not fit, in seconds.
+/// Reads the columns that may not fit, in seconds.
 pub(super) struct Seconds {
     reader: ParquetRecordBatchReader,
-    /// Their places among the columns that are read.
+    /// The places of these columns among the columns that are read.
     places: Vec<usize>,
 }
 
 impl Seconds {
-    /// Reads those at `checked` in the file, of the columns at `roots`, behind so many rows.
+    /// Reads the columns at `checked`, out of those at `roots`, behind the first `skip` rows.
     pub(super) fn open(
         file: File,
         metadata: &ArrowReaderMetadata,
@@ -109,7 +110,7 @@ impl Seconds {
         Ok(Seconds { reader, places: checked.iter().filter_map(place).collect() })
     }
 
-    /// Of the next rows, the place of a column and the timestamp in it that does not fit.
+    /// Returns, for the next rows, the place of a column and its first timestamp that does not fit.
     pub(super) fn misfit(&mut self, rows: &RecordBatch) -> Result<Option<(usize, String)>, ParquetError> {
         let Some(seconds) = self.reader.next().transpose()? else {
             return Err(ParquetError::General("a second look finds fewer rows".to_owned()));
@@ -121,7 +122,7 @@ impl Seconds {
     }
 }
 
-/// The first instant, in seconds, that is another one in `held`.
+/// Returns the first instant, in seconds, which differs from the one in `held`.
 fn wrapped(held: &dyn Array, seconds: &dyn Array) -> Option<i64> {
     match (held.data_type(), seconds.data_type()) {
         (DataType::Timestamp(unit, _), DataType::Timestamp(TimeUnit::Second, _)) => {

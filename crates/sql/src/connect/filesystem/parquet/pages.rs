@@ -1,9 +1,9 @@
-//! The memory that reading a file takes, told by the headers of its pages before any page is decompressed.
+//! The memory needed to read a file, computed from its page headers before any page is decompressed.
 //!
-//! A page of a few bytes may hold 60 MiB, and a batch of rows that refer to one long entry of a dictionary holds it once for
-//! each row. So the headers of all pages that will be read are looked at first: they say how large pages are, and the entries
-//! of a dictionary how long the text of a row can be. From that follows how many rows are read at a time, and what is asked
-//! of the memory budget while the file is open.
+//! A page of a few bytes may hold 60 MiB. A batch of rows that refer to one long dictionary entry holds it
+//! once for each row. So the headers of all pages that will be read are parsed first: they tell how large
+//! pages are, and the entries of a dictionary tell how long the text of a row can be. This gives the number
+//! of rows to read at a time, and the memory to ask of the budget while the file is open.
 //!
 //! Source: Apache Parquet Format, "Data Pages" and `PageHeader` of `parquet.thrift`; Apache Thrift, "Thrift Compact protocol
 //! encoding".
@@ -23,25 +23,26 @@ use crate::batch::BATCH_ROWS_MAX;
 #[cfg(test)]
 mod tests;
 
-/// The most bytes of text of the rows that are read at a time, unless a single row has more.
+/// The most bytes of text in the rows that are read at a time, unless a single row has more.
 const ROWS_BYTES_MAX: usize = 4 << 20;
 
-/// How long the header of a page may be. Its statistics hold values, which writers cut.
+/// The greatest length of a page header. Its statistics hold values, which writers truncate.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-/// How much of a header is read at first.
+/// The bytes of a header that are read first.
 const HEADER_BYTES: usize = 256;
 
-/// Memory that reading a file takes.
+/// The memory needed to read a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Needs {
-    /// How many rows may be read at a time.
+    /// The number of rows to read at a time.
     pub(super) rows: usize,
-    /// Bytes of pages and dictionaries that are in memory at once, and of the rows that are read at a time.
+    /// Bytes of the pages and dictionaries in memory at once, and of the rows that are read at a time.
     pub(super) bytes: usize,
 }
 
-/// Looks at the pages of some columns, by their places among the leaves, in all row groups.
+/// Parses the pages of the columns for which `is_read` holds, by their places among the leaves, in all row
+/// groups.
 pub(super) fn needs(
     file: &File,
     metadata: &ParquetMetaData,
@@ -49,7 +50,7 @@ pub(super) fn needs(
 ) -> io::Result<Needs> {
     let file = Arc::new(file.try_clone()?);
     let leaves = metadata.file_metadata().schema_descr().num_columns();
-    // Bytes of pages, and of a row's values.
+    // Bytes of pages, and of the values of one row.
     let (mut page_bytes, mut row_bytes) = (0_usize, 1_usize);
     for leaf in (0..leaves).filter(|leaf| is_read(*leaf)) {
         let (mut pages, mut row) = (0, 0);
@@ -64,14 +65,14 @@ pub(super) fn needs(
         row_bytes = row_bytes.saturating_add(row);
     }
     let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
-    // Rows are read, and then put into the types of the table.
+    // Rows are read, and then converted to the types of the table.
     Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
 }
 
-/// Memory that one chunk of a column takes.
+/// Memory needed for one chunk of a column.
 struct OfChunk {
     pages: usize,
-    /// The values of a row, at most.
+    /// An upper bound of the bytes of one row's values.
     row: usize,
 }
 
@@ -96,7 +97,7 @@ fn of_chunk(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> io::R
         value = value.max(match header.encoding {
             Encoding::Dictionary => 0,
             Encoding::Whole => plain.div_ceil(header.values.max(1)),
-            // A value may repeat the one before it, but for a few bytes.
+            // A value may repeat all but a few bytes of the previous one.
             Encoding::Prefixes => unencoded(chunk).unwrap_or(plain),
         });
     }
@@ -110,13 +111,14 @@ fn of_chunk(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> io::R
     Ok(OfChunk { pages: dictionary.saturating_add(page), row: of_type.saturating_mul(values_of_row) })
 }
 
-/// The mean length of the values of a chunk, if its writer has written that down.
+/// Returns the mean length of the values of a chunk, if its writer has recorded it.
 fn unencoded(chunk: &ColumnChunkMetaData) -> Option<usize> {
     let bytes = usize::try_from(chunk.unencoded_byte_array_data_bytes()?).ok()?;
     Some(bytes.div_ceil(usize::try_from(chunk.num_values()).ok()?.max(1)))
 }
 
-/// The length of the longest entry of a dictionary. One that is as long as all rows may be is not looked at.
+/// Returns the length of the longest entry of a dictionary. The dictionary is not read if its own length is a
+/// good enough bound, or if it is too large.
 fn longest_entry(
     file: &Arc<File>,
     chunk: &ColumnChunkMetaData,
@@ -149,15 +151,15 @@ struct Header {
     encoding: Encoding,
 }
 
-/// How values lie in a page.
+/// The encoding of values in a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Encoding {
-    /// Each as long as it is.
+    /// Each value in full.
     #[default]
     Whole,
-    /// By their places in the dictionary.
+    /// Indexes into the dictionary.
     Dictionary,
-    /// Each by what it has in common with the one before it, and the rest.
+    /// Each value as the length of the prefix shared with the previous value, and the rest.
     Prefixes,
 }
 
@@ -187,7 +189,7 @@ struct Compact<'a> {
     at: usize,
 }
 
-/// How deep structures lie in each other at most.
+/// The greatest nesting depth of structures.
 const DEPTH_MAX: usize = 8;
 
 impl Compact<'_> {
@@ -218,7 +220,7 @@ impl Compact<'_> {
         usize::try_from(self.signed()?).ok()
     }
 
-    /// Calls `each` with the numbers and types of the fields of a structure; it reads or passes over their values.
+    /// Calls `each` with the number and type of each field of a structure; `each` reads or skips the value.
     fn fields(&mut self, mut each: impl FnMut(&mut Self, i64, u8) -> Option<()>) -> Option<()> {
         let mut field = 0;
         loop {
@@ -234,7 +236,7 @@ impl Compact<'_> {
         }
     }
 
-    /// Passes over a value of a type.
+    /// Skips a value of a type.
     fn skip(&mut self, of: u8, depth: usize) -> Option<()> {
         if depth > DEPTH_MAX {
             return None;

@@ -1,7 +1,7 @@
-//! The types of a file's columns, and how they become the table's.
+//! Conversion of a file's column types to the table's.
 //!
-//! Fields of rows are found by their names at any depth, as columns are: in the case in which they are written, or else in any.
-//! One that is not there is an error.
+//! Fields of rows are found by name at any depth: an exact match first, else a match that ignores case. A
+//! missing field is an error.
 //!
 //! Source: Flink, `ParquetSplitReaderUtil`, `lookupColumnByName`.
 
@@ -14,8 +14,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
 use super::guarded;
 use crate::types::{INSTANT_ZONE, SqlType};
 
-/// The Arrow type of ours that holds all values of a file's type. Timestamps keep their unit, and are instants if the table
-/// has them so; rows have the fields that the table declares, in that order, under the names of the file.
+/// Returns the supported Arrow type that holds all values of a file's type. Timestamps keep their unit, and
+/// are instants if the table declares them so. Rows have the fields that the table declares, in that order,
+/// under the names of the file.
 ///
 /// # Errors
 /// A declared field of a row that the file does not have.
@@ -78,7 +79,7 @@ pub(super) fn plain(held: &DataType, declared: Option<&SqlType>) -> Result<DataT
     })
 }
 
-/// The field of that name, whatever its case if none has it in this one.
+/// Returns the field with this name; without an exact match, one that matches when case is ignored.
 fn named<'a>(fields: &'a Fields, name: &str) -> Result<&'a FieldRef, String> {
     let is_like = |field: &&FieldRef| field.name().to_lowercase() == name.to_lowercase();
     let found = fields.iter().find(|field| field.name() == name).or_else(|| fields.iter().find(is_like));
@@ -88,7 +89,7 @@ fn named<'a>(fields: &'a Fields, name: &str) -> Result<&'a FieldRef, String> {
     })
 }
 
-/// A type with others at its leaves, which are told in their order.
+/// Returns a type with its leaves replaced by `leaf`, which is called in their order.
 pub(super) fn with_leaves(of: &DataType, leaf: &mut dyn FnMut(&DataType) -> DataType) -> DataType {
     let mut field = |field: &FieldRef| -> FieldRef {
         let of = with_leaves(field.data_type(), leaf);
@@ -104,11 +105,11 @@ pub(super) fn with_leaves(of: &DataType, leaf: &mut dyn FnMut(&DataType) -> Data
     }
 }
 
-/// Casts a column of a file to what [`plain`] says of it.
+/// Casts a column of a file to the type that [`plain`] returned for it.
 pub(super) fn cast_plain(held: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let cast = |held: &ArrayRef, to: &DataType| guarded(|| cast_with_options(held.as_ref(), to, &options));
-    // Zones other than UTC are only for showing: between it and none nothing moves.
+    // Zones other than UTC only affect display, so a cast between UTC and no zone moves no value.
     let in_utc = with_leaves(held.data_type(), &mut |of| match of {
         DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some(Arc::from(INSTANT_ZONE))),
         other => other.clone(),

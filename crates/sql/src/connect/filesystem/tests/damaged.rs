@@ -1,7 +1,9 @@
-//! Files that are damaged at random: columns in every type and compression, timestamps of 96 bits, and text behind gzip. What is
-//! read is at most what was there, or the error names the file; never does a read hang or end the process.
+//! Files with random damage: Parquet in every type and compression, timestamps of 96 bits, and text behind
+//! gzip. A read gives at most the rows of the whole file, or an error that names the file. No read hangs or
+//! ends the process.
 //!
-//! `THALWEG_FUZZ` says how many files are damaged, `THALWEG_SEED_BASE` from which seed on, one seed for each.
+//! `THALWEG_FUZZ` is the number of damaged files, `THALWEG_SEED_BASE` the first seed; each file has its own
+//! seed.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,17 +16,17 @@ use super::parquet::int96;
 use crate::catalog::Table;
 use crate::connect::bed::{Folder, rows_of, table, write};
 
-/// How long one file of a few kilobytes may take, in a build that is not optimised, beside what else the machine does.
+/// The time limit for one file of a few kilobytes, in an unoptimised build on a busy machine.
 const READ_MAX: Duration = Duration::from_secs(20);
-/// Rows of a whole file.
+/// Rows of an undamaged file.
 const ROWS: usize = 120;
 
-/// A file that is whole, and the table that reads it.
+/// An undamaged file, and the table that reads it.
 struct Whole {
     name: &'static str,
     bytes: Vec<u8>,
     table: Table,
-    /// Whether damage can give no more rows: text may gain line ends.
+    /// Whether damage can never add rows; in text it can, by adding line ends.
     is_counted: bool,
 }
 
@@ -100,7 +102,8 @@ fn wholes(folder: &Folder) -> Vec<Whole> {
     wholes.into_iter().map(whole).collect()
 }
 
-/// One to four places changed, lost, doubled or swapped; half of the time near the end, where the description of columns stands.
+/// Damages one to four places: changed, lost, doubled or swapped bytes; half of the time near the end, where
+/// Parquet describes its columns.
 fn damaged(whole: &[u8], entropy: &mut SeededEntropy) -> Vec<u8> {
     let mut below = |bound: usize| (entropy.next_u64() % bound.max(1) as u64) as usize;
     let mut bytes = whole.to_vec();
@@ -163,6 +166,6 @@ fn formats_of_damaged_files() {
             }
         }
     }
-    // If all were read, or none, then nothing was damaged, or all was beyond repair.
+    // If all files were read, or none, the damage was too weak or too strong.
     assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
 }

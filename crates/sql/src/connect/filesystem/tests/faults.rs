@@ -1,4 +1,4 @@
-//! Files that change while they are read, records that are bad, positions that are none.
+//! Files that change while they are read, bad records, and invalid positions.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use thalweg_model::{ProcessingTime, SourceStatus};
 use super::of;
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
 
-/// What becomes of a query whose second file is changed so after the first one was read.
+/// Returns the error of a query whose second file is changed by `change` after the first one was read.
 fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
     let folder = Folder::new();
     (0..40).for_each(|file| folder.put(&format!("in/{file:02}"), content));
@@ -41,7 +41,7 @@ fn a_file_that_changes_fails_the_query() {
         },
         "written to",
     );
-    // The one that is open.
+    // The file that is open.
     check(&|folder| fs::remove_file(folder.0.join("in/00")).unwrap(), "removed");
     check(&|folder| folder.put("in/00", "1,a\n2,b\n"), "another file took its place");
 }
@@ -64,7 +64,7 @@ fn bad_records_fail_the_query() {
     let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
     assert!(error.contains("in/x.csv, line 3 (byte 8), column `a`: "), "{error}");
     assert!(error.contains("'thalweg.on-bad' = 'divert:FILE'"), "{error}");
-    // Text that is no UTF-8, and a quote that is never closed.
+    // Text that is not UTF-8, and a quote that is never closed.
     for bytes in [&b"1,\xff\n"[..], b"1,\"a\n2,b\n"] {
         folder.put("in/x.csv", bytes);
         let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
@@ -96,7 +96,7 @@ fn bad_records_are_diverted() {
     assert_eq!((lines[0]["raw"].as_str(), lines[0]["column"].as_str()), (Some("x,b"), Some("a")));
     assert_eq!(lines[1]["raw_base64"], "Myz/");
     assert!(lines[2]["file"].as_str().unwrap().ends_with("in/y.csv"));
-    // It would be read as input the next time, whatever leads to it.
+    // The file would be read as input the next time, under any of its paths.
     std::os::unix::fs::symlink("in", folder.0.join("link")).unwrap();
     fs::create_dir(folder.0.join("beside")).unwrap();
     let inside =
@@ -109,7 +109,7 @@ fn bad_records_are_diverted() {
     }
 }
 
-/// A path from where the command runs is the same as one from the root.
+/// A relative path means the same as the absolute one.
 #[test]
 fn relative_paths_are_whole_paths() {
     let of = |options: &str| {
@@ -129,7 +129,7 @@ fn relative_paths_are_whole_paths() {
     }
 }
 
-/// The directory of a file for bad records is made before anything runs, or refused then.
+/// The directory of a file for bad records is created before anything runs, or refused then.
 #[test]
 fn the_directory_of_a_diversion_is_made() {
     let folder = Folder::new();
@@ -148,14 +148,14 @@ fn the_directory_of_a_diversion_is_made() {
     );
 }
 
-/// Lines of the files before one count as they are: with an end behind the last or without.
+/// All lines of earlier files count, whether the last line has an end or not.
 #[test]
 fn files_are_weighed_by_their_lines() {
     let check = |first: &str, expected: &str| {
         let folder = Folder::new();
         folder.put("in/x.csv", first);
         folder.put("in/y.csv", "y\n");
-        // One reader for all files; one bad record of 10,000 may be.
+        // One source reads all files; one bad record in 10,000 is allowed.
         let options =
             "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 h', 'thalweg.on-bad' = 'skip',
             'thalweg.bad-share-max' = '0.0001'";
@@ -177,7 +177,7 @@ fn files_are_weighed_by_their_lines() {
     check("x", "TOO_MANY_BAD");
 }
 
-/// Files that lie too deep are not passed over in silence.
+/// A directory that is too deep is an error, and not ignored silently.
 #[test]
 fn directories_that_are_too_deep_are_named() {
     let folder = Folder::new();
@@ -189,7 +189,8 @@ fn directories_that_are_too_deep_are_named() {
     assert!(error.contains("d/d: it lies more than 64 directories deep"), "{error}");
 }
 
-/// More than one in a hundred fails whatever the policy, and the evidence is kept; another share is taken from the options.
+/// More than one bad record in a hundred fails under every policy, and the diverted records are kept; options
+/// change the share.
 #[test]
 fn too_many_bad_records() {
     let folder = Folder::new();
@@ -209,7 +210,7 @@ fn too_many_bad_records() {
     assert!(run(", 'thalweg.bad-share-max' = '0'").unwrap_err().contains("line 1 "));
 }
 
-/// A position in a file that is another one now, and bytes that are no position, are refused.
+/// A position in a changed file, and bytes that are not a position, are refused.
 #[test]
 fn positions_that_cannot_be_reached() {
     let folder = Folder::new();
@@ -237,7 +238,8 @@ fn positions_that_cannot_be_reached() {
     }
 }
 
-/// Diverted records stand in the order of the input, also behind one that is too long, whose length shows later.
+/// Diverted records are in the order of the input, even behind one that is too long, whose length is known
+/// later.
 #[test]
 fn diverted_records_keep_their_order() {
     let folder = Folder::new();
@@ -253,7 +255,7 @@ fn diverted_records_keep_their_order() {
     assert_eq!(lines, [(1, 0), (2, length), (3, 0), (5, 0), (6, length), (7, 0), (8, length)]);
 }
 
-/// What an earlier run has diverted does not stand beside a run that finds nothing bad; a file that is none of ours stays.
+/// A diverted file of an earlier run is removed by a run without bad records; a file of another kind stays.
 #[test]
 fn a_diverted_file_of_an_earlier_run_is_removed() {
     let folder = Folder::new();
@@ -261,7 +263,7 @@ fn a_diverted_file_of_an_earlier_run_is_removed() {
     folder.put("in/x.csv", "1,a\nx,b\n");
     rows_of(&of, &folder.world(), 10).unwrap();
     assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
-    // A run that does not come to its end leaves it.
+    // A run that does not reach its end leaves the file.
     folder.put("in/x.csv", "1,a\n2,b\n");
     drop(sources(&of, &folder.world()).unwrap());
     assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
@@ -274,7 +276,8 @@ fn a_diverted_file_of_an_earlier_run_is_removed() {
     assert_eq!(folder.get("bad.jsonl"), "my notes\n");
 }
 
-/// The beginning of a record that is too long is kept, with the length of all of it, however its bytes are read.
+/// The beginning of a record that is too long is kept, with the length of the whole, however its bytes are
+/// read.
 #[test]
 fn a_record_that_is_too_long_is_diverted() {
     let check = |before: usize, length: usize, end: &str| {
@@ -297,12 +300,12 @@ fn a_record_that_is_too_long_is_diverted() {
     check(1_000, 3 << 20, "\r\n");
     check(70_000, (1 << 20) + 1, "\n");
     check(3, 2 << 20, "");
-    // Bad, but whole.
+    // Bad, but not too long.
     check(3, 1 << 20, "\n");
     check(3, 10, "\n");
 }
 
-/// Of several in a row each has its length.
+/// Each of several consecutive records has its own length.
 #[test]
 fn records_that_are_too_long_follow_each_other() {
     let folder = Folder::new();
@@ -315,7 +318,7 @@ fn records_that_are_too_long_follow_each_other() {
     assert_eq!(found, lengths.map(|length| Some(length as u64)));
 }
 
-/// What lies at a target and is no regular file stays there.
+/// An existing target that is no regular file is not replaced.
 #[test]
 fn only_regular_files_are_replaced() {
     let folder = Folder::new();
@@ -347,7 +350,7 @@ fn only_regular_files_are_replaced() {
     assert!(fs::symlink_metadata(folder.0.join("link")).unwrap().is_symlink());
 }
 
-/// A link that leads nowhere but to itself, or back to where it lies, is told by its name.
+/// A link that leads only to itself, or back to its own directory, is an error that names it.
 #[test]
 fn links_that_lead_back_are_named() {
     let check = |target: &str, expected: &str| {
@@ -360,7 +363,7 @@ fn links_that_lead_back_are_named() {
     check("../../in", "this link leads back to a directory above it");
     check(".", "this link leads back to a directory above it");
     check("loop", "");
-    // One that leads to a directory beside it is followed.
+    // A link to a directory beside it is followed.
     let folder = Folder::new();
     folder.put("in/a/x.csv", "1,a\n");
     std::os::unix::fs::symlink("a", folder.0.join("in/b")).unwrap();
@@ -370,7 +373,8 @@ fn links_that_lead_back_are_named() {
     );
 }
 
-/// A file of a watched directory that changes after it was read is not read again, and that is told: by an error, or as a bad record.
+/// A file of a watched directory that changes after it was read is not read again, and is reported: by an
+/// error, or as a bad record.
 #[test]
 fn a_watched_file_that_changes_is_told() {
     let watch = |policy: &str, change: &dyn Fn(&Folder)| {
@@ -415,7 +419,7 @@ fn a_watched_file_that_changes_is_told() {
             failed.starts_with("SOURCE_CHANGED ") && failed.contains("in/x.csv: it was replaced"),
             "{failed}"
         );
-        // Once, however often the directory is looked at.
+        // Once, however often the directory is listed.
         assert_eq!(watch("skip", change), "1,a 2,b 1 ");
         let diverted = watch("divert:bad.jsonl", change);
         assert!(diverted.starts_with("1,a 2,b 1 {\"file\":") && diverted.contains("x.csv"), "{diverted}");
@@ -423,7 +427,8 @@ fn a_watched_file_that_changes_is_told() {
     assert_eq!(watch("fail", &|_| {}), "1,a 2,b 0 ");
 }
 
-/// What was diverted of a file that has changed since cannot be had again: the position is refused by its name.
+/// The diverted records of a file that has changed since cannot be recovered: the position is refused, and
+/// the error names it.
 #[test]
 fn a_position_behind_a_file_that_has_changed() {
     let folder = Folder::new();

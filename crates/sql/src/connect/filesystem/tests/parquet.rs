@@ -1,4 +1,4 @@
-//! Files of columns: what is written is read back, types are cast, files that are damaged are named.
+//! Parquet files: written files are read back, types are cast, damaged files are named.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::of;
 use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
 use crate::connect::bind_sink;
 
-/// A file with these columns.
+/// Creates a file with these columns.
 fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let rows = RecordBatch::try_from_iter(columns).unwrap();
     let mut bytes = Vec::new();
@@ -28,7 +28,7 @@ fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
 
 const PARQUET: &str = "'path' = 'in', 'format' = 'parquet'";
 
-/// Every type there and back.
+/// Every type is written and read back.
 #[test]
 fn what_is_written_is_read() {
     let folder = Folder::new();
@@ -54,7 +54,7 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Columns by name, missing ones NULL, types of others cast.
+/// Columns are found by name, missing ones are NULL, other types are cast.
 #[test]
 fn columns_are_taken_by_name_and_cast() {
     let folder = Folder::new();
@@ -74,12 +74,12 @@ fn columns_are_taken_by_name_and_cast() {
         rows_of(&declared, &folder.world(), 10).unwrap(),
         ["1,x,18446744073709551615,p,NULL", "2,NULL,0,q,NULL"]
     );
-    // Nothing of the file.
+    // No column of the file.
     let mut found = crate::connect::bind_source(&declared, &[], &folder.world()).unwrap();
     assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["", ""]);
     let mut found = crate::connect::bind_source(&declared, &[4], &folder.world()).unwrap();
     assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["NULL", "NULL"]);
-    // Text that is no number fails with file and column.
+    // Text that is not a number fails, and the error names file and column.
     folder.put("in/x", file(vec![("a", Arc::new(StringArray::from(vec!["7", "x"])))]));
     let error = rows_of(&declared, &folder.world(), 10).unwrap_err();
     assert!(error.contains("in/x, column `a`: 'x' cannot be cast to INT"), "{error}");
@@ -94,7 +94,7 @@ fn columns_are_taken_by_name_and_cast() {
     assert!(error.contains("column `b`: row 1 is NULL"), "{error}");
 }
 
-/// Timestamps are taken as they stand, with or without a zone, in any unit.
+/// Timestamps are taken unchanged, with or without a zone, in any unit.
 #[test]
 fn timestamps_stand_as_they_are() {
     let folder = Folder::new();
@@ -118,7 +118,7 @@ fn timestamps_stand_as_they_are() {
     check(nanos, "TIMESTAMP(3)", "1970-01-01 00:00:00.001");
 }
 
-/// Fields of rows are found by their names at any depth, as columns are, and what is lacking is told.
+/// Fields of rows are found by name at any depth, as columns are, and a missing field is reported.
 #[test]
 fn fields_are_taken_by_name() {
     let folder = Folder::new();
@@ -151,7 +151,8 @@ fn fields_are_taken_by_name() {
     check(deep, "ROW<r ARRAY<ROW<x BIGINT, y INT>>, z INT>", Ok("([(1, 2)], 3)"));
 }
 
-/// A file of timestamps in 96 bits, in a column and in a field of a row: the days from 1970 on and the nanoseconds of the day.
+/// Creates a file of timestamps in 96 bits, in a column and in a field of a row, from days since 1970 and
+/// nanoseconds of the day.
 pub(super) fn int96(rows: &[(i64, u64)]) -> Vec<u8> {
     let schema = "message m { required int96 ts; optional group r { optional int96 x; } }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
@@ -175,7 +176,8 @@ pub(super) fn int96(rows: &[(i64, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Timestamps in 96 bits go beyond the nanoseconds that 64 bits hold: each type has those that fit into it, and others fail.
+/// Timestamps in 96 bits exceed the range of 64-bit nanoseconds: each type accepts the values that fit, and
+/// others fail.
 #[test]
 fn timestamps_of_96_bits() {
     let folder = Folder::new();
@@ -204,7 +206,7 @@ fn timestamps_of_96_bits() {
     check(&far, "ts TIMESTAMP(9)", Err(&format!("in/x, column `ts`: {beyond}TIMESTAMP(9)")));
     check(&far, "r ROW<x TIMESTAMP(9)>", Err(&format!("in/x, column `r`: {beyond}ROW<")));
     check(&[(200_000_000, 0)], "ts TIMESTAMP(6)", Err("is beyond the range of TIMESTAMP(6)"));
-    // In a later batch, and behind a position.
+    // The value is in a later batch, and behind a position.
     let rows = [vec![before[0]; 6_000], far.to_vec()].concat();
     check(&rows, "ts TIMESTAMP(9)", Err(beyond));
     let of = table(&format!("CREATE TABLE t (ts TIMESTAMP(9)) WITH ('connector' = 'filesystem', {PARQUET})"));
@@ -215,7 +217,7 @@ fn timestamps_of_96_bits() {
     assert!(drain(second[0].as_mut(), 4_096).unwrap_err().to_string().contains(beyond));
 }
 
-/// What is gathered for all partitions together is bounded, and nothing is lost by that.
+/// The memory of rows collected for all partitions together is bounded, and no row is lost.
 #[test]
 fn partitions_share_what_is_gathered() {
     let folder = Folder::new();
@@ -226,7 +228,7 @@ fn partitions_share_what_is_gathered() {
     let world = folder.world();
     let mut to = bind_sink(&of, &of.written_columns(), &world).unwrap();
     let mut lines = 0;
-    // The rows, and what the writers of 100 files take by themselves.
+    // The rows, and the memory that the writers of 100 files need by themselves.
     let bound = (1 << 20) + 100 * (9 << 10);
     for _ in 0..20 {
         let rows: String = (lines..lines + 1_000)
@@ -240,7 +242,7 @@ fn partitions_share_what_is_gathered() {
     assert_eq!(rows_of(&of, &world, 4_096).unwrap().len(), lines);
 }
 
-/// Any number of rows at a time, from any position.
+/// Files are read with any number of rows at a time, from any position.
 #[test]
 fn positions_in_files_of_columns() {
     let folder = Folder::new();
@@ -262,8 +264,8 @@ fn positions_in_files_of_columns() {
     }
 }
 
-/// A file that is damaged anywhere fails with its name or, for pages have no checksums, gives other values: never more rows than it
-/// had, and never does the process end. One that changes is told as that.
+/// A file damaged anywhere fails with its name or gives other values, because pages have no checksums. It
+/// never gives more rows than it had, and never ends the process. A changed file is reported as changed.
 #[test]
 fn damaged_files_are_named() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! Files that are written: whole under their names, rolled by size and time, in partitions; nothing of a query that fails.
+//! Written files: complete under their names, rolled by size and time, in partitions; a failing query leaves
+//! no partial files.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use crate::formats::RowKind;
 
 const JSON: &str = "'path' = 'out', 'format' = 'json'";
 
-/// The names of files but for the markers of runs, with UID for the word of the run.
+/// Returns the names of files except the markers of runs, with UID in place of the run's own.
 fn names(folder: &Folder) -> Vec<String> {
     let plain = |name: String| match name.split_once("part-") {
         Some((before, rest)) => format!("{before}part-UID{}", rest.get(16..).unwrap_or("?")),
@@ -43,17 +44,17 @@ fn files_appear_when_they_are_whole() {
     to.finish().unwrap();
     assert_eq!(names(&folder), ["out/part-UID-0"]);
     assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,x", "2,NULL"]);
-    // Another run adds to what is there, even if it draws the same word.
+    // Another run adds files, even if it draws the same UID.
     for world in [&world, &with_seed()] {
         write(&of, world, "{\"a\":3}", None).unwrap();
     }
     assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 4);
-    // One without rows writes nothing.
+    // A run without rows writes nothing.
     write(&of, &world, "", None).unwrap();
     assert_eq!(names(&folder).len(), 3);
 }
 
-/// A query that fails, or is cancelled, leaves what it has published and nothing else.
+/// A query that fails or is cancelled leaves its published files and nothing else.
 #[test]
 fn a_query_that_fails_publishes_nothing_more() {
     let folder = Folder::new();
@@ -71,7 +72,8 @@ fn a_query_that_fails_publishes_nothing_more() {
 const ROLLED: &str = "'path' = 'out', 'format' = 'json', 'sink.rolling-policy.file-size' = '1 b',
     'sink.partition-commit.policy.kind' = 'success-file'";
 
-/// Files of a bounded job get their names when its input has ended, so one that is stopped or killed before publishes nothing.
+/// Files of a bounded job get their names when its input has ended, so a job that is stopped or killed before
+/// publishes nothing.
 #[test]
 fn a_bounded_job_publishes_at_its_end() {
     let folder = Folder::new();
@@ -87,7 +89,7 @@ fn a_bounded_job_publishes_at_its_end() {
     assert_eq!(names(&folder), ["out/_SUCCESS", "out/part-UID-0"]);
 }
 
-/// What was cut short may be published, if that was asked for; nothing says that it is complete.
+/// A job that was cut short may publish on request, but nothing marks the result as complete.
 #[test]
 fn a_bounded_job_that_was_cut_has_no_success_file() {
     for is_bounded in [true, false] {
@@ -104,7 +106,8 @@ fn a_bounded_job_that_was_cut_has_no_success_file() {
     }
 }
 
-/// A success file comes behind all files, and that of an earlier run does not stand beside a part of this one.
+/// A success file comes after all files, and one of an earlier run is removed before a file of this run
+/// appears beside it.
 #[test]
 fn a_success_file_comes_last() {
     let folder = Folder::new();
@@ -144,7 +147,7 @@ fn files_are_rolled_by_time() {
     at(300);
     to.write(&batch(&of, "{\"a\":1}"), None).unwrap();
     assert_eq!(published(), 1);
-    // Untouched for two minutes; a watermark looks, once a minute.
+    // Untouched for two minutes; a watermark checks, once a minute.
     at(419);
     to.on_watermark(EventTime::from_secs(1)).unwrap();
     assert_eq!(published(), 1);
@@ -155,7 +158,8 @@ fn files_are_rolled_by_time() {
     assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 6);
 }
 
-/// Rows go to the directories of their partitions, whose columns are not in the files, and come back from there.
+/// Rows go to the directories of their partitions, whose columns are not in the files, and are read back with
+/// them.
 #[test]
 fn partitions_are_directories() {
     let folder = Folder::new();
@@ -181,7 +185,8 @@ fn partitions_are_directories() {
     assert_eq!(rows, ["2020-01-01,1,x/y,p", "2020-01-01,3,x/y,r", "NULL,2,NULL,q"]);
 }
 
-/// Rows of more partitions than files may be open make one file each, although every batch has rows of all of them.
+/// Rows of more partitions than files may be open make one file each, although every batch has rows of all
+/// partitions.
 #[test]
 fn many_partitions_are_written_with_few_files() {
     let folder = Folder::new();
@@ -201,8 +206,8 @@ fn many_partitions_are_written_with_few_files() {
     assert!(world.notes.take().is_empty());
 }
 
-/// Rows of many partitions that are more than can be gathered go to files as large as they can be, a note says so, and no row is
-/// lost. The bound is 1 MiB in tests.
+/// Rows of many partitions which exceed the memory for them go to files as large as possible. A note says so,
+/// and no row is lost. The limit is 1 MiB in tests.
 #[test]
 fn more_rows_than_can_be_gathered_make_more_files() {
     const ROWS: i32 = 12_000;
@@ -262,7 +267,7 @@ fn one_file_alone() {
     let directory = self::of("", "'path' = 'out', 'format' = 'csv', 'thalweg.single-file' = 'true'");
     let error = write(&directory, &folder.world(), "", None).unwrap_err();
     assert!(error.contains("'thalweg.single-file': it is a directory"), "{error}");
-    // Another run may, but not another sink of the same.
+    // Another run may write there, but not another sink of the same run.
     let world = folder.world();
     let first = sink(&of, &world);
     folder.put("out/deep/x", "");
@@ -273,7 +278,7 @@ fn one_file_alone() {
     drop(first);
 }
 
-/// A path that looks like a file and becomes a directory is noted, and so is a table without files.
+/// A path that looks like a file and becomes a directory is noted; so is a table without files.
 #[test]
 fn likely_mistakes_are_noted() {
     let folder = Folder::new();
@@ -303,7 +308,8 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
     assert!(error.contains("declare it VIRTUAL"), "{error}");
 }
 
-/// The file of one run is not emptied by another, which is told; what is left of a run that was killed is in nobody's way.
+/// A run does not truncate the file of another run, which gets an error; the leftover of a killed run is no
+/// obstacle.
 #[test]
 fn two_runs_do_not_write_one_file() {
     let folder = Folder::new();
@@ -318,7 +324,7 @@ fn two_runs_do_not_write_one_file() {
     assert_eq!(folder.get("rows.csv"), "1,x\n");
     write(&of, &folder.world(), "{\"a\":2,\"b\":\"y\"}", None).unwrap();
     assert_eq!(folder.get("rows.csv"), "2,y\n");
-    // A file is held up to its publication: nobody takes it for a leftover in between.
+    // A file is locked until its publication, so that no other run takes it for a leftover.
     let (from, to) = (folder.0.join("from"), folder.0.join("to"));
     let mut file = RealFiles.create(&from).unwrap();
     file.write_all(b"first").unwrap();
@@ -330,8 +336,8 @@ fn two_runs_do_not_write_one_file() {
     assert_eq!(folder.get("to"), "first");
 }
 
-/// What a killed run left is removed by the next run into the same directory; what a run is writing, and what bears another name,
-/// stays.
+/// Files of a killed run are removed by the next run into the same directory; files that a run is writing,
+/// and files with other names, stay.
 #[test]
 fn leftovers_of_killed_runs_are_removed() {
     let folder = Folder::new();
@@ -340,7 +346,7 @@ fn leftovers_of_killed_runs_are_removed() {
     let mut live = sink(&of, &live_world);
     live.write(&batch(&of, "{\"a\":1,\"p\":1}"), None).unwrap();
     let marker = folder.names().into_iter().find(|name| name.starts_with("out/.part-")).unwrap();
-    // A file of the live run that is closed already, and not published.
+    // A file of the live run that is already closed, and not published.
     let closed = marker.replace("out/", "out/p=1/").replace(".inprogress", "-7.inprogress");
     folder.put(&closed, "closed");
     for name in [
@@ -375,7 +381,8 @@ fn leftovers_of_killed_runs_are_removed() {
     assert!(live_world.notes.take().is_empty());
 }
 
-/// A link at a hidden name is neither followed nor replaced: parts take another name, one file alone is refused.
+/// A link at a hidden name is neither followed nor replaced: parts take another name, a single file is
+/// refused.
 #[test]
 fn links_at_hidden_names_are_not_followed() {
     let folder = Folder::new();
@@ -398,7 +405,7 @@ fn links_at_hidden_names_are_not_followed() {
     assert_eq!(folder.get("precious"), "kept");
 }
 
-/// Bad records and rows do not take each other's place.
+/// A file for bad records and a file for rows never replace each other.
 #[test]
 fn a_file_holds_bad_records_or_rows() {
     let folder = Folder::new();
@@ -417,7 +424,7 @@ fn a_file_holds_bad_records_or_rows() {
     assert_eq!(folder.get("out.csv"), "");
 }
 
-/// A directory that is cleaned away is made again, and one whose value ends like an unfinished file is read.
+/// A deleted directory is created again, and one whose value ends like an unfinished file is read.
 #[test]
 fn directories_of_partitions() {
     let folder = Folder::new();

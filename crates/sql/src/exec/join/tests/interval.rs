@@ -1,4 +1,4 @@
-//! The join of intervals against a list of all rows that is looked through from end to end.
+//! The interval join against a list of all rows which is searched linearly.
 
 use super::super::interval::Bounds;
 use super::*;
@@ -13,7 +13,7 @@ fn make(kind: JoinKind, on: On, bounds: Bounds) -> Box<dyn JoinOperator> {
     )
 }
 
-/// A row that is waited with: its side, whether it has met somebody, and whether it still is.
+/// A waiting row: its side, whether it has matched, and whether it is still kept.
 struct Waiting {
     side: Side,
     row: Row,
@@ -26,7 +26,7 @@ fn expected(kind: JoinKind, on: On, bounds: Bounds, script: &[Event]) -> Vec<Pai
         let distance = right.time - left.time;
         bounds.lower_ms <= distance && distance <= bounds.upper_ms && on.holds(left, right)
     };
-    // The last instant of the other side that a row may meet.
+    // The last time of the other side that a row may match.
     let until = |side: Side, row: &Row| match side {
         Side::Left => row.time + bounds.upper_ms,
         Side::Right => row.time - bounds.lower_ms,
@@ -97,7 +97,8 @@ proptest! {
         prop_assert_eq!(pairs(&out), expected(kind, on, bounds, &script));
     }
 
-    /// Without rows that are late all is as in nested loops, and nothing lies further behind the watermark than is said.
+    /// Without late rows the result equals nested loops, and no row lies further behind the watermark than
+    /// announced.
     #[test]
     fn what_is_on_time_is_joined_as_nested_loops_do(
         script in scripts(), kind in kinds(), on in ons(), bounds in bounds(), manner in manner(),
@@ -127,7 +128,7 @@ proptest! {
     }
 }
 
-/// Rows are forgotten with the watermark, keys with their last row.
+/// Rows are forgotten by the watermark, and keys with their last row.
 #[test]
 fn state_is_given_back() {
     let mut operator = make(JoinKind::Full, On::Key, Bounds { lower_ms: -5, upper_ms: 5 });
@@ -147,7 +148,7 @@ fn state_is_given_back() {
     assert_eq!(operator.state_bytes(), 0);
 }
 
-/// Many rows of one key come out in pieces, also where all of them give up at once.
+/// Many rows of one key come out in pieces, also when all of them expire at once.
 #[test]
 fn explosions_come_in_pieces() {
     let rows = |side: Side, count: i64| {

@@ -1,4 +1,4 @@
-//! The look-up join against nested loops, and when it begins.
+//! The lookup join against nested loops, and the time at which it begins.
 
 use super::*;
 
@@ -54,11 +54,11 @@ fn rows_wait_for_the_table() {
         (RowKind::UpdateAfter, (Some(row(3)), Some(row(10)))),
     ];
     assert_eq!(changes, expected);
-    // A table that goes on after its end is a fault of whoever reads it.
+    // A table that continues after its end is a fault of its source.
     assert!(operator.take(Side::Right, Batch::new(rows_of(&[row(11)])), EventTime::MIN).is_err());
 }
 
-/// A table that several sources read has ended with the last of them.
+/// A table that several sources read ends with the last of them.
 #[test]
 fn all_sources_end() {
     let shape = |kind| {
@@ -75,7 +75,7 @@ fn all_sources_end() {
     assert_eq!(pairs(&drained(&mut operator)), [(Some(row), None)]);
 }
 
-/// Rows that wait when a query is stopped are told; where none wait, nothing is missing.
+/// A stop reports waiting rows; without waiting rows nothing is missing.
 #[test]
 fn a_stop_while_the_table_is_read_is_told() {
     let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };

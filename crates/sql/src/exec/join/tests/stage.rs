@@ -1,4 +1,5 @@
-//! What makes an operator of the engine of a join: rooms of one batch, marks of single inputs, and watermarks held back.
+//! The stage which makes a join an operator of the engine: room for one batch, marks of single inputs, held
+//! back watermarks.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use super::*;
 
 type In = Record<Either<Batch, Batch>>;
 
-/// Records that wait.
+/// Waiting records.
 struct Queue(VecDeque<In>);
 
 impl Input<Either<Batch, Batch>> for Queue {
@@ -30,7 +31,7 @@ impl Input<Either<Batch, Batch>> for Queue {
     }
 }
 
-/// Room for so many batches.
+/// An output with room for a number of batches.
 #[derive(Default)]
 struct Room {
     out: Vec<Record<Batch>>,
@@ -64,7 +65,7 @@ fn interval() -> JoinStage {
     JoinStage::new(joined(JoinKind::Full, On::Key, method, &context()))
 }
 
-/// Emissions go on where room ran out, and small batches of one side are taken as one.
+/// Output continues when there is room again, and small batches of one side are merged.
 #[test]
 fn emissions_go_on() {
     let mut stage = interval();
@@ -76,7 +77,7 @@ fn emissions_go_on() {
     ]));
     let mut output = Room { room: 1, ..Room::default() };
     stage.process(&mut input, &mut output);
-    // The first piece found room, the next is held; nothing more is taken meanwhile.
+    // The first piece found room, the next is held; no input is taken meanwhile.
     assert!(stage.is_stalled() && input.remaining() == 0 && output.out.len() == 1);
     let mut rounds = 0;
     loop {
@@ -90,7 +91,8 @@ fn emissions_go_on() {
     assert_eq!(output.out.iter().map(|record| record.value.len()).sum::<usize>(), 100 * 100);
 }
 
-/// Watermarks are held back by how far rows may lie behind them; those of single inputs say who is late, and end here.
+/// Watermarks are held back by the distance at which rows may lie behind them; marks of single inputs decide
+/// which rows are late, and end here.
 #[test]
 fn marks_are_forwarded() {
     let mut stage = interval();
@@ -113,7 +115,7 @@ fn marks_are_forwarded() {
     stage_of_windows.visit_counts(&mut |_, counts| late = counts.late);
     assert_eq!(late, 1);
 
-    // State is written when all is through, and read by another.
+    // State is written when all output is through, and read by another operator.
     let mut state = StateWriter::default();
     stage_of_windows.save(&mut state).unwrap();
     let bytes = state.into_bytes();
@@ -125,7 +127,7 @@ fn marks_are_forwarded() {
     assert_eq!(stage.on_mark(Mark::Watermark(EventTime::MAX), &mut output), Flow::Done);
 }
 
-/// A failure travels on, and ends the join.
+/// A failure is forwarded, and ends the join.
 #[test]
 fn failures_travel_on() {
     let mut stage = interval();
@@ -137,7 +139,7 @@ fn failures_travel_on() {
     assert_eq!(stage.on_mark(Mark::Watermark(EventTime::MAX), &mut output), Flow::Done);
     assert_eq!(output.out.len(), 1);
     assert!(output.out[0].value.failure.is_some());
-    // One of its own as well.
+    // So does a failure of its own.
     let mut stage = interval();
     let batch = Batch { kinds: Some([RowKind::Delete].into()), ..Batch::new(rows_of(&[row(1, 1)])) };
     stage.process_one(Record::new(EventTime::EPOCH, Either::Left(batch)), &mut output);

@@ -1,9 +1,9 @@
-//! The temporal join against a list of all versions that is looked through for each row.
+//! The temporal join against a list of all versions which is searched for each row.
 
 use super::*;
 use crate::plan::Counted;
 
-/// A join whose left rows may be taken back within an hour.
+/// Creates a join whose left rows may be retracted within an hour.
 fn changing_left(kind: JoinKind, on: On) -> Box<dyn JoinOperator> {
     let (counts, ttl_ms) = (Counted::All, Some(3_600_000));
     joined(kind, on, JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts, ttl_ms }, &context())
@@ -19,7 +19,7 @@ fn make(kind: JoinKind, on: On, counts: Counted) -> Box<dyn JoinOperator> {
 }
 
 fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pair> {
-    // With the time from which on they can be met.
+    // Versions, with the time from which on they are valid.
     let mut versions: Vec<(RowKind, Row, i64)> = Vec::new();
     let mut waiting: Vec<Row> = Vec::new();
     let mut out = Vec::new();
@@ -45,9 +45,9 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
                         .filter(|(_, version, _)| version.key.is_some() && version.key == row.key);
                     let known = of_key.filter(|(_, _, valid_from)| *valid_from <= row.time);
                     let valid = match counts {
-                        // Of equal ones the first that came.
+                        // Of equal ones the first to arrive.
                         Counted::First => known.min_by_key(|(_, version, from)| (*from, version.time)),
-                        // Of equal times the last that came.
+                        // Of equal times the last to arrive.
                         _ => known.max_by_key(|(_, version, _)| version.time),
                     };
                     let met = valid
@@ -65,7 +65,7 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
     out
 }
 
-/// The same scripts, where some rows of the right end versions.
+/// Scripts as in [`scripts`], in which some rows of the right end versions.
 fn changing() -> impl Strategy<Value = Vec<Event>> {
     (scripts(), proptest::collection::vec(0..8u8, 50)).prop_map(|(mut script, draws)| {
         for (event, draw) in script.iter_mut().zip(draws) {
@@ -107,10 +107,10 @@ proptest! {
     }
 }
 
-/// What each of several readers says in its order: the side, and its rows or its watermark.
+/// The input of one of several readers, in its order: its side, and its rows or watermarks.
 type Reader = (Side, Vec<Event>);
 
-/// Readers take turns as drawn, then those that are left. The watermark is the least of all.
+/// Interleaves the readers as drawn, then takes the rest. The watermark is the least of all.
 fn in_turns(counts: Counted, readers: &[Reader], turns: &[usize]) -> Vec<Pair> {
     let key = || Typed::column(KEY, SqlType::Int, true);
     let keys = vec![JoinKey { left: key(), right: key(), is_null_equal: false }];
@@ -162,7 +162,7 @@ fn readers() -> impl Strategy<Value = Vec<Reader>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Also of versions that come late.
+    /// This also holds for late versions.
     #[test]
     fn results_do_not_depend_on_the_turns_of_readers(
         counts in prop_oneof![Just(Counted::All), Just(Counted::First), Just(Counted::InOrder)],
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Versions that nobody can ask for any more are forgotten.
+/// Versions that no row can match any more are forgotten.
 #[test]
 fn old_versions_are_forgotten() {
     let mut operator = make(JoinKind::Inner, On::Key, Counted::All);
@@ -194,7 +194,7 @@ fn old_versions_are_forgotten() {
     assert_eq!(pairs(&out), [(Some(row(2_000)), Some(row(999)))]);
 }
 
-/// What becomes of a left row is what becomes of its pair.
+/// A pair has the kind of change of its left row.
 #[test]
 fn changes_of_the_left_go_on() {
     let mut operator = make(JoinKind::Left, On::Key, Counted::All);
@@ -209,8 +209,8 @@ fn changes_of_the_left_go_on() {
     assert_eq!(kinds, [RowKind::UpdateBefore, RowKind::UpdateAfter]);
 }
 
-/// Left rows are taken back at any time, also long behind the watermark: what is left is the join of the rows that are left.
-/// Rows that came late came out never, and neither does what takes them back.
+/// Left rows are retracted at any time, also long behind the watermark: the result is the join of the
+/// remaining rows. Late rows never come out, and neither do their retractions.
 fn taken_back(script: &[Event], draws: &[(bool, usize)]) -> (Vec<Event>, Vec<Event>) {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut standing: Vec<(usize, Row)> = Vec::new();
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// A row is forgotten when it is taken back, and when its time to live is over.
+/// A row is forgotten when it is retracted, and when its time to live is over.
 #[test]
 fn rows_that_came_out_are_forgotten() {
     let clock = Arc::new(VirtualClock::default());

@@ -1,4 +1,4 @@
-//! The join of windows against nested loops, and what is late.
+//! The window join against nested loops, and late rows.
 
 use super::*;
 use crate::plan::WindowPlaces;
@@ -24,7 +24,7 @@ proptest! {
 
     #[test]
     fn windows_are_joined_as_nested_loops_do(script in scripts(), kind in kinds(), on in ons(), manner in manner()) {
-        // Nothing comes out before its window has ended.
+        // No row comes out before its window has ended.
         let mut early = 0;
         let out = run(&|| make(kind, on), &script, manner, &mut |out, passed| {
             let ends = out.iter().flat_map(|(_, (left, right))| [left, right]).flatten().map(|row| row.window().1);
@@ -54,7 +54,7 @@ fn explosions_come_in_pieces() {
     assert_eq!(count(JoinKind::Anti, On::Key), 0);
 }
 
-/// What is held is told, and given back.
+/// State bytes are reported, and given back.
 #[test]
 fn state_is_counted() {
     let mut operator = make(JoinKind::Inner, On::Key);
@@ -70,7 +70,7 @@ fn state_is_counted() {
     assert_eq!((operator.counts().late, operator.counts().folded), (1, 1));
 }
 
-/// Windows that follow from changes are refused.
+/// A window join refuses changes.
 #[test]
 fn changes_are_refused() {
     let mut operator = make(JoinKind::Inner, On::Key);

@@ -1,7 +1,9 @@
-//! Numbers and truth values as text: floats as Java shows them, decimals in plain digits, and what Flink reads as a number.
+//! Numbers and booleans as text: floats as Java shows them, decimals in plain digits; and readers for the texts which
+//! Flink accepts.
 //!
 //! Source: Flink, `BinaryStringDataUtil` (`toLong`, `toDouble`, `toDecimal`, `toBooleanSQL`); Java 19 and later,
-//! `Double.toString`: the shortest digits that are read as the same number, with an exponent outside of 0.001 to 10 million.
+//! `Double.toString`: the shortest digits which are read as the same number, with an exponent outside 0.001 to 10
+//! million.
 
 use std::fmt::{self, Write};
 
@@ -13,13 +15,13 @@ pub fn write_double(value: f64, out: &mut String) {
         out.push_str(name_of(value));
         return;
     }
-    // Most numbers that are whole are small, and their digits come for less.
+    // Most whole numbers are small, and writing their digits is cheaper.
     if value.fract() == 0.0 && value.abs() < 1e7 {
         write_small_whole(value, out);
         return;
     }
     let mut form = Form::default();
-    // Where digits are so few that one of them tells the number, Java still looks for the nearest of two digits.
+    // Near zero one digit may identify the number; Java still looks for the nearest form of two digits.
     let is_nearly_zero = value.abs() < 1e-320;
     let is_written =
         if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
@@ -57,7 +59,7 @@ pub fn write_float(value: f32, out: &mut String) {
     }
 }
 
-/// Appends a decimal number in plain digits, as many behind the point as its scale says: `-0.50`.
+/// Appends a decimal number in plain digits, with `scale` digits behind the point: `-0.50`.
 pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     if value < 0 {
         out.push('-');
@@ -74,7 +76,7 @@ pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
     };
 }
 
-/// Reads a whole number. Spaces around it do not matter, and digits behind a point are dropped.
+/// Reads a whole number. Spaces around it are ignored, and digits behind a point are dropped.
 pub fn parse_integer(text: &str) -> Option<i64> {
     let text = text.trim_matches(' ');
     let (is_negative, digits) = match text.as_bytes() {
@@ -85,7 +87,7 @@ pub fn parse_integer(text: &str) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Negative numbers reach one further.
+    // Negative numbers reach one further than positive ones.
     let mut value = 0_i64;
     let mut rest = digits.iter();
     for &digit in rest.by_ref() {
@@ -119,21 +121,22 @@ pub fn parse_float(text: &str) -> Option<f32> {
     }
 }
 
-/// Reads a decimal number, rounded half up to its scale. None if it is no number or has too many digits.
+/// Reads a decimal number, rounded half up to its scale. `None` if it is not a number or has too many digits.
 pub fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     read_decimal(text, precision, scale).ok().flatten()
 }
 
-/// Text that is no number at all, which is not the same as one with too many digits.
+/// The error of text which is not a number, as opposed to a number with too many digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotANumber;
 
-/// Reads a decimal number, rounded half up to its scale. None if it has too many digits.
+/// Reads a decimal number, rounded half up to its scale. `None` if it has too many digits.
 ///
-/// Differs from Flink: a single stray character behind a short number (`12x`), which Flink overlooks, makes it no number.
+/// Differs from Flink: text with a stray character behind a short number (`12x`), which Flink ignores, is not a
+/// number.
 ///
 /// # Errors
-/// [`NotANumber`].
+/// [`NotANumber`] if the text is not a number.
 pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
     let text = text.trim_matches([' ', '\n', '\t']);
     let (is_negative, text) = match text.as_bytes().first() {
@@ -150,13 +153,13 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
     if (whole.is_empty() && part.is_empty()) || !are_digits(whole) || !are_digits(part) {
         return Err(NotANumber);
     }
-    // Digits behind this place are beyond the scale.
+    // Digits from this place on are beyond the scale.
     let kept = whole.len() as i64 + exponent + i64::from(scale);
     let mut value = 0_i128;
     let mut place = 0_i64;
     for digit in whole.bytes().chain(part.bytes()).map(|byte| i128::from(byte - b'0')) {
         if kept <= place {
-            // The first digit that is dropped decides alone: half is rounded up.
+            // The first dropped digit alone decides: half is rounded up.
             if kept == place && 5 <= digit {
                 value += 1;
             }
@@ -179,10 +182,10 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
     Ok(decimal::fits(value, precision).then_some(value))
 }
 
-/// A float as a decimal number: its shortest digits, rounded half up. None if it has too many digits.
+/// Converts a float to a decimal number: its shortest digits, rounded half up. `None` if it has too many digits.
 ///
 /// # Errors
-/// [`NotANumber`] of NaN and of infinity.
+/// [`NotANumber`] for NaN and infinities.
 pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
     if !value.is_finite() {
         return Err(NotANumber);
@@ -192,7 +195,7 @@ pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Result<Option<
     read_decimal(form.text(), precision, scale)
 }
 
-/// Reads a truth value: `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
+/// Reads a boolean: `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
 pub fn parse_boolean(text: &str) -> Option<bool> {
     let is_one_of = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is_one_of(&["true", "t", "yes", "y", "1"]) {
@@ -204,7 +207,7 @@ pub fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A number in scientific form, which is never longer than this.
+/// A number in scientific form, which has at most 32 bytes.
 #[derive(Default)]
 pub(crate) struct Form {
     bytes: [u8; 32],
@@ -247,7 +250,7 @@ fn literal(text: &str) -> Option<Literal<'_>> {
     Some(Literal::Digits(text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text)))
 }
 
-/// Exponents beyond what any number can use count as the largest, so that sums with them stay in bounds.
+/// Reads an exponent. Exponents beyond what any number can use are limited, so that sums with them do not overflow.
 fn exponent_of(text: &str) -> Result<i64, NotANumber> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -275,7 +278,7 @@ fn write_small_whole(value: f64, out: &mut String) {
     let _ = write!(out, "{}.0", value.abs() as u32);
 }
 
-/// From Rust's `-1.25e-7` to Java's `-1.25E-7` or, near to one, `-0.00125`.
+/// Converts Rust's `-1.25e-7` to Java's `-1.25E-7`, or to `-0.00125` for exponents near zero.
 fn write_as_java(form: &str, out: &mut String) {
     let (mantissa, exponent) = form.split_once('e').unwrap_or((form, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

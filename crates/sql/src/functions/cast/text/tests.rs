@@ -1,15 +1,15 @@
-//! Why: every format, every sink and every cast shows and reads values through these functions.
+//! Tests of the text forms which all formats, sinks and casts use.
 
 use super::*;
 
 fn shown<T>(write: impl Fn(T, &mut String), value: T) -> String {
     let mut out = String::from("|");
     write(value, &mut out);
-    // What stood in the string before stays.
+    // The earlier content of the string stays.
     out.strip_prefix('|').expect("the text before").to_owned()
 }
 
-/// Java's `Double.toString`, from its documentation and its tests (`DoubleToDecimal`).
+/// Cases of Java's `Double.toString` from its documentation and its tests (`DoubleToDecimal`).
 #[test]
 fn doubles_are_shown_as_java_shows_them() {
     let check = |value: f64, expected: &str| assert_eq!(shown(write_double, value), expected);
@@ -170,7 +170,7 @@ fn truth_is_read_in_any_case() {
     }
 }
 
-/// The calendar of chrono is the judge of ours, some days of each century and all around the turns.
+/// The calendar agrees with chrono's on some days of each century and on all days around its turn.
 #[test]
 fn the_calendar_is_that_of_chrono() {
     use chrono::Datelike;
@@ -194,7 +194,7 @@ fn days_are_shown_and_read() {
     assert_eq!(shown(write_date, days(3, 1, 2)), "0003-01-02");
     assert_eq!(shown(write_date, days(12_345, 1, 2)), "12345-01-02");
     assert_eq!(shown(write_date, days(-5, 1, 2)), "-0005-01-02");
-    // The ends of the column do not panic.
+    // The ends of the column's range do not panic.
     assert!(shown(write_date, i32::MIN).starts_with('-'));
     assert!(shown(write_date, i32::MAX).starts_with('5'));
     let check = |text: &str, expected: Option<(i64, i64, i64)>| {
@@ -289,7 +289,7 @@ fn timestamps_are_shown_and_read() {
     check("2021-9-24 1:2:3", 3, Some(1_632_445_323_000));
     check("2021-09-24 12:34:56.", 3, Some(1_632_486_896_000));
     check("1969-12-31 23:59:59.5", 3, Some(-500));
-    // Java takes the last day of the month, and hour 24 for the next day's midnight.
+    // Java takes the last day of the month, and hour 24 as midnight of the next day.
     check("2021-02-31", 3, parse_timestamp("2021-02-28", 3));
     check("2021-04-31", 3, parse_timestamp("2021-04-30", 3));
     check("2021-09-24 24:00:00", 3, parse_timestamp("2021-09-25", 3));
@@ -341,7 +341,7 @@ fn intervals_are_shown() {
     check(i64::MIN, "-106751991167 07:12:55.808");
 }
 
-/// What is shown is read as the same, wherever it has come from.
+/// A written value is read back as the same value.
 #[test]
 fn what_is_written_is_read_again() {
     let mut out = String::new();

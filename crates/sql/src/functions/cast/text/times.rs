@@ -1,7 +1,8 @@
 //! Days, times of day, timestamps and intervals as text.
 //!
-//! Values are in the units of their columns: days, milliseconds of a day, and for timestamps milliseconds, microseconds or
-//! nanoseconds since 1970, by the digits of their type. Calendars are Gregorian, also before there was one, as in Java.
+//! Values are in the units of their columns: days, milliseconds of a day, and for timestamps milliseconds,
+//! microseconds or nanoseconds since 1970, by the digits of their type. The calendar is the Gregorian one for all
+//! years, as in Java.
 //!
 //! Source: Flink, `DateTimeUtils` (`parseDate`, `parseTime`, `parseTimestampData`, `formatTimestamp` and others).
 
@@ -10,7 +11,7 @@ use std::fmt::Write;
 const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// How many units of a column of timestamps with so many digits make a second.
+/// Returns the units per second of a column of timestamps with `digits` digits.
 pub fn ticks_per_second(digits: u8) -> i64 {
     match digits {
         0..=3 => 1_000,
@@ -19,15 +20,15 @@ pub fn ticks_per_second(digits: u8) -> i64 {
     }
 }
 
-/// Appends a day: `2021-09-24`. Years have four digits at least, those before the first a sign.
+/// Appends a day: `2021-09-24`. Years have at least four digits; years before 0 have a sign.
 ///
 /// Differs from Flink: years beyond 9999 are written in full, not by their last four digits.
 pub fn write_date(days: i32, out: &mut String) {
     write_civil(i64::from(days), out);
 }
 
-/// Appends a time of day: `12:34:56`, and behind a point as many digits of the milliseconds as matter, one at least, if
-/// the type has digits.
+/// Appends a time of day: `12:34:56`. If the type has digits, a point follows and the milliseconds without trailing
+/// zeros, at least one digit.
 pub fn write_time(milliseconds: i32, digits: u8, out: &mut String) {
     let milliseconds = i64::from(milliseconds).rem_euclid(SECONDS_PER_DAY * 1_000);
     write_clock(milliseconds / 1_000, out);
@@ -49,19 +50,19 @@ pub fn write_timestamp(value: i64, digits: u8, out: &mut String) {
     write_instant(value, digits, ' ', out);
 }
 
-/// Appends a timestamp as ISO 8601 writes it, without a zone: `2021-09-24T12:34:56.123`.
+/// Appends a timestamp in the form of ISO 8601, without a zone: `2021-09-24T12:34:56.123`.
 pub fn write_timestamp_iso(value: i64, digits: u8, out: &mut String) {
     write_instant(value, digits, 'T', out);
 }
 
-/// Appends a span of years and months: `+10-03`.
+/// Appends an interval of years and months: `+10-03`.
 pub fn write_year_month(months: i32, out: &mut String) {
     let size = months.unsigned_abs();
     let sign = if months < 0 { '-' } else { '+' };
     let _ = write!(out, "{sign}{}-{:02}", size / 12, size % 12);
 }
 
-/// Appends a span of days to seconds: `+1 10:17:36.789`.
+/// Appends an interval of days to seconds: `+1 10:17:36.789`.
 pub fn write_day_time(milliseconds: i64, out: &mut String) {
     let size = milliseconds.unsigned_abs();
     let sign = if milliseconds < 0 { '-' } else { '+' };
@@ -72,8 +73,8 @@ pub fn write_day_time(milliseconds: i64, out: &mut String) {
     let _ = write!(out, ".{:03}", size % 1_000);
 }
 
-/// Reads a day: `2021-09-24`, `2021-9-4`, `2021-09`, `2021`, and what stands before a space behind it. Years go from 0 to
-/// 9999.
+/// Reads a day: `2021-09-24`, `2021-9-4`, `2021-09` or `2021`; a space and all text behind it are ignored. Years go
+/// from 0 to 9999.
 pub fn parse_date(text: &str) -> Option<i32> {
     let text = match text.find(' ') {
         Some(space) if 0 < space => &text[..space],
@@ -90,10 +91,10 @@ pub fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days_of_civil(year, month, day)).ok()
 }
 
-/// Reads a time of day: `12:34:56.789`, `12:34`, `12`. Milliseconds are rounded, and cut to as many digits as the type has.
+/// Reads a time of day: `12:34:56.789`, `12:34`, `12`. Milliseconds are rounded, then cut to the digits of the type.
 ///
-/// Differs from Flink: hours, minutes and seconds that no clock shows are refused, and so are offsets of zones, which
-/// Flink adds.
+/// Differs from Flink: hours, minutes and seconds out of range are refused, and so are zone offsets, which Flink
+/// adds.
 pub fn parse_time(text: &str, digits: u8) -> Option<i32> {
     let mut parts = text.splitn(3, ':');
     let hours = whole(parts.next()?)?;
@@ -109,26 +110,27 @@ pub fn parse_time(text: &str, digits: u8) -> Option<i32> {
         return None;
     }
     let milliseconds = (hours * 3_600 + minutes * 60 + seconds) * 1_000 + fraction;
-    // Rounding may reach midnight, where the next day begins.
+    // Rounding may reach midnight, which wraps to 0.
     let milliseconds = milliseconds.rem_euclid(SECONDS_PER_DAY * 1_000);
     let step = 10_i64.pow(u32::from(3 - digits.min(3)));
     i32::try_from(milliseconds / step * step).ok()
 }
 
-/// Reads a timestamp as SQL writes it: `2021-09-24 12:34:56.123456789`, `2021-9-4 1:2:3`, `2021-09-24`. Digits beyond
-/// those of the type are cut off. A day beyond the end of its month is the last of it, as in Java, and hour 24 is midnight.
+/// Reads a timestamp in SQL form: `2021-09-24 12:34:56.123456789`, `2021-9-4 1:2:3`, `2021-09-24`. Digits beyond
+/// those of the type are cut off. A day beyond the end of its month is the last of it, as in Java, and hour 24 is
+/// midnight.
 pub fn parse_timestamp(text: &str, digits: u8) -> Option<i64> {
     parse_instant(text, digits, ' ')
 }
 
-/// Reads a timestamp as ISO 8601 writes it, without a zone: as [`parse_timestamp`] does, but with `T` before the time.
+/// Reads a timestamp in the form of ISO 8601 without a zone: like [`parse_timestamp`], but with `T` before the time.
 pub fn parse_timestamp_iso(text: &str, digits: u8) -> Option<i64> {
     parse_instant(text, digits, 'T')
 }
 
-/// The days since 1970-01-01 of a day of the Gregorian calendar.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar.
 pub fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March end with the leap day, if they have one.
+    // Years counted from March end with the leap day, if they have one.
     let shifted = year - i64::from(month <= 2);
     let months = (month + 9) % 12;
     let day_of_year = (153 * months + 2) / 5 + day - 1;
@@ -136,12 +138,12 @@ pub fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     shifted * 365 + leap_days + day_of_year - DAYS_TO_EPOCH
 }
 
-/// The year, month and day of so many days since 1970-01-01.
+/// Returns the year, month and day of a number of days since 1970-01-01.
 pub fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + DAYS_TO_EPOCH;
     let cycle = days.div_euclid(DAYS_PER_CYCLE);
     let day_of_cycle = days.rem_euclid(DAYS_PER_CYCLE);
-    // Leap days, taken out one kind after the other: one in 4 years, none in 100, one in 400.
+    // Removes leap days in turn: one every 4 years, none every 100, one every 400.
     let year_of_cycle =
         (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
     let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
@@ -151,13 +153,13 @@ pub fn civil_of_days(days: i64) -> (i64, i64, i64) {
     (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
 }
 
-/// From the first of March of the year 0 to 1970-01-01.
+/// Days from March 1 of year 0 to 1970-01-01.
 const DAYS_TO_EPOCH: i64 = 719_468;
 
-/// After 400 years the calendar repeats.
+/// Days in 400 years, after which the calendar repeats.
 const DAYS_PER_CYCLE: i64 = 146_097;
 
-/// How many days a month has.
+/// Returns the number of days of a month.
 pub fn days_of_month(year: i64, month: i64) -> i64 {
     match month {
         4 | 6 | 9 | 11 => 30,
@@ -252,7 +254,7 @@ fn parse_instant(text: &str, digits: u8, separator: char) -> Option<i64> {
     (days * SECONDS_PER_DAY + seconds).checked_mul(ticks)?.checked_add(nanos / (NANOS_PER_SECOND / ticks))
 }
 
-/// What is left of a text that is read from its front.
+/// The rest of a text which is read from its front.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -267,7 +269,7 @@ impl Reader<'_> {
         (char::from(first) == mark).then(|| self.rest = rest)
     }
 
-    /// As many digits as there are, within bounds.
+    /// Reads the digits at the front, at least `least` and at most `most`.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let count = self.rest.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         if count < least {
@@ -278,7 +280,7 @@ impl Reader<'_> {
         Some(digits.iter().fold(0, |value, byte| value * 10 + i64::from(byte - b'0')))
     }
 
-    /// Up to nine digits, as nanoseconds.
+    /// Reads up to nine digits as nanoseconds.
     fn fraction(&mut self) -> i64 {
         let before = self.rest.len();
         let value = self.digits(0, 9).unwrap_or(0);
@@ -287,14 +289,14 @@ impl Reader<'_> {
     }
 }
 
-/// A whole number without a sign; white space around it does not matter.
+/// Reads a whole number without a sign; white space around it is ignored.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse::<i32>().ok().map(i64::from) } else { None }
 }
 
-/// The fourth digit decides whether the third is rounded up.
+/// Reads milliseconds; the fourth digit decides whether the third is rounded up.
 fn rounded_milliseconds(text: &str) -> Option<i64> {
     let text = text.trim_matches(|c| c <= ' ');
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Cases of the functions of JSON, and of its reader.
+//! Cases of JSON functions and of the JSON reader.
 
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ fn values_are_written_as_json() {
     }
 }
 
-/// Values worked out by the rules of `BigDecimal.toString`.
+/// Expected values follow the rules of `BigDecimal.toString`.
 #[test]
 fn numbers_are_shown_as_java_shows_them() {
     let check = |number: &str, expected: &str| {
@@ -136,7 +136,7 @@ fn numbers_are_shown_as_java_shows_them() {
     check(&long, &long);
 }
 
-/// Deep nesting must neither be accepted nor overflow the stack.
+/// Deep nesting is refused and does not overflow the stack.
 #[test]
 fn nesting_is_bounded() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
@@ -146,7 +146,7 @@ fn nesting_is_bounded() {
 }
 
 proptest! {
-    /// What is written can be read again, by us and by another reader, and is the same.
+    /// Written JSON is read back equal, by this reader and by `serde_json`.
     #[test]
     fn json_survives_writing(text in ".{0,20}", numbers in prop::collection::vec(any::<i64>(), 0..4)) {
         let json = serde_json::json!({ "text": text, "numbers": numbers, "nested": { "z": null, "a": [true] } });
@@ -157,11 +157,11 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&written).expect("still JSON"), json);
     }
 
-    /// No text makes the readers panic, and what one of two takes the other takes, too.
+    /// No text causes a panic, and this reader accepts all text which `serde_json` accepts.
     #[test]
     fn any_text_is_read_without_a_panic(text in "[\\[\\]{}\",:0-9eE.+\\-a-z\\\\ ]{0,24}") {
         let theirs = serde_json::from_str::<serde_json::Value>(&text);
-        // Theirs refuses numbers beyond a double.
+        // `serde_json` refuses numbers beyond a double.
         if theirs.is_ok() {
             prop_assert!(Json::read(&text).is_some(), "{}", text);
         }

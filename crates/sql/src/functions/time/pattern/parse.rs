@@ -5,7 +5,7 @@ use crate::functions::time::calendar::{days, iso_weekday, month_length};
 use crate::functions::time::moments::Moment;
 use crate::functions::time::zone::{Overlap, Zone};
 
-/// What was read.
+/// The fields read from a text.
 #[derive(Default)]
 struct Fields {
     year: Option<i64>,
@@ -13,9 +13,9 @@ struct Fields {
     day: Option<i64>,
     day_of_year: Option<i64>,
     weekday: Option<i64>,
-    /// From 0 to 23.
+    /// Hour of the day, from 0 to 23.
     hour: Option<i64>,
-    /// From 0 to 11.
+    /// Hour of the half day, from 0 to 11.
     hour_of_half: Option<i64>,
     is_afternoon: Option<bool>,
     minute: Option<i64>,
@@ -25,8 +25,8 @@ struct Fields {
 }
 
 impl Pattern {
-    /// The reading of a clock that a text tells by a strict pattern; what it does not tell is that of 1970-01-01 00:00:00.
-    /// None if it tells none. The 29th to 31st of a month that lacks them are its last day.
+    /// Reads a local date and time from a text by a strict pattern; missing fields are those of 1970-01-01 00:00:00.
+    /// `None` if the text does not fit. Days 29 to 31 of a month which is too short become its last day.
     ///
     /// Source: Flink, `DateTimeUtils.parseTimestampData`, `fromTemporalAccessor`.
     pub(in crate::functions::time) fn reading(&self, text: &str) -> Option<Moment> {
@@ -41,8 +41,8 @@ impl Pattern {
         strict(&fields)
     }
 
-    /// The instant that a text tells by a lenient pattern, in milliseconds since 1970: what it does not tell is that of
-    /// 1970-01-01 00:00:00 in `zone`. Years of two digits lie within the hundred years that begin with `since`.
+    /// Reads an instant from a text by a lenient pattern, in milliseconds since 1970. Missing fields are those of
+    /// 1970-01-01 00:00:00 in `zone`. Years of two digits lie within the hundred years which begin with `since`.
     pub(in crate::functions::time) fn instant(&self, text: &str, zone: Zone, since: i64) -> Option<i64> {
         let mut cursor = Cursor { rest: text, style: Style::Lenient, since };
         let mut fields = Fields::default();
@@ -70,7 +70,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
         None => Some(least),
     };
     let year = fields.year.unwrap_or(1970);
-    // A formatter of Java does not go further.
+    // Java's formatters accept no larger years.
     if year.abs() > 999_999_999 {
         return None;
     }
@@ -89,7 +89,7 @@ fn strict(fields: &Fields) -> Option<Moment> {
     }
     let (minute, second) = (within(fields.minute, 0, 59)?, within(fields.second, 0, 59)?);
     let half_hour = within(fields.hour_of_half, 0, 11)?;
-    // Hours of half a day tell nothing unless it is known which half.
+    // The hour of a half day is used only if the half is known.
     let hour = match (fields.hour, fields.is_afternoon) {
         (Some(24), _) if (minute, second, fields.nanos.unwrap_or(0)) == (0, 0, 0) => 24,
         (Some(hour), _) => within(Some(hour), 0, 23)?,
@@ -100,11 +100,11 @@ fn strict(fields: &Fields) -> Option<Moment> {
     Some(Moment::on_day(day, seconds * 1_000_000_000 + fields.nanos.unwrap_or(0)))
 }
 
-/// A text on its way.
+/// A text while it is read.
 struct Cursor<'a> {
     rest: &'a str,
     style: Style,
-    /// The first year that two digits may stand for.
+    /// First year for which two digits may stand.
     since: i64,
 }
 
@@ -141,7 +141,7 @@ impl Cursor<'_> {
                 match letter {
                     'y' => fields.year = Some(self.year(number, count, width)),
                     'u' if is_strict => fields.year = Some(self.year(number, count, width)),
-                    // The day of the week, of which the others leave nothing open.
+                    // The day of the week adds nothing to the date.
                     'u' => {}
                     'M' => fields.month = Some(number),
                     'd' => fields.day = Some(number),
@@ -153,7 +153,7 @@ impl Cursor<'_> {
                     'h' => fields.hour_of_half = Some(if number == 12 { 0 } else { number }),
                     'm' => fields.minute = Some(number),
                     's' => fields.second = Some(number),
-                    // Milliseconds, of lenient patterns.
+                    // Milliseconds, in lenient patterns.
                     _ => fields.nanos = Some(number),
                 }
             }
@@ -161,7 +161,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Years of two digits are those of this century in strict patterns.
+    /// Completes a year; in strict patterns two digits mean a year from 2000 to 2099.
     fn year(&self, number: i64, count: usize, width: usize) -> i64 {
         match self.style {
             Style::Strict if count == 2 => 2_000 + number,
@@ -178,7 +178,7 @@ impl Cursor<'_> {
         if self.style == Style::Lenient {
             let is_negative = self.rest.starts_with('-');
             self.rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
-            // Only where another field follows at once does the count of letters limit the digits.
+            // The number of letters limits the digits only if another field follows at once.
             let most = if matches!(following.first(), Some(Item::Field { .. })) { count } else { 18 };
             let most = if is_negative { most.checked_sub(1)? } else { most };
             let number = self.digits(1, most)?;
@@ -198,13 +198,14 @@ impl Cursor<'_> {
             let number = self.digits(least, most)?;
             return sign.is_none().then_some(number);
         }
-        // Leave as many digits as the fields of fixed width that follow at once need.
+        // Leaves the digits which the directly following fields of fixed width need.
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let reserved: usize = following.iter().map_while(fixed_width).sum();
         let taken = if reserved == 0 { present } else { present.saturating_sub(reserved).max(least) };
         let number = self.digits(least, most.min(taken))?;
         let width = most.min(taken);
-        // Four letters ask for a sign where there are more digits, and for none where there are not.
+        // With four or more letters, a year must have a sign if it has more digits than letters, and no sign
+        // otherwise.
         let is_marked = is_year && count >= 4;
         match sign {
             Some('-') => Some(-number),
@@ -213,7 +214,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// From so many to so many digits.
+    /// Reads at least `least` and at most `most` digits.
     fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
         let present = self.rest.bytes().take_while(u8::is_ascii_digit).count().min(most);
         if present < least || present == 0 {
@@ -224,7 +225,8 @@ impl Cursor<'_> {
         digits.parse().ok()
     }
 
-    /// The index of a name: of all of it, or of its first three letters. Strict patterns want the form that was asked for.
+    /// Reads a name, in full or its first three letters, and returns its index. Strict patterns accept only the form
+    /// asked for.
     fn name(&mut self, names: &[&str], count: usize) -> Option<i64> {
         let is_strict = self.style == Style::Strict;
         let starts = |name: &str| {
@@ -253,12 +255,12 @@ impl Cursor<'_> {
         Some(index)
     }
 
-    /// An offset or a name, as long as it goes.
+    /// Reads the longest offset or zone name.
     fn zone(&mut self) -> Option<Zone> {
         let is_part =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | ':' | '/' | '_');
         let length = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
-        // What follows may look like more of it: the longest that is a zone counts.
+        // The text behind the zone may look like a part of it, so the longest prefix which is a zone counts.
         for end in (1..=length).rev() {
             let (name, rest) = self.rest.split_at_checked(end)?;
             if let Some(zone) = Zone::read(name) {
@@ -270,7 +272,7 @@ impl Cursor<'_> {
     }
 }
 
-/// How many digits a field of a strict pattern has, if it is always so many.
+/// Returns the number of digits of a strict field, if it is fixed.
 fn fixed_width(item: &Item) -> Option<usize> {
     match item {
         Item::Field { letter: 'S', count } => Some(*count),
@@ -282,8 +284,8 @@ fn fixed_width(item: &Item) -> Option<usize> {
     }
 }
 
-/// The reading that a text in the form `yyyy-MM-dd[ HH:mm:ss[.fraction]]` tells; months, days, hours, minutes and seconds may
-/// have one digit. None if it tells none.
+/// Reads a text in the form `yyyy-MM-dd[ HH:mm:ss[.fraction]]`; months, days, hours, minutes and seconds may have one
+/// digit. `None` if the text does not fit.
 ///
 /// Source: Flink, `DateTimeUtils.DEFAULT_TIMESTAMP_FORMATTER`.
 pub(in crate::functions::time) fn default_timestamp(text: &str) -> Option<Moment> {
@@ -317,8 +319,8 @@ pub(in crate::functions::time) fn default_timestamp(text: &str) -> Option<Moment
     strict(&fields)
 }
 
-/// The day that a text in the form `yyyy[-MM[-dd]]` tells, in days since 1970; anything behind a space is left out. None if it
-/// tells none.
+/// Reads a text in the form `yyyy[-MM[-dd]]` as days since 1970; a space and all text behind it are ignored. `None`
+/// if the text does not fit.
 ///
 /// Source: Flink, `DateTimeUtils.parseDate`.
 pub(in crate::functions::time) fn default_date(text: &str) -> Option<i64> {

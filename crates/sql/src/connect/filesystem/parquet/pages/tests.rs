@@ -1,4 +1,4 @@
-//! What reading a file takes is known from its headers, for files of several writers' settings.
+//! The memory needed to read a file is computed from its headers, for files with different writer settings.
 
 use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
@@ -62,7 +62,7 @@ fn plain_pages_bound_the_rows_by_the_lengths_of_their_values() {
     assert!(needs.bytes < 1 << 20, "{needs:?}");
 }
 
-/// A header that was cut anywhere is told apart from one that is whole, and nothing panics.
+/// A truncated header is distinguished from a complete one, and nothing panics.
 #[test]
 fn headers_are_whole_or_refused() {
     // PageHeader { type: DATA_PAGE, uncompressed: 300, compressed: 20, crc: 7, DataPageHeader { 50 values, PLAIN, RLE, RLE,
