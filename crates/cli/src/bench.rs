@@ -21,6 +21,7 @@ mod digests;
 mod distinct;
 mod drive;
 mod experiment;
+mod explained;
 mod files;
 mod fit;
 mod grep;
@@ -66,6 +67,7 @@ use crate::interrupt::Interrupt;
 use args::Format;
 use compare::{Comparison, Run};
 use experiment::Target;
+use explained::Explained;
 use observe::Observer;
 use report::Figures;
 use workload::{Facts, Workload};
@@ -92,9 +94,16 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     for args in by_turns(args) {
         let run = |args: &BenchArgs| run_once(args, interrupt);
         let figures = match args.target_delay {
-            Some(target) => target::find(&args, target, run)?,
-            None => run(&args)?,
+            Some(target) => target::find(&args, target, run),
+            None => run(&args),
         };
+        if let Err(error) = &figures
+            && let Some(Explained(plan)) = error.downcast_ref()
+        {
+            console::out(plan)?;
+            return Ok(true);
+        }
+        let figures = figures?;
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.
             console::out("\n")?;

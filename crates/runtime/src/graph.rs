@@ -5,39 +5,36 @@
 //! say, [`check`] does. No edge is mapped and nothing runs before these checks have passed. How many queries and tasks there are
 //! already is known later, to whoever runs them: a query that is one too many is refused then, and its edges are given back.
 
+mod build;
 mod check;
 pub mod ends;
+mod physical;
 mod stage;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
-use thalweg_memory::{Cursors, Pool};
-use thalweg_model::{Deferred, Entropy, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
+use thalweg_model::{Deferred, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
-use self::ends::{EdgeMaking, OpenEdge, OwnEnds, SharedEnds};
-use self::stage::{Opening, Part, Stage, StagePlan};
-use crate::ablations::Ablations;
+use self::build::Opened;
+use self::ends::{OpenEdge, OwnEnds, SharedEnds};
+use self::stage::{Stage, StagePlan};
 use crate::aims::Aims;
 use crate::closings::Ingestion;
-use crate::epochs::Ledger;
 use crate::error::PlanError;
-use crate::exit::Delivered;
-use crate::lender::StateLender;
-use crate::limits::EdgeLimits;
-use crate::modes::{self, EdgeMemory};
-use crate::task::deferred::{DeferredTask, TaskWaker};
+use crate::task::Task;
+use crate::task::deferred::DeferredTask;
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
-use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
+pub(crate) use build::{Built, BuiltTask, EdgePlans, ReadEdge, ReadKind};
 pub use check::check_strategy;
 pub use ends::{
     AddressedExit, Both, EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitContext, ExitPlan,
     Several, SharedEntry, Sides, SinkPlan,
 };
+pub use physical::{Link, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
 
 /// A query that does not run yet.
 pub struct Graph {
@@ -73,7 +70,30 @@ struct TaskPlan {
     horizon: Horizon,
     /// Whether its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
     may_queue: bool,
+    /// Names of the operators of its chain, in the order in which records pass them.
+    operators: Vec<String>,
+    /// True if its results come in their own time.
+    is_deferred: bool,
     making: Making,
+}
+
+impl TaskPlan {
+    /// A task without operators, whose edges are no queues.
+    fn new(name: String, inputs: Vec<ReaderOf>, outputs: Vec<usize>, making: Making) -> Self {
+        TaskPlan {
+            name,
+            is_copy: false,
+            home: None,
+            strategy: None,
+            inputs,
+            outputs,
+            horizon: Horizon::NONE,
+            may_queue: false,
+            operators: Vec::new(),
+            is_deferred: false,
+            making,
+        }
+    }
 }
 
 /// A reader of an edge.
@@ -90,80 +110,6 @@ struct EdgePlan {
     /// Among how many like it what is written is dealt.
     dealt_to: u32,
     open: Box<dyn OpenEdge>,
-}
-
-/// What the edges of an engine's queries are made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EdgePlans {
-    pub(crate) memory: EdgeMemory,
-    pub(crate) limits: EdgeLimits,
-    pub(crate) ablations: Ablations,
-}
-
-/// What tasks are built from.
-struct Opened {
-    /// Whether edges are queues.
-    is_queued: bool,
-    delivered: Arc<Delivered>,
-    probe: Arc<Probe>,
-    waker: Arc<TaskWaker>,
-    /// Of each input: those with the same number come from the same place.
-    families: Vec<usize>,
-}
-
-/// A task, ready to run.
-pub(crate) struct BuiltTask {
-    pub(crate) name: String,
-    pub(crate) task: Box<dyn Task>,
-    pub(crate) lender: Arc<StateLender>,
-    pub(crate) waker: Arc<TaskWaker>,
-    /// Names of the operators of its chain.
-    pub(crate) operators: Vec<String>,
-    pub(crate) probe: Arc<Probe>,
-    /// At which watermarks something happens in its chain.
-    pub(crate) horizon: Horizon,
-    /// Who writes what it reads, by place in the query.
-    pub(crate) upstream: Vec<usize>,
-    /// Who reads what it writes.
-    pub(crate) downstream: Vec<usize>,
-    /// Those to whom it matters what becomes of epochs that it writes or reads: who shares an operator with it, and the
-    /// stages further on.
-    pub(crate) further: Vec<usize>,
-    /// Who else writes the containers that it writes.
-    pub(crate) peers: Vec<usize>,
-    /// Which of them it is; none if it is alone.
-    pub(crate) copy: Option<u32>,
-    /// The worker that it is at home with, if it has one of its own.
-    pub(crate) home: Option<u32>,
-    /// The most rows of a record, if its records count for several. Asked for when the graph is built, since the answer is
-    /// user code, which must not run under a lock of the engine.
-    pub(crate) rows_max: Option<u32>,
-    /// Whether its results come in their own time.
-    pub(crate) is_deferred: bool,
-}
-
-/// A query, ready to run.
-pub(crate) struct Built {
-    pub(crate) name: String,
-    pub(crate) aims: Aims,
-    pub(crate) tasks: Vec<BuiltTask>,
-    pub(crate) edges: Vec<ReadEdge>,
-    pub(crate) delivered: Arc<Delivered>,
-}
-
-/// An edge as one of its readers sees it.
-pub(crate) struct ReadEdge {
-    /// `from -> to`.
-    pub(crate) name: String,
-    pub(crate) kind: ReadKind,
-}
-
-/// What it is made of.
-pub(crate) enum ReadKind {
-    /// Blocks in order, and which of the readers this is.
-    Ordered(Arc<Cursors>, usize),
-    /// Containers.
-    Containers(Arc<Ledger>),
 }
 
 /// An edge that several tasks will read.
@@ -327,7 +273,7 @@ impl Graph {
         X: ExitPlan<C::Out>,
     {
         let (outputs, strategy) = (edges_of(&exit), watermarks.strategy());
-        let horizon = chain.horizon();
+        let (operators, horizon) = (operators_of::<S::Item>(&chain), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let probe = Arc::clone(&opened.probe);
             let ingestion = Ingestion::new(Arc::clone(&opened.delivered));
@@ -345,15 +291,11 @@ impl Graph {
             Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion))
         };
         self.tasks.push(TaskPlan {
-            name: name.into(),
-            is_copy: false,
-            home: None,
             strategy: Some(strategy),
-            inputs: Vec::new(),
-            outputs,
+            operators,
             horizon,
             may_queue: X::MAY_QUEUE && !C::IS_FUSED,
-            making: Making::Single(Box::new(build)),
+            ..TaskPlan::new(name.into(), Vec::new(), outputs, Making::Single(Box::new(build)))
         });
     }
 
@@ -379,9 +321,8 @@ impl Graph {
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let mut inputs = Vec::new();
-        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
-        let (outputs, horizon) = (edges_of(&exit), chain.horizon());
+        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let (operators, horizon) = (operators_of::<T>(&chain), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let context = ExitContext(Arc::clone(&opened.delivered));
             let probe = Arc::clone(&opened.probe);
@@ -393,15 +334,10 @@ impl Graph {
             Box::new(OperatorTask::new(entry.open(), &opened.families, chain, exit, probe))
         };
         self.tasks.push(TaskPlan {
-            name: name.into(),
-            is_copy: false,
-            home: None,
-            strategy: None,
-            inputs,
-            outputs,
+            operators,
             horizon,
             may_queue: X::MAY_QUEUE && !C::IS_FUSED,
-            making: Making::Single(Box::new(build)),
+            ..TaskPlan::new(name.into(), inputs, outputs, Making::Single(Box::new(build)))
         });
     }
 
@@ -419,9 +355,8 @@ impl Graph {
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let mut inputs = Vec::new();
-        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
-        let (outputs, horizon) = (edges_of(&exit), chain.horizon());
+        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let (operators, horizon) = (operators_of::<T>(&chain), chain.horizon());
         let is_of = |edge: usize, kind| self.edges[edge].kind == kind;
         assert!(
             inputs.iter().all(|of| is_of(of.edge, EdgeKind::Containers)),
@@ -429,15 +364,9 @@ impl Graph {
         );
         let stage = Stage::new(entry, chain, exit, copies.max(1));
         self.tasks.push(TaskPlan {
-            name: name.into(),
-            is_copy: false,
-            home: None,
-            strategy: None,
-            inputs,
-            outputs,
+            operators,
             horizon,
-            may_queue: false,
-            making: Making::Stage(Box::new(stage)),
+            ..TaskPlan::new(name.into(), inputs, outputs, Making::Stage(Box::new(stage)))
         });
     }
 
@@ -457,9 +386,10 @@ impl Graph {
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let mut inputs = Vec::new();
-        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
-        let outputs = edges_of(&exit);
+        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let mut operators = Vec::new();
+        deferred.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
+        operators.extend(operators_of::<D::Out>(&chain));
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let context = ExitContext(Arc::clone(&opened.delivered));
             let (probe, waker) = (Arc::clone(&opened.probe), Arc::clone(&opened.waker));
@@ -473,298 +403,34 @@ impl Graph {
             Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker))
         };
         self.tasks.push(TaskPlan {
-            name: name.into(),
-            is_copy: false,
-            home: None,
-            strategy: None,
-            inputs,
-            outputs,
+            is_deferred: true,
+            operators,
             horizon: Horizon::EVERYWHERE,
             may_queue: X::MAY_QUEUE && !C::IS_FUSED,
-            making: Making::Single(Box::new(build)),
+            ..TaskPlan::new(name.into(), inputs, outputs, Making::Single(Box::new(build)))
         });
     }
-
-    /// Checks the graph, opens its edges and builds its tasks.
-    pub(crate) fn build(
-        self,
-        pool: &Arc<Pool>,
-        EdgePlans { memory, limits, ablations }: EdgePlans,
-        entropy: &mut dyn Entropy,
-    ) -> Result<Built, PlanError> {
-        limits.check()?;
-        let queue = memory.hand_over().map(|hand_over| modes::queue_options(hand_over, limits));
-        self.aims.check()?;
-        let names = check::check(&self)?;
-        if let (Some(task), true) = (self.tasks.iter().find(|task| !task.may_queue), queue.is_some()) {
-            return Err(PlanError::QueueMemory { operator: task.name.clone() });
-        }
-        let name_of = |place: usize| {
-            names.iter().find(|(of, _)| of.edge == place).map_or(String::new(), |(_, name)| name.clone())
-        };
-        let refused = |place: usize, error| {
-            use thalweg_memory::edge::EdgeError;
-            match error {
-                EdgeError::Budget(exceeded) if queue.is_some() => {
-                    PlanError::QueueTooLarge { edge: name_of(place), exceeded }
-                }
-                EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: name_of(place), exceeded },
-                other => PlanError::Edge { edge: name_of(place), reason: other.to_string() },
-            }
-        };
-        let mut edges = Vec::with_capacity(self.edges.len());
-        for (place, plan) in self.edges.iter().enumerate() {
-            edges.push(match plan.kind {
-                EdgeKind::Ordered => {
-                    let chunk_blocks = (limits.chunk_blocks / plan.dealt_to.max(1)).max(1);
-                    let blocks = EdgeMaking::Blocks(EdgeLimits { chunk_blocks, ..limits });
-                    let making = queue.map_or(blocks, EdgeMaking::Queue);
-                    let cursors = plan.open.open(pool, making, plan.readers);
-                    OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
-                }
-                EdgeKind::Containers => OpenedEdge::Containers(vec![None; plan.readers]),
-                EdgeKind::Lanes => unreachable!("each lane is an edge"),
-            });
-        }
-        let Graph { name, aims, mut tasks, .. } = self;
-        let sources = tasks.iter().filter(|task| task.strategy.is_some()).count();
-        let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
-        open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon)
-            .map_err(|(place, error)| refused(place, error))?;
-
-        let families = families_of(&tasks, edges.len());
-        let delivered = Delivered::new(horizon, aims.latency_target_ns());
-        let mut built = Vec::new();
-        let plans: Vec<(Vec<ReaderOf>, Vec<usize>)> =
-            tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
-        // Of each plan: what it was built into, and which of these write its outputs.
-        let mut made: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> = Vec::new();
-        for plan in tasks {
-            let first = built.len();
-            let outputs =
-                || -> Box<[Outlet]> { plan.outputs.iter().flat_map(|&edge| edges[edge].outlets()).collect() };
-            match plan.making {
-                Making::Single(build) => {
-                    let inputs = plan.inputs.iter().map(|of| edges[of.edge].inlet(of.reader)).collect();
-                    let tokens = if plan.strategy.is_some() { aims.tokens_of_each(sources) } else { None };
-                    let probe = Probe::new(inputs, outputs()).with_tokens(tokens.map(Tokens::new));
-                    let probe = Arc::new(probe);
-                    let mut opened = Opened::new(&delivered, probe, queue.is_some());
-                    opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
-                    let task = build(&opened);
-                    let mut task = opened.finish(plan.name, task, pool, entropy);
-                    (task.home, task.horizon) = (plan.home, plan.horizon);
-                    built.push(task);
-                }
-                Making::Stage(stage) => {
-                    let parts = stage.build(outputs(), &delivered, entropy);
-                    let copies = parts.iter().filter(|part| part.copy.is_some()).count();
-                    for Part { task, probe, copy } in parts {
-                        let mut opened = Opened::new(&delivered, probe, queue.is_some());
-                        // Copies are told apart by their numbers, in figures and errors.
-                        let name =
-                            copy.map_or(plan.name.clone(), |copy| format!("{}#{}", plan.name, copy + 1));
-                        let mut part = opened.finish(name, task, pool, entropy);
-                        (part.copy, part.home, part.horizon) = (copy, copy, plan.horizon.clone());
-                        built.push(part);
-                    }
-                    let closing = first + copies..built.len();
-                    for (copy, task) in (first..).zip(&mut built[first..first + copies]) {
-                        // What closes epochs reads what copies gather, and writes what they do not.
-                        task.downstream.extend(closing.clone());
-                        task.further = (first..closing.end).filter(|&other| other != copy).collect();
-                    }
-                    // Who closes epochs has them helped.
-                    built[closing]
-                        .iter_mut()
-                        .for_each(|task| task.further = (first..first + copies).collect());
-                }
-            }
-            let is_writer = |task: &BuiltTask| task.downstream.is_empty();
-            let writers =
-                first + built[first..].iter().take_while(|task| !is_writer(task)).count()..built.len();
-            made.push((first..built.len(), writers));
-        }
-        // Those further on first: what ends here may end there.
-        for (place, (inputs, _)) in plans.iter().enumerate().rev() {
-            let feeds = |outputs: &[usize]| inputs.iter().any(|of| outputs.contains(&of.edge));
-            let feeding = (0..plans.len()).filter(|&from| feeds(&plans[from].1));
-            for from in feeding {
-                let (readers, writers) = (made[place].0.clone(), made[from].1.clone());
-                let is_copy = |reader: usize| built[reader].copy.is_some();
-                let is_stage = readers.clone().any(is_copy);
-                let reading: Vec<usize> =
-                    readers.clone().filter(|&reader| !is_stage || is_copy(reader)).collect();
-                let further: Vec<usize> = if is_stage {
-                    std::iter::once(readers.start)
-                        .chain(built[readers.start].further.iter().copied())
-                        .collect()
-                } else {
-                    Vec::new()
-                };
-                for writer in writers.clone() {
-                    built[writer].downstream.extend(&reading);
-                    built[writer].further.extend(&further);
-                }
-                for reader in readers {
-                    built[reader].upstream.extend(writers.clone());
-                }
-            }
-            // By now all who write what this plan reads from containers are known.
-            let reader = &built[made[place].0.start];
-            if reader.copy.is_some() {
-                let writing = reader.upstream.clone();
-                for &writer in &writing {
-                    let others = writing.iter().copied().filter(|&other| other != writer);
-                    let known = built[writer].peers.clone();
-                    built[writer].peers.extend(others.filter(|other| !known.contains(other)));
-                }
-            }
-        }
-        let mut read_edges: Vec<ReadEdge> = Vec::new();
-        for (of, name) in names {
-            let kind = match &edges[of.edge] {
-                OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
-                OpenedEdge::Containers(ledgers) => {
-                    let ledger =
-                        ledgers[of.reader].as_ref().expect("containers are opened for each of their readers");
-                    let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
-                    if read_edges.iter().any(is_same) {
-                        // All that write the same containers are one edge.
-                        continue;
-                    }
-                    ReadKind::Containers(Arc::clone(ledger))
-                }
-            };
-            read_edges.push(ReadEdge { name, kind });
-        }
-        Ok(Built { name, aims, tasks: built, edges: read_edges, delivered })
-    }
 }
 
-/// Of each edge, a number that it has in common with those whose records come from the same sources, all of them: they have
-/// every reason to be idle together, and none to be idle apart.
-fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
-    let mut sources: Vec<Option<BTreeSet<usize>>> = vec![None; edges];
-    (0..edges).for_each(|edge| find_sources(edge, tasks, &mut sources));
-    (0..edges).map(|edge| (0..edge).find(|&other| sources[other] == sources[edge]).unwrap_or(edge)).collect()
-}
-
-/// Finds the sources that the records of an edge come from, and those of all edges before it. Nothing leads back to itself.
-fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<usize>>]) {
-    if known[edge].is_some() {
-        return;
-    }
-    let mut found = BTreeSet::new();
-    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| task.outputs.contains(&edge)) {
-        if task.inputs.is_empty() {
-            found.insert(place);
-        }
-        for input in &task.inputs {
-            find_sources(input.edge, tasks, known);
-            found.extend(known[input.edge].iter().flatten());
-        }
-    }
-    known[edge] = Some(found);
-}
-
-/// An edge while a graph is built.
-enum OpenedEdge {
-    Ordered(Arc<Cursors>),
-    /// Of each of those who read it, once it has opened them.
-    Containers(Vec<Option<Arc<Ledger>>>),
-}
-
-impl OpenedEdge {
-    fn outlets(&self) -> Vec<Outlet> {
-        match self {
-            OpenedEdge::Ordered(cursors) => vec![Outlet::Edge(Arc::clone(cursors))],
-            OpenedEdge::Containers(ledgers) => {
-                ledgers.iter().flatten().cloned().map(Outlet::Deposits).collect()
-            }
-        }
-    }
-
-    fn inlet(&self, reader: usize) -> Inlet {
-        match self {
-            OpenedEdge::Ordered(cursors) => Inlet::Edge(Arc::clone(cursors), reader),
-            OpenedEdge::Containers(_) => unreachable!("a task of its own reads in order"),
-        }
-    }
-}
-
-/// Opens the containers in front of every stage: those further on first, since ends are handed on to them.
-fn open_containers(
-    tasks: &mut [TaskPlan],
-    edges: &mut [OpenedEdge],
-    pool: &Arc<Pool>,
-    (limits, ablations): (EdgeLimits, Ablations),
-    horizon: &Horizon,
-) -> Result<(), (usize, thalweg_memory::edge::EdgeError)> {
-    for place in (0..tasks.len()).rev() {
-        let writes =
-            |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();
-        let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
-        let inputs = tasks[place].inputs.clone();
-        if let Making::Stage(stage) = &mut tasks[place].making {
-            let opening = Opening { pool, limits, ablations, splits, horizon, copies: 1 };
-            let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
-            for ReaderOf { edge, reader } in inputs {
-                if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {
-                    ledgers[reader] = Some(Arc::clone(&ledger));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-impl Opened {
-    fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>, is_queued: bool) -> Self {
-        let waker = TaskWaker::new(Arc::clone(&probe));
-        Opened { is_queued, delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
-    }
-
-    /// Gives a task what it needs before its first step. Whom it feeds is told later.
-    fn finish(
-        &mut self,
-        name: String,
-        mut task: Box<dyn Task>,
-        pool: &Arc<Pool>,
-        entropy: &mut dyn Entropy,
-    ) -> BuiltTask {
-        let lender = StateLender::new(Arc::clone(pool));
-        task.fund(&lender);
-        task.seed(entropy);
-        let mut operators = Vec::new();
-        task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
-        let (probe, waker) = (Arc::clone(&self.probe), Arc::clone(&self.waker));
-        let (upstream, downstream, further, peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (rows_max, is_deferred) = (task.rows_max(), task.is_deferred());
-        BuiltTask {
-            name,
-            task,
-            lender,
-            waker,
-            operators,
-            probe,
-            horizon: Horizon::NONE,
-            upstream,
-            downstream,
-            further,
-            peers,
-            copy: None,
-            home: None,
-            rows_max,
-            is_deferred,
-        }
-    }
-}
-
+/// The edges that a task writes.
 fn edges_of<T>(exit: &impl ExitPlan<T>) -> Vec<usize> {
     let mut edges = Vec::new();
     exit.visit_edges(&mut |edge| edges.push(edge));
     edges
+}
+
+/// The edges that a task reads, and which of their readers it is.
+fn readers_of<T>(entry: &impl EntryPlan<T>) -> Vec<ReaderOf> {
+    let mut inputs = Vec::new();
+    entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
+    inputs
+}
+
+/// The names of the operators of a chain.
+fn operators_of<T>(chain: &impl Operator<T>) -> Vec<String> {
+    let mut operators = Vec::new();
+    chain.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
+    operators
 }
 
 #[cfg(all(test, not(loom)))]

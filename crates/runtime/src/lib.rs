@@ -60,7 +60,9 @@ pub use clock::SystemClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
 pub use exit::{Exit, SinkExit};
-pub use graph::{EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitPlan, Graph, SinkPlan};
+pub use graph::{
+    EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitPlan, Graph, PhysicalPlan, SinkPlan,
+};
 pub use latency::{Latencies, LatencySummary};
 pub use limits::{EdgeLimits, Limit};
 pub use meter::TaskState;

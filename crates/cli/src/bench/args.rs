@@ -19,6 +19,7 @@ use super::ablate::{self, Ablate};
 use super::chain;
 use super::drive::Until;
 use super::experiment::Target;
+use super::explained::Explained;
 use super::load;
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
@@ -67,6 +68,9 @@ pub struct BenchArgs {
     /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Show the tasks and links that a query becomes, and run nothing.
+    #[arg(long, conflicts_with_all = ["out", "trace"])]
+    pub explain: bool,
     /// Keep the first 262144 calls to the policy in this file, for `thalweg replay`; slows the run down.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -337,6 +341,9 @@ impl BenchArgs {
     /// Plans a query, with its aims.
     pub fn plan(&self, query: Query) -> Result<Graph> {
         let graph = query.plan(self.layout()).map_err(|error| failure::of_plan(&error))?;
+        if self.explain {
+            return Err(Explained(graph.physical_plan().to_string()).into());
+        }
         Ok(graph.with_aims(self.aims()))
     }
 

@@ -53,12 +53,32 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| args.parts().iter().find_map(|part| of_load(part, part.workload().facts())))
             .or_else(|| of_time_scale(args))
             .or_else(|| of_trace(args))
+            .or_else(|| of_explain(args))
             .or_else(|| ablate::problem(args))
     };
     refusal()
         .or_else(|| of_loop(args))
         .or_else(|| of_sql(args))
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
+}
+
+/// What cannot be explained.
+fn of_explain(args: &BenchArgs) -> Option<String> {
+    if !args.explain {
+        return None;
+    }
+    if matches!(args.target, Target::Experiment(_)) {
+        return Some("--explain shows one query, and an experiment runs many: take its workload".to_owned());
+    }
+    match args.workload() {
+        Workload::Mixed | Workload::Tenants => {
+            Some("--explain shows one query, and this workload has several: take one of them".to_owned())
+        }
+        _ if args.api.loop_kind().is_some() => {
+            Some("--explain shows the plan of a query, and a loop has none: leave --api away".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// What is wrong with the windows.

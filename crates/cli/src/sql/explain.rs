@@ -2,11 +2,13 @@
 
 use anyhow::Result;
 use clap::Args;
+use thalweg_runtime::limits;
 use thalweg_sql::plan::explain::{Shown, quoted, shown};
 use thalweg_sql::session::{Action, Job};
 
+use super::run::tasks;
 use super::script::ScriptArgs;
-use crate::console;
+use crate::{console, options};
 
 /// What to explain, and how.
 #[derive(Args)]
@@ -19,9 +21,16 @@ pub struct ExplainArgs {
     /// As JSON, one line for each query.
     #[arg(long)]
     json: bool,
+    /// Show the tasks and links that each query becomes, too. Files that are read are counted for that; nothing is written.
+    #[arg(long, conflicts_with_all = ["dot", "json"])]
+    tasks: bool,
+    /// Workers, for --tasks.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "tasks")]
+    #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
+    workers: u64,
 }
 
-/// Shows the plans; nothing is opened or run.
+/// Shows the plans; nothing is run.
 pub fn run(args: &ExplainArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (_, actions) = script.plan()?;
@@ -37,7 +46,15 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
     } else if args.json {
         jobs.iter().map(|job| json(job, script.line(job.place))).collect()
     } else {
-        jobs.iter().map(|job| text(job, script.line(job.place))).collect::<Vec<_>>().join("\n")
+        let mut texts = Vec::new();
+        for job in &jobs {
+            let mut text = text(job, script.line(job.place));
+            if args.tasks {
+                text += &format!("tasks\n{}", tasks(&script, job, args.workers)?);
+            }
+            texts.push(text);
+        }
+        texts.join("\n")
     };
     console::out(&text)?;
     Ok(true)

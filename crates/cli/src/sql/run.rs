@@ -8,7 +8,7 @@
 //! divert bad records to.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read, Write, sink};
 use std::sync::{Arc, Mutex};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::cases::head::Sums;
 use thalweg_sql::connect::job_end::JobEnd;
+use thalweg_sql::connect::memory::Collected;
 use thalweg_sql::connect::notes::Notes;
 use thalweg_sql::connect::{RowSink, World};
 use thalweg_sql::deliver::Tally;
@@ -181,8 +182,7 @@ pub fn run_until_end(
         .collect();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(&Wanted { workers: Some(workers), ..Wanted::default() }, &jobs, &clock)?;
-    let streams =
-        Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(std::io::sink()) };
+    let streams = Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(sink()) };
     let planned = prepare(Shape::Text, script, &jobs, world(script, &clock, streams), &engine)?;
     let running = start(script, &jobs, planned, &engine)?;
     let started = Instant::now();
@@ -349,10 +349,34 @@ fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
 }
 
 fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
-    let workers = engine.workers();
+    Ok(Planned { graph: job.query.plan(layout(engine.workers()))?, tally: job.tally, end: job.end })
+}
+
+/// How a job is cut into tasks for so many workers.
+fn layout(workers: usize) -> Layout {
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
-    let layout = Layout { chaining: Chaining::Default, parallel };
-    Ok(Planned { graph: job.query.plan(layout)?, tally: job.tally, end: job.end })
+    Layout { chaining: Chaining::Default, parallel }
+}
+
+/// The tasks and links of a job on so many workers, as text. Sources are prepared, since the number of files decides how many
+/// readers there are; sinks are not, so that nothing is written.
+///
+/// # Errors
+/// As for a run of the job.
+pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let streams = Streams { stdin: None, stdout: Box::new(sink()), stderr: Box::new(sink()) };
+    let mut world = world(script, &clock, streams);
+    let into = job.parts.iter().filter_map(|part| part.into.as_ref());
+    world.collected = into.map(|table| (table.name.clone(), Collected::default())).collect();
+    let assembled = assemble(Shape::Text, script, std::slice::from_ref(job), world)?;
+    let mut text = String::new();
+    for job in assembled {
+        let layout = layout(usize::try_from(workers).unwrap_or(usize::MAX));
+        let graph = job.query.plan(layout).map_err(|error| failure::of_plan(&error))?;
+        text += &graph.physical_plan().to_string();
+    }
+    Ok(text)
 }
 
 /// Everything that watching jobs takes.

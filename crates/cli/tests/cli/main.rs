@@ -22,6 +22,7 @@ mod mixed;
 mod modes;
 mod netmon;
 mod parallel;
+mod plans;
 mod recorded;
 mod replay;
 mod sql;

@@ -8,6 +8,7 @@ use thalweg_memory::{BlockShape, Depot, EdgeOptions, Pool};
 use thalweg_model::{Entropy, Horizon, Operator, Sharing};
 
 use super::ends::{EntryPlan, ExitContext, ExitPlan};
+use super::physical::TaskKind;
 use crate::ablations::Ablations;
 use crate::epochs::{Claiming, Containers, Copies, Ledger};
 use crate::exit::Delivered;
@@ -70,6 +71,9 @@ pub(super) struct Part {
 
 /// An operator that is shared, whatever its types.
 pub(super) trait StagePlan: Send {
+    /// How its tasks run.
+    fn kind(&self) -> TaskKind;
+
     /// Opens the containers that it reads, behind those that it writes.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError>;
 
@@ -105,6 +109,10 @@ where
     C::Out: Send + 'static,
     X: ExitPlan<C::Out>,
 {
+    fn kind(&self) -> TaskKind {
+        TaskKind::Shared { copies: self.copies, merges: !matches!(C::SHARING, Sharing::Stateless) }
+    }
+
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError> {
         let outlets = match C::SHARING {
             Sharing::Stateless => self.exit.ledgers(),

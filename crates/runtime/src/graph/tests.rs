@@ -1,5 +1,6 @@
-//! Which edges come from the same sources.
+//! Edges that come from the same sources; ids of operators.
 
+use super::build::families_of;
 use super::*;
 
 /// Tasks as `what it reads>what it writes`, edges by their numbers; the family of each edge is the first edge that has it.
@@ -7,17 +8,9 @@ fn check(tasks: &str, expected: &[usize]) {
     let edges_of = |list: &str| -> Vec<usize> { list.split(',').flat_map(str::parse).collect() };
     let plan = |task: &str| {
         let (inputs, outputs) = task.split_once('>').unwrap();
-        TaskPlan {
-            name: task.to_owned(),
-            is_copy: false,
-            home: None,
-            strategy: None,
-            inputs: edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect(),
-            outputs: edges_of(outputs),
-            horizon: Horizon::NONE,
-            may_queue: true,
-            making: Making::Single(Box::new(|_| unreachable!("it is not built"))),
-        }
+        let inputs = edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect();
+        let making = Making::Single(Box::new(|_| unreachable!("it is not built")));
+        TaskPlan::new(task.to_owned(), inputs, edges_of(outputs), making)
     };
     let tasks: Vec<TaskPlan> = tasks.split_whitespace().map(plan).collect();
     assert_eq!(families_of(&tasks, expected.len()), expected);
@@ -51,4 +44,11 @@ fn lanes_of_copies_are_one() {
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);
+}
+
+/// Test vectors of FNV-1a (draft-eastlake-fnv, appendix C).
+#[test]
+fn ids_are_stable() {
+    let id = |name: &str| OperatorId::of(name).to_string();
+    assert_eq!([id(""), id("a"), id("foobar")], ["cbf29ce484222325", "af63dc4c8601ec8c", "85944171f73967e8"]);
 }

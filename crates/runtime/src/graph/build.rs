@@ -1,0 +1,451 @@
+//! Builds a checked graph: maps its edges, makes its tasks, and tells each task which others it reads from and writes to.
+//!
+//! Four passes, each of which needs what the one before it has made:
+//!
+//! 1. [`open_edges`] and [`open_containers`] map memory; a budget that is too small is refused here, with the name of the edge.
+//! 2. [`make_tasks`] makes tasks of plans: one of each, or the copies of a shared operator and what closes their epochs.
+//! 3. [`wire`] connects tasks with their neighbours, downstream stages first.
+//! 4. [`read_edges`] names the edges for metrics.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use thalweg_memory::edge::EdgeError;
+use thalweg_memory::{Cursors, Pool, QueueOptions};
+use thalweg_model::{Entropy, Horizon};
+
+use super::ends::EdgeMaking;
+use super::stage::{Opening, Part};
+use super::{EdgeKind, EdgePlan, Graph, Making, ReaderOf, TaskPlan, check};
+use crate::ablations::Ablations;
+use crate::aims::Aims;
+use crate::epochs::Ledger;
+use crate::error::PlanError;
+use crate::exit::Delivered;
+use crate::lender::StateLender;
+use crate::limits::EdgeLimits;
+use crate::modes::{self, EdgeMemory};
+use crate::task::deferred::TaskWaker;
+use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
+
+/// The memory and the bounds of all edges of an engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgePlans {
+    pub(crate) memory: EdgeMemory,
+    pub(crate) limits: EdgeLimits,
+    pub(crate) ablations: Ablations,
+}
+
+/// Holds what one task is built from.
+pub(super) struct Opened {
+    /// True if edges are queues.
+    pub(super) is_queued: bool,
+    pub(super) delivered: Arc<Delivered>,
+    pub(super) probe: Arc<Probe>,
+    pub(super) waker: Arc<TaskWaker>,
+    /// One number per input. Inputs whose records come from the same sources have the same number.
+    pub(super) families: Vec<usize>,
+}
+
+/// A task, ready to run.
+pub(crate) struct BuiltTask {
+    pub(crate) name: String,
+    pub(crate) task: Box<dyn Task>,
+    pub(crate) lender: Arc<StateLender>,
+    pub(crate) waker: Arc<TaskWaker>,
+    /// Names of the operators of its chain.
+    pub(crate) operators: Vec<String>,
+    pub(crate) probe: Arc<Probe>,
+    /// The watermarks at which something happens in its chain.
+    pub(crate) horizon: Horizon,
+    /// The tasks that write what it reads, by place in the query.
+    pub(crate) upstream: Vec<usize>,
+    /// The tasks that read what it writes.
+    pub(crate) downstream: Vec<usize>,
+    /// Tasks that must hear of epochs which it writes or reads: those that share an operator with it, and the stages
+    /// downstream.
+    pub(crate) further: Vec<usize>,
+    /// The other tasks that write the same containers.
+    pub(crate) peers: Vec<usize>,
+    /// Its number among the copies that share an operator; none if it is alone.
+    pub(crate) copy: Option<u32>,
+    /// Its preferred worker, if it has one of its own.
+    pub(crate) home: Option<u32>,
+    /// The most rows of a record, if its records count for several. Asked for when the graph is built, since the answer is
+    /// user code, which must not run under a lock of the engine.
+    pub(crate) rows_max: Option<u32>,
+    /// True if its results come in their own time.
+    pub(crate) is_deferred: bool,
+}
+
+/// A query, ready to run.
+pub(crate) struct Built {
+    pub(crate) name: String,
+    pub(crate) aims: Aims,
+    pub(crate) tasks: Vec<BuiltTask>,
+    pub(crate) edges: Vec<ReadEdge>,
+    pub(crate) delivered: Arc<Delivered>,
+}
+
+/// An edge as one of its readers sees it.
+pub(crate) struct ReadEdge {
+    /// `from -> to`.
+    pub(crate) name: String,
+    pub(crate) kind: ReadKind,
+}
+
+/// The transport of an edge, and its reader.
+pub(crate) enum ReadKind {
+    /// Blocks in order, and the number of the reader.
+    Ordered(Arc<Cursors>, usize),
+    /// Containers.
+    Containers(Arc<Ledger>),
+}
+
+impl Graph {
+    /// Checks the graph, opens its edges and builds its tasks.
+    ///
+    /// # Errors
+    /// [`PlanError`] for the first thing that is wrong, and if the budget does not hold the first chunks of its edges.
+    pub(crate) fn build(
+        self,
+        pool: &Arc<Pool>,
+        EdgePlans { memory, limits, ablations }: EdgePlans,
+        entropy: &mut dyn Entropy,
+    ) -> Result<Built, PlanError> {
+        limits.check()?;
+        let queue = memory.hand_over().map(|hand_over| modes::queue_options(hand_over, limits));
+        self.aims.check()?;
+        let names = check::check(&self)?;
+        if let (Some(task), true) = (self.tasks.iter().find(|task| !task.may_queue), queue.is_some()) {
+            return Err(PlanError::QueueMemory { operator: task.name.clone() });
+        }
+        let refused = |(edge, error)| refusal(&names, edge, error, queue.is_some());
+        let mut edges = open_edges(&self.edges, pool, limits, queue).map_err(refused)?;
+        let Graph { name, aims, mut tasks, .. } = self;
+        let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
+        open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon).map_err(refused)?;
+
+        let delivered = Delivered::new(horizon, aims.latency_target_ns());
+        let paths: Vec<Path> = tasks.iter().map(Path::of).collect();
+        let making =
+            MakeTasks { pool, aims, is_queued: queue.is_some(), edges: &edges, delivered: &delivered };
+        let (mut built, made) = making.make_tasks(tasks, entropy);
+        wire(&mut built, &paths, &made);
+        let edges = read_edges(names, &edges);
+        Ok(Built { name, aims, tasks: built, edges, delivered })
+    }
+}
+
+/// The error for an edge that cannot be opened.
+fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queued: bool) -> PlanError {
+    let edge = names.iter().find(|(of, _)| of.edge == edge).map_or(String::new(), |(_, name)| name.clone());
+    match error {
+        EdgeError::Budget(exceeded) if is_queued => PlanError::QueueTooLarge { edge, exceeded },
+        EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge, exceeded },
+        other => PlanError::Edge { edge, reason: other.to_string() },
+    }
+}
+
+/// Opens all edges but containers, which the stages that read them open. The error has the number of the edge.
+fn open_edges(
+    plans: &[EdgePlan],
+    pool: &Arc<Pool>,
+    limits: EdgeLimits,
+    queue: Option<QueueOptions>,
+) -> Result<Vec<OpenedEdge>, (usize, EdgeError)> {
+    let open = |(place, plan): (usize, &EdgePlan)| match plan.kind {
+        EdgeKind::Ordered => {
+            let chunk_blocks = (limits.chunk_blocks / plan.dealt_to.max(1)).max(1);
+            let blocks = EdgeMaking::Blocks(EdgeLimits { chunk_blocks, ..limits });
+            let making = queue.map_or(blocks, EdgeMaking::Queue);
+            let cursors = plan.open.open(pool, making, plan.readers).map_err(|error| (place, error))?;
+            Ok(OpenedEdge::Ordered(cursors))
+        }
+        EdgeKind::Containers => Ok(OpenedEdge::Containers(vec![None; plan.readers])),
+        EdgeKind::Lanes => unreachable!("each partition of a stream is planned as an edge of its own"),
+    };
+    plans.iter().enumerate().map(open).collect()
+}
+
+/// The readers and edges of a planned task.
+struct Path {
+    inputs: Vec<ReaderOf>,
+    outputs: Vec<usize>,
+}
+
+impl Path {
+    fn of(task: &TaskPlan) -> Self {
+        Path { inputs: task.inputs.clone(), outputs: task.outputs.clone() }
+    }
+
+    fn feeds(&self, next: &Path) -> bool {
+        next.inputs.iter().any(|of| self.outputs.contains(&of.edge))
+    }
+}
+
+/// The tasks that one plan became, by their places.
+struct Made {
+    /// All of them.
+    all: Range<usize>,
+    /// Those that write the outputs of the plan.
+    writers: Range<usize>,
+}
+
+/// Makes tasks of plans.
+struct MakeTasks<'a> {
+    pool: &'a Arc<Pool>,
+    aims: Aims,
+    is_queued: bool,
+    edges: &'a [OpenedEdge],
+    delivered: &'a Arc<Delivered>,
+}
+
+impl MakeTasks<'_> {
+    /// Makes all tasks, and tells what each plan became.
+    fn make_tasks(&self, plans: Vec<TaskPlan>, entropy: &mut dyn Entropy) -> (Vec<BuiltTask>, Vec<Made>) {
+        let sources = plans.iter().filter(|task| task.strategy.is_some()).count();
+        let families = families_of(&plans, self.edges.len());
+        let (mut built, mut made) = (Vec::new(), Vec::with_capacity(plans.len()));
+        for plan in plans {
+            let first = built.len();
+            match plan.making {
+                Making::Single(build) => {
+                    let inputs = plan.inputs.iter().map(|of| self.edges[of.edge].inlet(of.reader)).collect();
+                    let tokens =
+                        if plan.strategy.is_some() { self.aims.tokens_of_each(sources) } else { None };
+                    let probe = Probe::new(inputs, self.outlets(&plan.outputs));
+                    let mut opened = self.opened(Arc::new(probe.with_tokens(tokens.map(Tokens::new))));
+                    opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
+                    let task = build(&opened);
+                    let mut task = opened.finish(plan.name, task, self.pool, entropy);
+                    (task.home, task.horizon) = (plan.home, plan.horizon);
+                    built.push(task);
+                }
+                Making::Stage(stage) => {
+                    let parts = stage.build(self.outlets(&plan.outputs), self.delivered, entropy);
+                    self.finish_stage(parts, &plan.name, &plan.horizon, &mut built, entropy);
+                }
+            }
+            let is_writer = |task: &BuiltTask| task.downstream.is_empty();
+            let others = built[first..].iter().take_while(|task| !is_writer(task)).count();
+            made.push(Made { all: first..built.len(), writers: first + others..built.len() });
+        }
+        (built, made)
+    }
+
+    /// Adds the tasks of a shared operator: its copies, then the one that closes their epochs, if there is one.
+    fn finish_stage(
+        &self,
+        parts: Vec<Part>,
+        name: &str,
+        horizon: &Horizon,
+        built: &mut Vec<BuiltTask>,
+        entropy: &mut dyn Entropy,
+    ) {
+        let first = built.len();
+        let copies = parts.iter().filter(|part| part.copy.is_some()).count();
+        for Part { task, probe, copy } in parts {
+            // Copies are told apart by their numbers, in figures and errors.
+            let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
+            let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
+            (part.copy, part.home, part.horizon) = (copy, copy, horizon.clone());
+            built.push(part);
+        }
+        let closing = first + copies..built.len();
+        for (copy, task) in (first..).zip(&mut built[first..first + copies]) {
+            // The closing task reads what copies gather, and writes what they do not write.
+            task.downstream.extend(closing.clone());
+            task.further = (first..closing.end).filter(|&other| other != copy).collect();
+        }
+        // Copies help the task that closes epochs.
+        built[closing].iter_mut().for_each(|task| task.further = (first..first + copies).collect());
+    }
+
+    fn outlets(&self, outputs: &[usize]) -> Box<[Outlet]> {
+        outputs.iter().flat_map(|&edge| self.edges[edge].outlets()).collect()
+    }
+
+    fn opened(&self, probe: Arc<Probe>) -> Opened {
+        Opened::new(self.delivered, probe, self.is_queued)
+    }
+}
+
+/// Tells each task which tasks it reads from and writes to. Downstream plans come first: an epoch that ends here may end there.
+fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
+    for (place, path) in paths.iter().enumerate().rev() {
+        let readers = made[place].all.clone();
+        let is_copy = |reader: usize| built[reader].copy.is_some();
+        let is_stage = readers.clone().any(is_copy);
+        let reading: Vec<usize> = readers.clone().filter(|&reader| !is_stage || is_copy(reader)).collect();
+        let further: Vec<usize> = if is_stage {
+            std::iter::once(readers.start).chain(built[readers.start].further.iter().copied()).collect()
+        } else {
+            Vec::new()
+        };
+        for (from, _) in paths.iter().enumerate().filter(|(_, from)| from.feeds(path)) {
+            let writers = made[from].writers.clone();
+            for writer in writers.clone() {
+                built[writer].downstream.extend(&reading);
+                built[writer].further.extend(&further);
+            }
+            for reader in readers.clone() {
+                built[reader].upstream.extend(writers.clone());
+            }
+        }
+        if is_stage {
+            wire_peers(built, readers.start);
+        }
+    }
+}
+
+/// Tells the tasks that write the containers of a shared operator of each other; `reader` is its first copy.
+fn wire_peers(built: &mut [BuiltTask], reader: usize) {
+    let writing = built[reader].upstream.clone();
+    for &writer in &writing {
+        let others = writing.iter().copied().filter(|&other| other != writer);
+        let known = built[writer].peers.clone();
+        built[writer].peers.extend(others.filter(|other| !known.contains(other)));
+    }
+}
+
+/// The edges as their readers see them. Everything that writes the same containers is one edge.
+fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadEdge> {
+    let mut read_edges: Vec<ReadEdge> = Vec::new();
+    for (of, name) in names {
+        let kind = match &edges[of.edge] {
+            OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
+            OpenedEdge::Containers(ledgers) => {
+                let ledger =
+                    ledgers[of.reader].as_ref().expect("the stage that reads containers has opened them");
+                let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
+                if read_edges.iter().any(is_same) {
+                    continue;
+                }
+                ReadKind::Containers(Arc::clone(ledger))
+            }
+        };
+        read_edges.push(ReadEdge { name, kind });
+    }
+    read_edges
+}
+
+/// Returns one number per edge. Edges whose records come from the same set of sources have the same number: they fall silent
+/// together, and never apart.
+pub(super) fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
+    let mut sources: Vec<Option<BTreeSet<usize>>> = vec![None; edges];
+    (0..edges).for_each(|edge| find_sources(edge, tasks, &mut sources));
+    (0..edges).map(|edge| (0..edge).find(|&other| sources[other] == sources[edge]).unwrap_or(edge)).collect()
+}
+
+/// Finds the sources of the records of an edge and of all edges before it. No edge leads back to itself.
+fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<usize>>]) {
+    if known[edge].is_some() {
+        return;
+    }
+    let mut found = BTreeSet::new();
+    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| task.outputs.contains(&edge)) {
+        if task.inputs.is_empty() {
+            found.insert(place);
+        }
+        for input in &task.inputs {
+            find_sources(input.edge, tasks, known);
+            found.extend(known[input.edge].iter().flatten());
+        }
+    }
+    known[edge] = Some(found);
+}
+
+/// An edge while a graph is built.
+enum OpenedEdge {
+    Ordered(Arc<Cursors>),
+    /// One epoch tracker per reader; `None` until that reader opens its containers.
+    Containers(Vec<Option<Arc<Ledger>>>),
+}
+
+impl OpenedEdge {
+    fn outlets(&self) -> Vec<Outlet> {
+        match self {
+            OpenedEdge::Ordered(cursors) => vec![Outlet::Edge(Arc::clone(cursors))],
+            OpenedEdge::Containers(ledgers) => {
+                ledgers.iter().flatten().cloned().map(Outlet::Deposits).collect()
+            }
+        }
+    }
+
+    fn inlet(&self, reader: usize) -> Inlet {
+        match self {
+            OpenedEdge::Ordered(cursors) => Inlet::Edge(Arc::clone(cursors), reader),
+            OpenedEdge::Containers(_) => unreachable!("a task of its own reads in order"),
+        }
+    }
+}
+
+/// Opens the containers in front of every stage. Downstream stages come first, since ends of epochs are handed on to them.
+fn open_containers(
+    tasks: &mut [TaskPlan],
+    edges: &mut [OpenedEdge],
+    pool: &Arc<Pool>,
+    (limits, ablations): (EdgeLimits, Ablations),
+    horizon: &Horizon,
+) -> Result<(), (usize, EdgeError)> {
+    for place in (0..tasks.len()).rev() {
+        let writes =
+            |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();
+        let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
+        let inputs = tasks[place].inputs.clone();
+        if let Making::Stage(stage) = &mut tasks[place].making {
+            let opening = Opening { pool, limits, ablations, splits, horizon, copies: 1 };
+            let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
+            for ReaderOf { edge, reader } in inputs {
+                if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {
+                    ledgers[reader] = Some(Arc::clone(&ledger));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Opened {
+    fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>, is_queued: bool) -> Self {
+        let waker = TaskWaker::new(Arc::clone(&probe));
+        Opened { is_queued, delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
+    }
+
+    /// Gives a task what it needs before its first step. The tasks that it feeds are told later.
+    fn finish(
+        &mut self,
+        name: String,
+        mut task: Box<dyn Task>,
+        pool: &Arc<Pool>,
+        entropy: &mut dyn Entropy,
+    ) -> BuiltTask {
+        let lender = StateLender::new(Arc::clone(pool));
+        task.fund(&lender);
+        task.seed(entropy);
+        let mut operators = Vec::new();
+        task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
+        let (probe, waker) = (Arc::clone(&self.probe), Arc::clone(&self.waker));
+        let (upstream, downstream, further, peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (rows_max, is_deferred) = (task.rows_max(), task.is_deferred());
+        BuiltTask {
+            name,
+            task,
+            lender,
+            waker,
+            operators,
+            probe,
+            horizon: Horizon::NONE,
+            upstream,
+            downstream,
+            further,
+            peers,
+            copy: None,
+            home: None,
+            rows_max,
+            is_deferred,
+        }
+    }
+}
