@@ -7,6 +7,7 @@
 //!   without its comments, which file declares which, where a dependency stands, links and headings;
 //! - [`arrows`], [`outside`]: which room may depend on which, and on what from outside;
 //! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is reached, and is not too long;
+//! - [`openings`]: doc comments name their subject;
 //! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
 //! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
@@ -25,6 +26,7 @@ mod links;
 mod manifest;
 mod markdown;
 mod modules;
+mod openings;
 mod outside;
 mod panics;
 mod rust_text;
@@ -84,6 +86,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         arrows::findings(&workspace.packages, &tree),
         outside::findings(&workspace.packages, &tree),
         heads::findings(&tree),
+        openings::findings(&tree),
         dead_files::findings(&tree),
         size::findings(&tree),
         unsafety::findings(&tree),
