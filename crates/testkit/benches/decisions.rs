@@ -1,12 +1,12 @@
-//! Question: what does choosing a task cost, and which share of the time is that?
-//! Workload: so many tasks that are all ready, on one worker, stepped, with the real clock, under each policy. Each run
-//! takes one block of 384 records at about 10 ns (some 4 us, as YSB's), or 25 of them (some 100 us). `alone`: sources
-//! with their sinks in one task each. `pairs`: half of the tasks write an edge that the other half reads, which do as
-//! much again, so that a run makes its reader ready.
-//! Unit: ns per decision, as the engine samples it, one step in 64 (rounds of the policy included, and one reading of the
-//! clock, which the first line tells); share of the wall time of all steps. The median of nine spans of time, since one
-//! sample that the operating system interrupts counts for 64; so it leaves out most rounds over 1,000 tasks and more,
-//! which take at most a hundredth of the time in any case. For regressions, not for claims.
+//! Question: what does it cost to choose a task, and what share of the time is that?
+//! Workload: a number of tasks that are all ready, on one worker, stepped, with the real clock, under each policy. A run
+//! takes one block of 384 records at about 10 ns (some 4 us, as in YSB), or 25 blocks (some 100 us). `alone`: each
+//! source and its sink in one task. `pairs`: half of the tasks write an edge that the other half reads; the readers do as
+//! much work again, so that a run makes its reader ready.
+//! Unit: ns per decision, as the engine samples it, one step in 64. This includes rounds of the policy, and one reading
+//! of the clock, whose cost the first line prints. Also the share of the wall time of all steps. Both are medians of nine
+//! spans of time, since one sample that the operating system interrupts counts for 64. So most rounds over 1,000 tasks
+//! and more are left out; they take at most a hundredth of the time in any case. For regressions, not for claims.
 //! Targets: below 5 % at one block and below 1 % at 100 us (DESIGN, section 4.2).
 //!
 //! `cargo bench -p thalweg-testkit --bench decisions`, with `-- fcfs pairs 100` for one row of the table; under `cargo
@@ -29,18 +29,18 @@ use thalweg_scheduling::policy::{by_name, names};
 
 const BLOCK_RECORDS: u32 = 384;
 
-/// Steps between two looks at the clock.
+/// Steps between two readings of the clock.
 const STEPS_PER_LOOK: u64 = 256;
 
-/// Rounds of arithmetic per record: about 10 ns with its copy.
+/// Rounds of arithmetic per record: about 10 ns with the copy of the record.
 const ROUNDS: u64 = 28;
 
-/// Spans of time that are measured.
+/// Number of spans of time that are measured.
 const SPANS: usize = 9;
 
 type Value = [u64; 6];
 
-/// Makes one run of records whenever it is asked, and is due again at once: a step takes that and no more.
+/// A source that makes one run of records per poll and is due again at once, so that a step takes one run.
 struct Blocks {
     records: u64,
     index: u64,
@@ -102,7 +102,7 @@ struct Figures {
     step_ns: f64,
 }
 
-/// Queries of so many tasks in all.
+/// Returns queries with `tasks` tasks in all.
 fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
     let tasks_per_stream = if shape == Shape::Pairs { 2 } else { 1 };
     let mut left = tasks / tasks_per_stream;
@@ -127,7 +127,7 @@ fn graphs(Setting { shape, tasks, records, .. }: Setting) -> Vec<Graph> {
 
 fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
     let clock = SystemClock::default();
-    // A run of a source that writes an edge takes no more than fits.
+    // A run of a source that writes an edge takes no more records than fit into the edge.
     let edges = EdgeLimits { block_records: BLOCK_RECORDS, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
     let builder = Engine::builder().edges(edges).memory_budget_bytes(2 << 30).clock(Arc::new(clock));
     let policy = by_name(setting.policy).expect("it is one of the names");
@@ -140,7 +140,7 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
         while started.elapsed() < time {
             for _ in 0..STEPS_PER_LOOK {
                 if let Step::Idle(_) = workers[0].step(&clock) {
-                    // A source that was asked at this very instant.
+                    // The source was polled at this very instant, so it is not due yet.
                     continue;
                 }
                 steps += 1;
@@ -165,7 +165,7 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
     Figures { decision_ns, step_ns }
 }
 
-/// ns that a reading of the clock takes.
+/// Returns the nanoseconds that one reading of the clock takes.
 fn clock_ns() -> f64 {
     const READINGS: u32 = 10_000;
     let (clock, started) = (SystemClock::default(), Instant::now());
@@ -177,7 +177,7 @@ fn clock_ns() -> f64 {
 
 fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
-    // Those that name no row, such as cargo's own, are none of ours.
+    // Arguments that begin with `-`, such as cargo's own, name no row.
     let row: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let (warm, time) = if is_bench {
         (Duration::from_millis(300), Duration::from_millis(700))
@@ -200,7 +200,7 @@ fn main() {
                 }
                 print!("{:14} {:6} {:>6}", names[0], names[1], names[2]);
                 for records in [block, 25 * block] {
-                    // What a pair hands over is bounded by its edge.
+                    // The records that a pair passes in one run are bounded by its edge.
                     if shape == Shape::Pairs && records > block {
                         continue;
                     }

@@ -1,13 +1,13 @@
-//! Question: what do windows and joins of two streams cost in the engine, sources and edges and scheduling included?
+//! Question: what do windows and joins of two streams cost in the engine, with sources, edges and scheduling?
 //! Workload: drained generators on one worker, default chains, memory for edges as by default.
 //!
-//! * `tumbling`, `sliding`: a count per key, of 10,000 keys uniform at random, 100,000 records per second of event time;
-//!   windows of 120 s, of which the second kind begins one every 30 s. 200 M records: sixteen windows and more.
-//! * `join`: two streams of keys uniform in `0..2^20`, a million records per side and window of 1 s, so that each meets
-//!   about one other; ten windows.
+//! * `tumbling`, `sliding`: a count per key, of 10,000 keys uniform at random, 100,000 records per second of
+//!   event time; windows of 120 s, back to back or every 30 s. 200 M records: sixteen windows and more.
+//! * `join`: two streams of keys uniform in `0..2^20`, a million records per side and window of 1 s, so that
+//!   each record matches about one other; ten windows.
 //!
-//! Unit: million input records per second of wall time, the median of some rounds in which the kinds take turns. Targets:
-//! sliding costs at most 1.5 times what tumbling does; the join takes 10 M records/s.
+//! Unit: million input records per second of wall time, the median of some rounds in which the kinds alternate.
+//! Targets: sliding costs at most 1.5 times as much as tumbling; the join takes 10 M records/s.
 //!
 //! `cargo bench -p thalweg-testkit --bench windows`; under `cargo test` it runs once, small.
 
@@ -22,10 +22,10 @@ use thalweg_connectors::{Discard, Pace, Paced};
 
 const ROUNDS: usize = 7;
 
-/// A round is a hundredth as long in a test.
+/// In a test, a round is this many times shorter.
 const TEST_SHARE: u64 = 100;
 
-/// Numbers below a bound, at random.
+/// Random numbers below a bound.
 struct Keys {
     bound: u64,
     salt: u64,
@@ -88,13 +88,13 @@ fn join(query: &Query, records: u64) {
         .sink("pairs", Discard::default());
 }
 
-/// A kind of query, and how many records a round of it takes.
+/// A kind of query: its name, a function that adds it, and the records of one round.
 type Kind = (&'static str, fn(&Query, u64), u64);
 
 const KINDS: [Kind; 3] =
     [("tumbling", tumbling, 200_000_000), ("sliding", sliding, 200_000_000), ("join", join, 20_000_000)];
 
-/// Million records per second of one round.
+/// Runs one round; returns million records per second.
 fn round((name, write, records): Kind) -> f64 {
     let engine = Engine::builder().memory_budget_bytes(1 << 30).build().expect("settings in bounds");
     let query = Query::new(name);

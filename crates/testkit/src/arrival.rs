@@ -1,4 +1,4 @@
-//! What an input brings, one thing after the other: records, and the watermarks between them.
+//! The input of an operator: a sequence of records and the watermarks between them.
 
 use thalweg_model::{Entropy, Record, Span};
 
@@ -9,12 +9,12 @@ use crate::oracle::{Promise, Row, source};
 pub enum Arrival<T> {
     /// A record, stamped in microseconds.
     Record(i64, T),
-    /// A watermark, in microseconds. Always above the one before it.
+    /// A watermark, in microseconds. Always above the previous one.
     Watermark(i64),
 }
 
 impl<T> Arrival<T> {
-    /// The same with another value.
+    /// Returns the arrival with its value replaced by `function` of it.
     pub fn map<U>(self, function: impl FnOnce(T) -> U) -> Arrival<U> {
         match self {
             Arrival::Record(at_us, value) => Arrival::Record(at_us, function(value)),
@@ -23,10 +23,11 @@ impl<T> Arrival<T> {
     }
 }
 
-/// Records with the watermarks that their source promises. One that it would set behind the last record is left out.
+/// Returns records with the watermarks that their source promises. A watermark after the last record is left
+/// out.
 ///
 /// # Panics
-/// If a watermark is no number of 64 bits.
+/// If a watermark does not fit 64 bits.
 pub fn arrivals<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Arrival<T>> {
     let mut arrivals = Vec::with_capacity(2 * input.len());
     let mut last_us = None;
@@ -42,7 +43,7 @@ pub fn arrivals<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Arrival<T
     arrivals
 }
 
-/// What one input brings as an oracle's rows.
+/// Converts one input to an oracle's rows.
 pub fn rows<T: Clone>(arrivals: &[Arrival<T>]) -> Vec<Row<T>> {
     let mut rows = Vec::new();
     let mut last_us = None;
@@ -57,8 +58,8 @@ pub fn rows<T: Clone>(arrivals: &[Arrival<T>]) -> Vec<Row<T>> {
     rows
 }
 
-/// The same records in another order: each comes late by up to `bound`, of its own stamp, so that a source which promises
-/// that bound keeps its promise. Records that come at once keep their order.
+/// Returns the records in another order: each is delayed by up to `bound` of event time, so that a source which
+/// promises that bound keeps its promise. Records with the same delayed time keep their order.
 pub fn delayed<T: Clone>(records: &[Record<T>], bound: Span, entropy: &mut dyn Entropy) -> Vec<Record<T>> {
     let bound_us = bound.as_micros().cast_unsigned();
     let mut delayed: Vec<(i128, &Record<T>)> = records

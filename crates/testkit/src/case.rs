@@ -1,8 +1,8 @@
 //! Queries under test, each with the oracle of its results.
 //!
-//! A [`Case`] keeps its input. It can be planned again and again, say once alone and once beside a neighbour that
-//! fails; each plan starts with an empty sink. What it compares with the oracle are the results of the records
-//! that its source really made, so that a query which was stopped halfway is checked as strictly as one that read
+//! A [`Case`] keeps its input. It can be planned repeatedly, for example once alone and once beside a neighbour
+//! that fails; each plan starts with an empty sink. It compares with the oracle the results of the records that
+//! its source really made. So a query which was stopped halfway is checked as strictly as one that read
 //! everything.
 
 mod confluence;
@@ -49,38 +49,38 @@ pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 
 /// A query under test.
 pub trait Case {
-    /// Plans the query anew under this name; its sink is empty.
+    /// Plans the query anew under this name, with an empty sink.
     fn graph(&mut self, name: &str, layout: Layout) -> Graph;
 
-    /// The first thing in which a finished run differs from the oracle.
+    /// Returns the first difference of a finished run from the oracle.
     fn difference(&self, report: &QueryReport) -> Option<String>;
 
-    /// What its sinks have seen.
+    /// Returns the contents of its sinks.
     fn sinks(&self) -> Vec<&dyn AnyGathered>;
 
-    /// What they have, as text, sink by sink, in no promised order but sorted.
+    /// Returns the sinks' records as text, sink by sink, sorted within each.
     fn rows(&self) -> Vec<String> {
         self.sinks().iter().flat_map(|sink| sink.sorted_text()).collect()
     }
 
-    /// Whether all of them have published.
+    /// Returns whether all sinks have published.
     fn is_published(&self) -> bool {
         let sinks = self.sinks();
         !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())
     }
 
-    /// The first rule of marks and ends that was broken at one of them.
+    /// Returns the first rule of marks and ends that was broken at one of the sinks.
     fn broken_rule(&self) -> Option<String> {
         self.sinks().iter().find_map(|sink| sink.broken_rule())
     }
 
-    /// Values that were never dropped, once the engine is gone.
+    /// Returns the number of values that were never dropped, once the engine is gone.
     fn leaked_count(&self) -> usize {
         0
     }
 }
 
-/// What is wrong with a query that has finished: its rules, its conservation, its results.
+/// Returns the first fault of a query that has finished: in its rules, its conservation or its results.
 pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
     let unpublished =
         || (!case.is_published()).then(|| "it has finished, but its sink has not published".to_owned());
@@ -88,14 +88,14 @@ pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
     case.broken_rule().or_else(conservation).or_else(unpublished).or_else(|| case.difference(report))
 }
 
-/// The first difference between two lists, after sorting.
+/// Returns the first difference between two lists, after sorting.
 pub(crate) fn first_difference<R: Ord + Debug>(mut expected: Vec<R>, mut found: Vec<R>) -> Option<String> {
     expected.sort();
     found.sort();
     in_order_difference(&expected, &found)
 }
 
-/// The first place where two lists part.
+/// Returns the first difference between two lists, in their order.
 pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &[R]) -> Option<String> {
     let place = expected.iter().zip(found).position(|(expected, found)| expected != found);
     let place = place.unwrap_or(expected.len().min(found.len()));
@@ -105,12 +105,12 @@ pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &
         .then(|| format!("row {place}: expected {expected_row:?}, found {found_row:?}; {lengths}"))
 }
 
-/// Whether counts are as they must be.
+/// Returns a description of the difference if the counts differ.
 fn count_difference(what: &str, expected: u64, found: u64) -> Option<String> {
     (expected != found).then(|| format!("{what}: {expected} expected, {found} found"))
 }
 
-/// How many records the operators of this name have read.
+/// Returns the number of records that the operators of this name have read.
 fn read_by(name: &str, report: &QueryReport) -> usize {
     let of_name = report.operators.iter().filter(|operator| operator.operator == name);
     of_name.map(|operator| operator.counts.read).sum::<u64>() as usize

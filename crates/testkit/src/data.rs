@@ -1,7 +1,7 @@
-//! Where recorded data lie: in the folder `THALWEG_DATA`, or in `shared/data` beside the workspace.
+//! Recorded data: in the folder `THALWEG_DATA`, or in `shared/data` beside the workspace.
 //!
-//! The files are not in the repository. On a developer's machine a test without them says so and passes; in CI,
-//! where a skipped test would be missed by nobody, it fails.
+//! The files are not in the repository. On a developer's machine a test without them says so and passes. In CI,
+//! where a skipped test would not be noticed, it fails.
 
 use std::fs;
 use std::io::Read;
@@ -12,10 +12,10 @@ use flate2::read::MultiGzDecoder;
 /// Recorded taxi trips of January 2013, with a header.
 pub const TAXI_TRIPS: &str = "nyc_taxi/tlc_trip_data_2013_01_part1.csv.gz";
 
-/// The recorded file of this name below the folder of data; none if it is not there.
+/// Returns the recorded file of this name below the folder of data; `None` if it does not exist.
 ///
 /// # Panics
-/// Under CI, if it is not there.
+/// Under CI, if it does not exist.
 pub fn recorded(name: &str) -> Option<PathBuf> {
     let path = folder().join(name);
     if path.is_file() {
@@ -28,10 +28,10 @@ pub fn recorded(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The text of a gzip file.
+/// Returns the text of a gzip file.
 ///
 /// # Panics
-/// If it cannot be read, is damaged, or is no text.
+/// If the file cannot be read, is damaged, or is not text.
 pub fn unzipped_text(path: &Path) -> String {
     let packed = fs::read(path).unwrap_or_else(|error| panic!("could not read {}: {error}", path.display()));
     let mut text = String::new();

@@ -1,10 +1,10 @@
-//! A disk in memory that fails as told: files that are missing, unreadable, cut short or replaced while they are
-//! read, reads that bring little, calls that fail, and a power cut that forgets what was not synced.
+//! A disk in memory that fails on request: files that are missing, unreadable, truncated or replaced while they
+//! are read, reads that return few bytes, calls that fail, and a power cut that loses what was not synced.
 //!
-//! As on a real file system, an open reader keeps a file that is replaced and sees one that is cut short, and a
-//! file has two contents: what was written and what is on the disk. `sync` brings the first to the second;
-//! `publish` renames, and brings the names of that directory onto the disk. What a name was given by `create`
-//! alone, or taken by `remove`, may be forgotten: [`FaultyDisk::what_survives`] forgets it always.
+//! As on a real file system, an open reader keeps a file that is replaced, and sees the truncation of one. A
+//! file has two contents: the written one and the one on the disk. `sync` copies the first to the second;
+//! `publish` renames, and makes the names in that directory durable. A name that was only given by `create`, or
+//! taken by `remove`, may be lost: [`FaultyDisk::what_survives`] always loses it.
 
 mod handles;
 
@@ -17,7 +17,7 @@ use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
 use handles::{Reading, Writing};
 
-/// Calls that can be told to fail.
+/// Calls that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     /// [`Disk::open`]: permission denied.
@@ -34,20 +34,20 @@ pub enum Call {
     Publish,
 }
 
-/// What happens to a file behind its reader's back.
+/// A change of a file while it is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is cut to so many bytes.
+    /// The file is truncated to this number of bytes.
     Truncate(usize),
     /// Another file takes its place.
     Replace(Vec<u8>),
-    /// It is removed.
+    /// The file is removed.
     Remove,
-    /// Bytes are appended.
+    /// Bytes are appended to the file.
     Append(Vec<u8>),
 }
 
-/// The disk.
+/// A disk in memory that fails on request.
 #[derive(Default)]
 pub struct FaultyDisk {
     state: Arc<Mutex<State>>,
@@ -56,17 +56,17 @@ pub struct FaultyDisk {
 #[derive(Default)]
 struct State {
     names: Names,
-    /// The names that a power cut leaves.
+    /// The names that survive a power cut.
     durable_names: Names,
     next_inode: u64,
-    /// Advances with every change of a file; what the files' times of change are.
+    /// Counts the changes of files; serves as their times of change.
     changes: i128,
-    /// How often each call was made, in the order of [`Call`].
+    /// Number of calls of each kind, in the order of [`Call`].
     calls: [u64; 6],
     failing: Vec<(Call, u64)>,
-    /// The most bytes that one read brings.
+    /// Largest number of bytes that one read returns.
     read_bytes_max: Option<usize>,
-    /// What happens to the file at a path once so many bytes of it were read.
+    /// Changes to the file at a path, due once this number of its bytes was read.
     pending: Vec<(PathBuf, u64, Change)>,
 }
 
@@ -81,22 +81,22 @@ struct Node {
 }
 
 impl FaultyDisk {
-    /// An empty disk on which everything works.
+    /// Creates an empty disk on which everything works.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Puts a file there, name and contents on the disk.
+    /// Puts a file on the disk; its name and contents are durable.
     pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
         self.state.lock().put(path.as_ref(), bytes.into());
     }
 
-    /// Lets call number `number`, counted from 1, of this kind fail.
+    /// Makes call number `number` of this kind fail, counted from 1.
     pub fn fail(&self, call: Call, number: u64) {
         self.state.lock().failing.push((call, number));
     }
 
-    /// Lets no read bring more than `bytes`.
+    /// Limits each read to `bytes`.
     pub fn read_at_most(&self, bytes: usize) {
         self.state.lock().read_bytes_max = Some(bytes);
     }
@@ -106,20 +106,20 @@ impl FaultyDisk {
         self.state.lock().pending.push((path.as_ref().to_owned(), read_bytes, change));
     }
 
-    /// What was written to the file at `path`, if there is one.
+    /// Returns the bytes written to the file at `path`, if there is one.
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let node = self.state.lock().names.get(path.as_ref()).cloned()?;
         let written = node.lock().written.clone();
         Some(written)
     }
 
-    /// The paths of all files, sorted.
+    /// Returns the paths of all files, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state.lock().names.keys().cloned().collect()
     }
 
-    /// The disk as a power cut leaves it now: durable names with what was synced of their files. Nothing on it
-    /// fails.
+    /// Returns the disk as a power cut leaves it now: durable names with the synced contents of their files.
+    /// Calls on it do not fail.
     pub fn what_survives(&self) -> Arc<FaultyDisk> {
         let survivor = FaultyDisk::new();
         for (path, node) in &self.state.lock().durable_names {
@@ -148,7 +148,7 @@ impl State {
         self.names.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Counts a call; an error if it is to fail.
+    /// Counts a call; returns an error if it is to fail.
     fn count(&mut self, call: Call) -> io::Result<()> {
         let count = &mut self.calls[call as usize];
         *count += 1;
@@ -162,7 +162,7 @@ impl State {
         })
     }
 
-    /// Does what is due once `read_bytes` of the file at `path` were read.
+    /// Makes the changes that are due once `read_bytes` of the file at `path` were read.
     fn changes_due(&mut self, path: &Path, read_bytes: u64) {
         let is_due = |(at, after, _): &mut (PathBuf, u64, Change)| at == path && *after <= read_bytes;
         let due: Vec<_> = self.pending.extract_if(.., is_due).collect();
@@ -229,7 +229,7 @@ impl Disk for FaultyDisk {
         let node = state.node(from)?;
         state.names.remove(from);
         state.names.insert(to.to_owned(), node);
-        // The directory is synced: every name in it stands on the disk as it is now.
+        // The directory is synced: every name in it is durable as it is now.
         let is_beside = |path: &Path| path.parent() == to.parent();
         let State { names, durable_names, .. } = &mut *state;
         durable_names.retain(|path, _| !is_beside(path));

@@ -1,12 +1,14 @@
-//! A sink that keeps everything and watches the rules of what reaches it.
+//! A sink that keeps all records and checks the rules for its input.
 //!
-//! Rules: watermarks never go back; the last watermark is the end of time, and nothing follows the end; `finish`
-//! comes once, behind the end. Of results of windows, two more: each comes out when the watermark passes its
-//! window's end, not earlier (no result before its window closes) and not later; so between two watermarks `a`
-//! and `b` there are only results of windows whose end lies above `a` and at most at `b`. Where several workers have keys of
-//! their own, each is as far as it is, and the sink's watermark is the least of theirs: then no result is behind `a`.
+//! Rules: watermarks never go back. The last watermark is the end of time, and nothing follows the end.
+//! `finish` comes once, after the end. For results of windows there are two more: each is emitted when the
+//! watermark passes its window's end, not earlier and not later. So between two watermarks `a` and `b` all
+//! results are of windows whose end is above `a` and at most `b`. If several workers have keys of their own,
+//! each has its own progress, and the sink's watermark is the least of theirs. Then the rule is only that no
+//! result is behind `a`.
 //!
-//! It holds no bytes in the eyes of the budget, so that a test's own memory does not use up the engine's.
+//! The sink counts no bytes against the memory budget, so that a test's own memory does not use up the
+//! engine's.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,19 +19,19 @@ use thalweg_model::{EventTime, Fault, Mark, Record, Sink};
 
 use crate::sabotage::{Place, Sabotage};
 
-/// What kind of records a [`Gather`] expects.
+/// Kinds of records that a [`Gather`] expects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expects {
     /// Records that may be late.
     Anything,
     /// Results of windows, stamped with their window's last instant.
     WindowResults,
-    /// Results of windows, by several workers, each of which is ahead of the sink's watermark or at it.
+    /// Results of windows by several workers, each of which is at or ahead of the sink's watermark.
     ResultsOfCopies,
 }
 
 impl Expects {
-    /// Results of windows of an operator that works per key.
+    /// Returns the expectation for results of windows of a keyed operator under this layout.
     pub fn keyed_results(layout: Layout) -> Self {
         match layout.parallel {
             Parallel::Serial => Expects::WindowResults,
@@ -38,26 +40,26 @@ impl Expects {
     }
 }
 
-/// Keeps what reaches it, for whoever holds its [`Gathered`].
+/// Keeps the records that reach it; they are read through its [`Gathered`].
 pub struct Gather<T> {
     gathered: Gathered<T>,
     expects: Expects,
     sabotage: Arc<Sabotage>,
 }
 
-/// What a [`Gather`] has seen, from outside.
+/// Shared access to the records and rules of a [`Gather`].
 pub struct Gathered<T>(Arc<Mutex<Seen<T>>>);
 
 struct Seen<T> {
     records: Vec<Record<T>>,
     watermark: EventTime,
-    /// How many of `records` came before the last watermark.
+    /// Number of `records` that came before the last watermark.
     behind_watermark: usize,
     ending: Ending,
     broken_rule: Option<String>,
 }
 
-/// How far the end has come.
+/// Progress of the end of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     Open,
@@ -66,12 +68,12 @@ enum Ending {
 }
 
 impl<T> Gather<T> {
-    /// An empty sink. Visits [`Place::Sink`] before each record.
+    /// Creates an empty sink. It visits [`Place::Sink`] before each record.
     pub fn new(expects: Expects, sabotage: &Arc<Sabotage>) -> Self {
         Gather { gathered: Gathered::default(), expects, sabotage: Arc::clone(sabotage) }
     }
 
-    /// What it has seen and will see.
+    /// Returns shared access to what the sink has seen and will see.
     pub fn gathered(&self) -> Gathered<T> {
         self.gathered.clone()
     }
@@ -125,7 +127,7 @@ impl<T> Seen<T> {
             self.break_rule(format!("watermark {watermark:?} came after {last:?}"));
         }
         let news = &self.records[self.behind_watermark..];
-        // A window that ends at `e` is stamped `e - 1`, so `last < e <= watermark` reads as below.
+        // A window that ends at `e` is stamped `e - 1`, so `last < e <= watermark` becomes the condition below.
         let is_stray = |stamp: EventTime| match expects {
             Expects::Anything => false,
             Expects::WindowResults => stamp < last || watermark <= stamp,
@@ -140,7 +142,7 @@ impl<T> Seen<T> {
         self.behind_watermark = self.records.len();
     }
 
-    /// The first one counts.
+    /// Records a broken rule; only the first one is kept.
     fn break_rule(&mut self, rule: String) {
         self.broken_rule.get_or_insert(rule);
     }
@@ -166,31 +168,31 @@ impl<T> Default for Gathered<T> {
 }
 
 impl<T> Gathered<T> {
-    /// What `look` makes of each record, in order of arrival.
+    /// Applies `look` to each record, in order of arrival.
     pub fn each<Q>(&self, look: impl Fn(&Record<T>) -> Q) -> Vec<Q> {
         self.0.lock().records.iter().map(look).collect()
     }
 
-    /// Whether the sink has published: the end came, and `finish` was called.
+    /// Returns whether the sink has published: the end came, and `finish` was called.
     pub fn is_published(&self) -> bool {
         self.0.lock().ending == Ending::Finished
     }
 
-    /// The first rule that was broken.
+    /// Returns the first rule that was broken.
     pub fn broken_rule(&self) -> Option<String> {
         self.0.lock().broken_rule.clone()
     }
 }
 
-/// A [`Gathered`] of records of some type.
+/// A [`Gathered`] of records of any type.
 pub trait AnyGathered {
-    /// Its records as text, sorted.
+    /// Returns its records as text, sorted.
     fn sorted_text(&self) -> Vec<String>;
 
-    /// As [`Gathered::is_published`].
+    /// Returns the same as [`Gathered::is_published`].
     fn is_published(&self) -> bool;
 
-    /// As [`Gathered::broken_rule`].
+    /// Returns the same as [`Gathered::broken_rule`].
     fn broken_rule(&self) -> Option<String>;
 }
 
@@ -214,7 +216,8 @@ impl<T: Debug> AnyGathered for Gathered<T> {
 mod tests {
     use super::*;
 
-    /// Records as numbers, `W5` for a watermark, `E` for the end, `F` for finish; the broken rule, or nothing.
+    /// Runs records as numbers, `W5` for a watermark, `E` for the end, `F` for finish; compares the broken
+    /// rule, or none.
     fn check(script: &str, broken: &str) {
         let mut sink = Gather::new(Expects::WindowResults, &Arc::default());
         for word in script.split_whitespace() {

@@ -1,8 +1,9 @@
-//! Records that nobody would like to get, from a seed.
+//! Streams of difficult records, from a seed.
 //!
-//! Each run has a random part of the [`Feature`]s and skews the rest: spread of stamps, number of keys, size of
-//! windows, bound and step of watermarks. Stamps stay within ±2^61 µs, so that their differences and the borders
-//! of their windows are numbers of 64 bits. [`Sides`] are several such streams that come together.
+//! Each run has a random subset of the [`Feature`]s and draws the other properties from skewed choices: spread
+//! of stamps, number of keys, size of windows, bound and step of watermarks. Stamps stay within ±2^61 µs, so
+//! that their differences and the borders of their windows fit 64 bits. [`Sides`] are several such streams for
+//! a union or a join.
 
 mod sides;
 
@@ -15,35 +16,35 @@ use crate::seed::pick;
 
 pub use sides::{SideFeature, Sides};
 
-/// How far stamps lie from the epoch at most.
+/// Largest distance of a stamp from the epoch.
 const STAMP_US_MAX: i64 = 1 << 61;
 
-/// One way to be hostile.
+/// A way in which a stream is hostile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// Runs of records with one and the same stamp.
+    /// Runs of records with the same stamp.
     EqualStamps,
-    /// Times start below the epoch.
+    /// Times start before the epoch.
     NegativeTimes,
     /// Nine in ten records have the same key.
     HotKey,
     /// Spans of many windows without a record.
     EmptySpans,
-    /// Runs of records that lie windows behind those before them.
+    /// Runs of records that lie several windows behind the previous records.
     LateBursts,
-    /// Single records that lie a window behind at most, and so are late for some of those that overlap.
+    /// Single records that lie at most one window behind, and so are late for some of the windows that overlap.
     Stragglers,
-    /// A stamp centuries ahead, behind which everything in the present is late.
+    /// A stamp centuries ahead, after which every record in the present is late.
     FarFuture,
-    /// Runs of records of one key, each a gap behind the one before it, or a microsecond more or less.
+    /// Runs of records of one key, each one session gap after the previous one, or a microsecond more or less.
     GapBorders,
-    /// Watermarks that follow each other without a record between them: of arrivals only, since records alone do not
-    /// show them.
+    /// Consecutive watermarks without a record between them. This affects arrivals only, since records alone do
+    /// not show them.
     EmptyEpochs,
 }
 
 impl Feature {
-    /// All of them.
+    /// All features.
     pub const ALL: [Feature; 9] = [
         Feature::EqualStamps,
         Feature::NegativeTimes,
@@ -57,40 +58,40 @@ impl Feature {
     ];
 }
 
-/// A hostile stream and the windows it is hostile to.
+/// A hostile stream, and the windows for which it is hostile.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// What this run does; the rest is disabled.
+    /// Features of this run; the others are disabled.
     pub features: Vec<Feature>,
     /// Windows that the stream is made for.
     pub windows: oracle::Windows,
-    /// From a sixteenth of the windows' size to more than all of it.
+    /// Slide of sliding windows, from a sixteenth of their size to more than their size.
     pub slide_us: i64,
-    /// Of sessions.
+    /// Gap of sessions.
     pub gap_us: i64,
-    /// Of windows of so many records.
+    /// Size and slide of count windows.
     pub counting: oracle::Counting,
-    /// How late a record may be and still count.
+    /// Allowed lateness: how late a record may be and still count.
     pub allowed_us: i64,
-    /// What its source promises.
+    /// Promise of the stream's source.
     pub promise: oracle::Promise,
-    /// Microseconds from one record to the next, at most.
+    /// Largest distance of two consecutive records, in microseconds.
     spread_us: u64,
-    /// Keys are below it.
+    /// Exclusive upper bound of keys.
     keys: u64,
 }
 
 /// The values of a hostile stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Reading {
-    /// Below the number of keys.
+    /// Key, below the number of keys.
     pub key: u64,
-    /// From -500 to 499.
+    /// Amount, from -500 to 499.
     pub amount: i64,
 }
 
 impl Hostile {
-    /// Draws what a run does.
+    /// Draws the properties of a run.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         let mut features = Feature::ALL.to_vec();
         features.retain(|_| entropy.below(2) == 0);
@@ -103,7 +104,7 @@ impl Hostile {
         let spread_us = pick(entropy, &[1, 3, 20, 200, size_us as u64, 3 * size_us as u64]);
         let keys = pick(entropy, &[1, 3, 20, 200]);
         let least_slide_us = (size_us / 16).max(1);
-        // Halves and fifths cut windows into few panes, the others into many.
+        // Halves and fifths divide windows into few panes, the others into many.
         let longer = size_us + 1 + size_us / 2;
         let slides = [size_us, size_us / 2, size_us / 5, size_us - 1, size_us / 3, least_slide_us, longer];
         let slide_us = pick(entropy, &slides).max(least_slide_us);
@@ -120,13 +121,13 @@ impl Hostile {
         self.readings_from(start_us, count, entropy)
     }
 
-    /// Makes `count` records and watermarks between them, those that its source promises and, where it is hostile in
-    /// that way, some more.
+    /// Makes `count` records with watermarks between them: those that its source promises and, with
+    /// [`Feature::EmptyEpochs`], some more.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Arrival<Reading>> {
         self.with_watermarks(&self.readings(count, entropy), entropy)
     }
 
-    /// Where a stream begins.
+    /// Returns the time at which a stream begins.
     fn start_us(&self, entropy: &mut dyn Entropy) -> i64 {
         if self.has(Feature::NegativeTimes) { -(entropy.below(100_000) as i64) } else { 0 }
     }
@@ -174,7 +175,8 @@ impl Hostile {
             }
             last_key = key;
             readings.push((at - behind as i64, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
-            // Centuries ahead is an instant, not a new age: what follows is the present again, and late.
+            // The far future is one instant, not a new present: later records are in the present again, and
+            // late.
             if at > STAMP_US_MAX / 4 && entropy.below(2) == 0 {
                 at = entropy.below(10_000) as i64;
             }
@@ -202,7 +204,7 @@ impl Hostile {
             match arrival {
                 Arrival::Watermark(watermark_us) if Some(watermark_us) <= last_us => {}
                 Arrival::Watermark(watermark_us) => {
-                    // On the way there it may stop here and there.
+                    // Additional watermarks may come before this one.
                     while let Some(last) = last_us.filter(|_| self.has(Feature::EmptyEpochs)) {
                         let on_the_way = last + 1 + entropy.below((watermark_us - last) as u64) as i64;
                         if on_the_way >= watermark_us || entropy.below(2) == 0 {
@@ -220,18 +222,18 @@ impl Hostile {
         made
     }
 
-    /// Sliding windows of the same size and offset.
+    /// Returns sliding windows of the same size and offset.
     pub fn sliding(&self) -> oracle::Sliding {
         let oracle::Windows { size_us, offset_us } = self.windows;
         oracle::Sliding { size_us, slide_us: self.slide_us, offset_us }
     }
 
-    /// Sliding windows that allow lateness.
+    /// Returns sliding windows that allow lateness.
     pub fn lenient(&self) -> oracle::Lenient {
         oracle::Lenient { windows: self.sliding(), allowed_us: self.allowed_us }
     }
 
-    /// The windows as the engine's.
+    /// Returns the windows as the engine's.
     ///
     /// # Panics
     /// Never: sizes are above zero.
@@ -239,7 +241,7 @@ impl Hostile {
         tumbling(self.windows)
     }
 
-    /// The promise as the engine's.
+    /// Returns the promise as the engine's watermark strategy.
     pub fn strategy(&self) -> WatermarkStrategy {
         let oracle::Promise { bound_us, step_us } = self.promise;
         WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us))
@@ -247,7 +249,7 @@ impl Hostile {
     }
 }
 
-/// The engine's form of an oracle's windows.
+/// Converts an oracle's windows to the engine's.
 ///
 /// # Panics
 /// If their size is not above zero.
@@ -256,7 +258,7 @@ pub fn tumbling(windows: oracle::Windows) -> TumblingWindows {
     size.with_offset(Span::from_micros(windows.offset_us))
 }
 
-/// The engine's form of an oracle's sliding windows.
+/// Converts an oracle's sliding windows to the engine's.
 ///
 /// # Panics
 /// If their size or their slide is not above zero.
@@ -267,7 +269,7 @@ pub fn sliding(windows: oracle::Sliding) -> SlidingWindows {
     windows.with_offset(Span::from_micros(offset_us))
 }
 
-/// The engine's form of stamped values.
+/// Converts stamped values to records of the engine.
 pub fn records<T: Clone>(input: &[(i64, T)]) -> impl Iterator<Item = Record<T>> {
     input.iter().map(|(at_us, value)| Record::new(EventTime::from_micros(*at_us), value.clone()))
 }
@@ -277,7 +279,7 @@ mod tests {
     use super::*;
     use crate::seed::entropy_for;
 
-    /// Over a hundred seeds each feature is there in about half of the runs, and does what it says; stamps never
+    /// Over a hundred seeds each feature occurs in about half of the runs and has its effect; stamps never
     /// leave their range.
     #[test]
     fn features_come_and_go_and_do_what_they_say() {

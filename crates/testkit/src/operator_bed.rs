@@ -1,4 +1,4 @@
-//! A bed to try any operator on, without an engine: what a task does with it, from a seed.
+//! A test bed for any operator, without an engine: it drives the operator as a task does, from a seed.
 //!
 //! ```text
 //!   input 0: Arrivals --\                                        /--> Emitted, each at its place between
@@ -6,17 +6,18 @@
 //!   ...                 /                                        \--> marks, as it forwards them
 //! ```
 //!
-//! The bed reads its inputs in turns, as a task with several edges does: batches hold records of one input; a watermark
-//! is the least of all inputs that are not over, when that moves on; before records of an input whose own watermark is
-//! another than the one told last stands an `InputWatermark`. At the end come the watermark at the end of time and
-//! `End`. A [`Manner`] says how large batches are, how little room the output has, and whether the operator is replaced
-//! by another one that loads its state; no result may depend on it.
+//! The bed reads its inputs in turns, as a task with several edges does. Batches hold records of one input. A
+//! watermark is the least of all open inputs, sent when it advances. An `InputWatermark` precedes records of an
+//! input whose own watermark differs from the last one sent. At the end come the watermark at the end of time
+//! and `End`. A [`Manner`] sets the size of batches, the room of the output, and whether the operator is
+//! replaced by another one that loads its state; no result may depend on it.
 //!
-//! Meanwhile it holds the operator to its contract (rules O1 to O4 of `thalweg_model::operator`): pushes only into room;
-//! takes what it is given, or says that it is stalled; gets on when it has room; counts every record; forwards a mark the
-//! same way when asked twice, watermarks never back and never beyond what it was given; pays for its state before it
-//! grows. [`Copies`] stand for an operator that several workers share. What came out is told by [`Ran`], which can be asked for the rest: nothing behind a promised watermark, no
-//! result before its window closes, results as the oracle has them.
+//! Meanwhile the bed checks the operator's contract (rules O1 to O4 of `thalweg_model::operator`). The operator
+//! pushes only into room. It takes the records it is given, or reports that it is stalled, and continues when
+//! it has room. It counts every record. It forwards a mark in the same way when asked twice; its watermarks
+//! never go back and never exceed those it was given. It pays for its state before the state grows. [`Copies`]
+//! represent an operator that several workers share. [`Ran`] holds the output and checks the rest: no record
+//! behind a promised watermark, no result before its window closes, results equal to the oracle's.
 
 mod copies;
 mod driver;
@@ -37,41 +38,41 @@ use driver::{Driver, Ended};
 pub use copies::Copies;
 pub use ran::{Emitted, Ran};
 
-/// When the operator is replaced by a fresh one that loads its state.
+/// Times at which the operator is replaced by a fresh one that loads its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restore {
     /// Never.
     Never,
-    /// Behind every watermark.
+    /// After every watermark.
     AtWatermarks,
-    /// Between any two calls but those that an emission takes, one time in four.
+    /// Between any two calls except during an emission, with a probability of one in four.
     Anywhere,
 }
 
 impl Restore {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Restore; 3] = [Restore::Never, Restore::AtWatermarks, Restore::Anywhere];
 }
 
-/// How an operator is driven.
+/// Settings by which an operator is driven.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// Records that the output has room for in one call.
+    /// Number of records for which the output has room in one call.
     pub room: usize,
-    /// Records of a batch, at most.
+    /// Largest number of records in a batch.
     pub batch: usize,
-    /// What an input brings before another has its turn, at most.
+    /// Largest number of arrivals of an input before another input has its turn.
     pub turn: usize,
-    /// The input that has its turn three times as often.
+    /// The input that gets about every second turn, besides its share of the other turns.
     pub favourite: usize,
     /// When state is saved and loaded.
     pub restore: Restore,
-    /// Bytes of state that are granted; without bound if none. Who is refused is not called again.
+    /// Bytes of state that are granted; `None` for no limit. An operator that was refused is not called again.
     pub purse_bytes: Option<usize>,
 }
 
 impl Manner {
-    /// Draws all but when state is saved and loaded.
+    /// Draws all settings except `restore`.
     pub fn draw(restore: Restore, entropy: &mut dyn Entropy) -> Self {
         Manner {
             room: pick(entropy, &[1, 2, 7, 1 << 20]),
@@ -84,7 +85,7 @@ impl Manner {
     }
 }
 
-/// Inputs, and how they reach an operator.
+/// Inputs, and the way in which they reach an operator.
 #[derive(Clone, Debug)]
 pub struct Bed<In> {
     inputs: Vec<Vec<Arrival<In>>>,
@@ -95,27 +96,27 @@ pub struct Bed<In> {
 /// One input while it is read.
 struct Lane<In> {
     rest: IntoIter<Arrival<In>>,
-    /// Its own watermark; the end of time once it is over.
+    /// The input's own watermark; the end of time once the input is over.
     watermark: EventTime,
 }
 
 impl<In: Clone> Bed<In> {
-    /// A bed on which each of these is an input of its own.
+    /// Creates a bed with these inputs.
     pub fn new(inputs: Vec<Vec<Arrival<In>>>, manner: Manner, entropy: &mut dyn Entropy) -> Self {
         Bed { inputs, manner, seed: entropy.next_u64() }
     }
 
-    /// How it drives.
+    /// Returns the settings by which the bed drives.
     pub fn manner(&self) -> Manner {
         self.manner
     }
 
-    /// The same with so many bytes of state.
+    /// Returns the bed with this limit of bytes of state.
     pub fn with_purse(self, bytes: usize) -> Self {
         Bed { manner: Manner { purse_bytes: Some(bytes), ..self.manner }, ..self }
     }
 
-    /// Drives what `make` makes through the inputs to their end; the same way each time.
+    /// Drives the operator that `make` creates through the inputs to their end; the same way each time.
     ///
     /// # Panics
     /// If the operator breaks a rule of its contract.
@@ -145,7 +146,7 @@ impl<In: Clone> Bed<In> {
         driver.mark(Mark::End)
     }
 
-    /// Reads some of what one input brings.
+    /// Reads one turn of one input.
     fn turn<P: Operator<In>>(
         &self,
         lanes: &mut [Lane<In>],

@@ -1,18 +1,18 @@
-//! What must come out of a query, recomputed from its whole input: sorted vectors, nested loops, plain numbers.
+//! Expected results of a query, recomputed from its whole input: sorted vectors, nested loops, plain numbers.
 //!
-//! Nothing of the engine is used here, neither its times nor its windows; every rule is stated once more, in the file
-//! of its subject:
+//! Nothing of the engine is used here, neither its times nor its windows. Every rule is stated once more, in
+//! the file of its subject:
 //!
-//! 1. This file: rows, where a source sets watermarks, and unions.
+//! 1. This file: rows, the watermarks that a source sets, and unions.
 //! 2. [`stateless`]: filter, map, flat map, split. [`static_join`]: rows of a table.
-//! 3. [`windows`]: tumbling, sliding and count windows; distinct keys. [`lateness`]: what comes late and still counts.
+//! 3. [`windows`]: tumbling, sliding and count windows; distinct keys. [`lateness`]: late records that still count.
 //!    [`sessions`]: spans that a gap closes.
 //! 4. [`window_join`]: pairs and groups of two inputs in one window. [`interval_join`]: pairs whose stamps are near.
 //! 5. [`order`]: the largest `n`, sorted by stamp. [`alarm`]: a function with timers.
 //!
-//! A row is late by the watermark of its own input at its own place, so inputs that come together are their rows one
-//! after the other, in any order; where the order of arrival matters nevertheless, the function says so. The end of
-//! the input closes everything. Times are microseconds, computed in 128 bits, where nothing that a test writes down
+//! A row is late by the watermark of its own input at its own position. So the rows of united inputs can be
+//! concatenated in any order; where the order of arrival matters nevertheless, the function says so. The end of
+//! the input closes everything. Times are microseconds, computed in 128 bits, where no value that a test uses
 //! can overflow.
 
 pub mod alarm;
@@ -40,28 +40,29 @@ pub use windows::{
     tumbling,
 };
 
-/// A record at its place in the stream.
+/// A record with its position relative to watermarks.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Row<T> {
     /// Its stamp.
     pub at_us: i64,
-    /// The watermark of its own input that was set last before it; none before the first.
+    /// The last watermark of its own input before it; `None` before the first.
     pub watermark_us: Option<i128>,
-    /// What it carries.
+    /// Value of the record.
     pub value: T,
 }
 
-/// What a source promises about the order of its records.
+/// The promise of a source about the order of its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// How far a record may lie behind the latest before it.
+    /// Largest distance of a record behind the latest record before it.
     pub bound_us: i64,
-    /// The least advance from one watermark to the next; at least one microsecond counts.
+    /// Least advance from one watermark to the next; values below one microsecond count as one.
     pub step_us: i64,
 }
 
-/// The records of a source, each with the watermark before it: one is set behind a record that moves it on by at least
-/// the step since the last one set, and behind the first record in any case; it is the largest stamp seen less the bound.
+/// Returns the records of a source, each with the watermark before it. A watermark is the largest stamp so far
+/// less the bound. It is set after the first record, and after each record by which it advances by at least the
+/// step.
 pub fn source<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Row<T>> {
     let (bound, step) = (i128::from(promise.bound_us), i128::from(promise.step_us.max(1)));
     let mut largest = i128::MIN;
@@ -82,23 +83,23 @@ pub fn source<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Row<T>> {
     rows
 }
 
-/// All rows of all inputs.
+/// Returns the rows of all inputs.
 pub fn union<T: Clone>(inputs: &[Vec<Row<T>>]) -> Vec<Row<T>> {
     inputs.concat()
 }
 
 impl<T> Row<T> {
-    /// The same row with another value.
+    /// Returns the same row with another value.
     pub fn with<U>(&self, value: U) -> Row<U> {
         Row { at_us: self.at_us, watermark_us: self.watermark_us, value }
     }
 
-    /// Whether what ends at `end_us` was still to come when the row arrived.
+    /// Returns whether `end_us` was still ahead of the row's watermark when the row arrived.
     fn is_before(&self, end_us: i128) -> bool {
         self.watermark_us.is_none_or(|watermark| watermark < end_us)
     }
 
-    /// Whether its own stamp was promised to have passed: what is late where there are no windows.
+    /// Returns whether the row's own watermark is above its stamp: the rule for lateness without windows.
     fn is_late(&self) -> bool {
         self.watermark_us.is_some_and(|watermark| i128::from(self.at_us) < watermark)
     }
@@ -108,7 +109,7 @@ impl<T> Row<T> {
 mod tests {
     use super::*;
 
-    /// Stamps with bound and step; for each the watermark before it, `-` for none.
+    /// Checks, for stamps with bound and step, the watermark before each stamp; `-` for none.
     fn check_watermarks(bound_us: i64, step_us: i64, stamps: &[i64], expected: &str) {
         let input: Vec<(i64, ())> = stamps.iter().map(|&stamp| (stamp, ())).collect();
         let rows = source(&input, Promise { bound_us, step_us });

@@ -1,10 +1,10 @@
-//! Few runs in which every pair of settings meets: most faults that need particular settings need two of them.
-//! Source: Kuhn, Wallace and Gallo, "Software Fault Interactions and Implications for Software Testing", IEEE
-//! TSE 30(6), 2004.
+//! Few runs in which every pair of values of two settings occurs. Most faults that need particular settings
+//! need two of them. Source: Kuhn, Wallace and Gallo, "Software Fault Interactions and Implications for
+//! Software Testing", IEEE TSE 30(6), 2004.
 
 use std::collections::BTreeSet;
 
-/// Every combination of the settings; setting `n` has `levels[n]` values, numbered from 0.
+/// Returns every combination of the settings; setting `n` has `levels[n]` values, numbered from 0.
 pub fn full(levels: &[usize]) -> Vec<Vec<usize>> {
     levels.iter().fold(vec![Vec::new()], |rows, &count| {
         let extended = |row: &Vec<usize>| {
@@ -15,9 +15,9 @@ pub fn full(levels: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Combinations in which every two values of two settings occur together at least once. Greedy: each begins with the first
-/// pair that has not met, and takes of every other setting, one after the other, the value that makes the most such pairs with
-/// what it has, the first of equals.
+/// Returns combinations in which every two values of two settings occur together at least once. The algorithm
+/// is greedy: each combination begins with the first missing pair. Then each other setting, in order, takes the
+/// value that makes the most missing pairs with the values so far; among equals the first.
 pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
     let mut missing: BTreeSet<Pair> = pairs_of(levels).collect();
     let mut chosen = Vec::new();
@@ -32,7 +32,7 @@ pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
                     };
                     row.iter().enumerate().filter(|&other| with(other)).count()
                 };
-                // `max_by_key` takes the last of equals, hence from behind.
+                // `max_by_key` returns the last of equals, hence the reversed order.
                 row[setting] = (0..count).rev().max_by_key(news);
             }
         }
@@ -44,14 +44,14 @@ pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
     chosen
 }
 
-/// Two settings and their values, the first setting first.
+/// Two settings with their values, the first setting first.
 type Pair = ((usize, usize), (usize, usize));
 
 fn ordered(a: (usize, usize), b: (usize, usize)) -> Pair {
     if a < b { (a, b) } else { (b, a) }
 }
 
-/// All there are.
+/// Returns all pairs.
 fn pairs_of(levels: &[usize]) -> impl Iterator<Item = Pair> {
     let numbered = move || levels.iter().copied().enumerate();
     let two = numbered().flat_map(move |a| numbered().filter(move |b| a.0 < b.0).map(move |b| (a, b)));
@@ -69,10 +69,10 @@ mod tests {
         let levels = [5, 3, 4, 2];
         let rows = covering(&levels);
         assert_eq!(full(&levels).len(), 120);
-        // Twenty is the least: five values meet four.
+        // Twenty is the least: one setting with five values and one with four.
         assert!((20..=24).contains(&rows.len()), "{}", rows.len());
         meets_all(&levels, &rows);
-        // Many settings, one of them with many values: as in the metamorphic suite.
+        // Many settings, one of them with many values, as in the metamorphic suite.
         let levels = [5, 3, 4, 3, 34, 3, 2, 2, 3];
         let rows = covering(&levels);
         assert!((170..=190).contains(&rows.len()), "{}", rows.len());

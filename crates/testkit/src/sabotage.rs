@@ -1,7 +1,8 @@
-//! Where a query under test breaks: at the n-th visit to one place, a panic or a fault.
+//! Injected failures of a query under test: a panic or a fault at the n-th visit to one place.
 //!
-//! The functions of a case call [`Sabotage::visit`] wherever user code runs; a sabotage that names no place
-//! never strikes. Panics that are meant say [`INJECTED`] and are kept out of the test's output.
+//! The functions of a case call [`Sabotage::visit`] wherever user code runs; a sabotage without a place never
+//! strikes. The messages of injected panics begin with [`INJECTED`]; such panics are kept out of the test's
+//! output.
 
 use std::fmt;
 use std::panic::{set_hook, take_hook};
@@ -10,10 +11,10 @@ use std::sync::Once;
 use thalweg_memory::sync::{AtomicU64, Ordering};
 use thalweg_model::Coded;
 
-/// How the message of a panic or fault begins that a test has asked for.
+/// Prefix of the message of a panic or fault that a test has injected.
 pub const INJECTED: &str = "injected:";
 
-/// Where user code runs in a query under test.
+/// Place in a query under test where user code runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The predicate of a filter.
@@ -26,21 +27,21 @@ pub enum Place {
     Combine,
     /// The key function of a window.
     WindowKey,
-    /// An aggregate that takes a value in.
+    /// An aggregate that folds in a value.
     Fold,
-    /// An aggregate that merges what was folded apart.
+    /// An aggregate that merges two accumulators.
     Merge,
-    /// An aggregate that makes its result.
+    /// An aggregate that computes its result.
     Finish,
-    /// The source: a fault, no panic.
+    /// The source: a fault instead of a panic.
     Source,
-    /// The sink: a fault, no panic.
+    /// The sink: a fault instead of a panic.
     Sink,
 }
 
 impl Place {
-    /// Those that every query visits: all but [`Place::Merge`], which is visited where windows slide or copies are put
-    /// together.
+    /// Places that every query visits: all except [`Place::Merge`], which is visited where windows slide or
+    /// copies are merged.
     pub const ALL: [Place; 9] = [
         Place::Filter,
         Place::Map,
@@ -53,7 +54,7 @@ impl Place {
         Place::Sink,
     ];
 
-    /// The operator whose code it is, by the name that the typed interface gives it.
+    /// Returns the operator that runs the code of this place, by the name that the typed interface gives it.
     pub fn operator(self) -> &'static str {
         match self {
             Place::Filter => "filter",
@@ -66,31 +67,32 @@ impl Place {
     }
 }
 
-/// Breaks at the n-th visit to one place.
+/// Fails at the n-th visit to one place.
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Visits to that place. Relaxed: a counter of its own; the runs of a task are ordered by its baton.
+    /// Visits to that place. Relaxed: the counter protects no other data; the runs of a task are ordered by its
+    /// task cell.
     visits: AtomicU64,
 }
 
 impl Sabotage {
-    /// Breaks at visit number `visit` to `place`, counted from 1.
+    /// Creates a sabotage that fails at visit number `visit` to `place`, counted from 1.
     pub fn at(place: Place, visit: u64) -> Self {
         Sabotage { at: Some((place, visit)), visits: AtomicU64::new(0) }
     }
 
-    /// Whether it has struck.
+    /// Returns whether the failure has occurred.
     pub fn has_struck(&self) -> bool {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }
 
-    /// Visits to its place so far.
+    /// Returns the number of visits to its place so far.
     pub fn visits(&self) -> u64 {
         self.visits.load(Ordering::Relaxed)
     }
 
-    /// The place it is set at.
+    /// Returns its place, if it has one.
     pub fn place(&self) -> Option<Place> {
         self.at.map(|(place, _)| place)
     }
@@ -98,17 +100,17 @@ impl Sabotage {
     /// Counts a visit to `place`.
     ///
     /// # Panics
-    /// If this is the visit to break at.
+    /// If this is the visit at which to fail.
     pub fn visit(&self, place: Place) {
         if let Err(Injected { place, visit }) = self.check(place) {
             panic!("{INJECTED} {place:?} breaks at visit {visit}");
         }
     }
 
-    /// Counts a visit to `place`, which may answer with a fault.
+    /// Counts a visit to `place`, whose code may return a fault.
     ///
     /// # Errors
-    /// [`Injected`] if this is the visit to break at.
+    /// [`Injected`] if this is the visit at which to fail.
     pub fn check(&self, place: Place) -> Result<(), Injected> {
         match self.at {
             Some((at, visit)) if at == place && self.visits.fetch_add(1, Ordering::Relaxed) + 1 == visit => {
@@ -119,12 +121,12 @@ impl Sabotage {
     }
 }
 
-/// A fault that a test has asked for.
+/// A fault that a test has injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Injected {
-    /// Where.
+    /// Place of the fault.
     pub place: Place,
-    /// At which visit to it.
+    /// Number of the visit.
     pub visit: u64,
 }
 
@@ -142,7 +144,7 @@ impl Coded for Injected {
     }
 }
 
-/// Keeps panics that a test has asked for out of its output; all others are told as ever.
+/// Keeps injected panics out of the test's output; all others are printed as usual.
 pub fn quiet_injected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! A source that follows a script: records, pauses in processing time, and polls that bring nothing.
+//! A source that follows a script: records, pauses in processing time, and polls that return nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,57 +10,58 @@ use thalweg_model::{
 
 use crate::sabotage::{Place, Sabotage};
 
-/// Records between two latency markers.
+/// Number of records after which a latency marker is due.
 const MARKER_EVERY_RECORDS: u64 = 5;
 
 /// The longest pause: far longer than any step of a simulation takes.
 const PAUSE_NS_MAX: u64 = 5_000_000;
 
-/// One thing that a script says.
+/// One entry of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Beat<T> {
-    /// Make this record.
+    /// Emit this record.
     Record(Record<T>),
-    /// Be idle for so many nanoseconds.
+    /// Be idle for this number of nanoseconds.
     Pause(u64),
-    /// Be ready, and make nothing in this poll.
+    /// Be ready, and emit nothing in this poll.
     Nothing,
 }
 
-/// Makes what its script says, with a latency marker behind every fifth record. Cannot be saved.
+/// Emits the records of its script, with a latency marker in each poll that makes a fifth record. Its state
+/// cannot be saved.
 pub struct Script<T> {
     beats: VecDeque<Beat<T>>,
-    /// When the pause at hand ends.
+    /// End of the current pause.
     resume_at: Option<ProcessingTime>,
     made: u64,
     sabotage: Arc<Sabotage>,
 }
 
 impl<T> Script<T> {
-    /// A source of `records` and nothing else. Visits [`Place::Source`] before each.
+    /// Creates a source of `records` only. It visits [`Place::Source`] before each.
     pub fn new(records: impl IntoIterator<Item = Record<T>>, sabotage: &Arc<Sabotage>) -> Self {
         let beats = records.into_iter().map(Beat::Record).collect();
         Script { beats, resume_at: None, made: 0, sabotage: Arc::clone(sabotage) }
     }
 
-    /// The same, and then idle for ever: only a stop ends it.
+    /// Appends an endless pause, which only a stop ends.
     pub fn then_silence(self) -> Self {
         self.then_pause(u64::MAX)
     }
 
-    /// The same, and then idle for so many nanoseconds.
+    /// Appends a pause of this number of nanoseconds.
     pub fn then_pause(mut self, pause_ns: u64) -> Self {
         self.beats.push_back(Beat::Pause(pause_ns));
         self
     }
 
-    /// The same, and then these records.
+    /// Appends these records.
     pub fn then_records(mut self, records: impl IntoIterator<Item = Record<T>>) -> Self {
         self.beats.extend(records.into_iter().map(Beat::Record));
         self
     }
 
-    /// The same records, with pauses and empty polls between about one in thirty of them.
+    /// Inserts pauses and empty polls before about one in thirty of the records.
     pub fn with_pauses(mut self, entropy: &mut dyn Entropy) -> Self {
         let mut beats = VecDeque::with_capacity(self.beats.len());
         for beat in self.beats.drain(..) {

@@ -1,4 +1,4 @@
-//! Which seeds a test runs, and the command that replays one of them.
+//! Selection of the seeds that a test runs, and the command that replays one of them.
 //!
 //! | variable            | meaning                                                              |
 //! |---------------------|----------------------------------------------------------------------|
@@ -6,16 +6,16 @@
 //! | `THALWEG_SEEDS`     | how many seeds to run; 100 unless set                                |
 //! | `THALWEG_SEED_BASE` | the first one; unless set, under CI the commit's hash, else 0        |
 //!
-//! On a developer's machine a run repeats itself; in CI every commit looks at new seeds.
+//! On a developer's machine a run repeats itself; in CI every commit runs new seeds.
 
 use std::process::Command;
 
 use thalweg_model::{Entropy, SeededEntropy};
 
-/// Seeds that run unless the environment asks for another number.
+/// Number of seeds that run unless the environment asks for another.
 const SEEDS_DEFAULT: u64 = 100;
 
-/// Hexadecimal digits of a commit's hash that make a first seed: 48 bits, short enough to be typed.
+/// Number of hexadecimal digits of a commit's hash that form the first seed: 48 bits, short enough to type.
 const HASH_DIGITS: usize = 12;
 
 /// The seeds that a test runs.
@@ -23,17 +23,17 @@ const HASH_DIGITS: usize = 12;
 pub struct Seeds {
     first: u64,
     count: u64,
-    /// Where `first` comes from.
+    /// Origin of `first`.
     origin: String,
     /// The test's file, for the command that replays a seed.
     test: &'static str,
 }
 
 impl Seeds {
-    /// The seeds that the environment asks for. `test` is the name of the test's file.
+    /// Returns the seeds that the environment asks for. `test` is the name of the test's file.
     ///
     /// # Panics
-    /// If a variable is set to something that is no number.
+    /// If a variable is not a number.
     pub fn from_env(test: &'static str) -> Self {
         if let Some(seed) = number("THALWEG_SEED") {
             return Seeds { first: seed, count: 1, origin: "THALWEG_SEED".to_owned(), test };
@@ -46,12 +46,13 @@ impl Seeds {
         Seeds { first, count: number("THALWEG_SEEDS").unwrap_or(SEEDS_DEFAULT), origin, test }
     }
 
-    /// One seed in `share`, at least one: for tests that need less variety.
+    /// Returns one seed in `share`, at least one: for tests that need less variety.
     pub fn one_in(self, share: u64) -> Self {
         Seeds { count: (self.count / share).max(1), ..self }
     }
 
-    /// So many times as many seeds, unless one is asked for: for what is small and must not depend on luck.
+    /// Returns `factor` times as many seeds, unless a single seed is asked for: for small tests that must not
+    /// depend on chance.
     pub fn times(self, factor: u64) -> Self {
         let factor = if self.origin == "THALWEG_SEED" { 1 } else { factor };
         Seeds { count: self.count * factor, ..self }
@@ -69,15 +70,16 @@ impl Seeds {
     }
 }
 
-/// Independent randomness for one purpose of a seed: drawing more for one does not shift the others.
+/// Returns independent randomness for one purpose of a seed: drawing more for one purpose does not shift the
+/// others.
 pub fn entropy_for(seed: u64, purpose: &str) -> SeededEntropy {
-    // FNV-1a spreads the purpose over the word; SplitMix64 makes neighbouring seeds unlike.
+    // FNV-1a spreads the purpose over the word; SplitMix64 makes neighbouring seeds unrelated.
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let purpose = purpose.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
     SeededEntropy::new(SeededEntropy::new(seed).next_u64() ^ purpose)
 }
 
-/// One of `choices`.
+/// Draws one of `choices`.
 ///
 /// # Panics
 /// If there are none.
@@ -85,7 +87,7 @@ pub fn pick<T: Copy>(entropy: &mut dyn Entropy, choices: &[T]) -> T {
     choices[entropy.below(choices.len() as u64) as usize]
 }
 
-/// Words that are printed if the scope they live in ends in a panic.
+/// A text that is printed if its scope ends in a panic.
 pub struct OnPanic(pub String);
 
 impl Drop for OnPanic {

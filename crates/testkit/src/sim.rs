@@ -6,11 +6,12 @@
 //!   test --> queries and events: pause, resume, stop, cancel, an exhausted budget, at given actions
 //! ```
 //!
-//! The engine is the one that ships ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)); only
-//! threads, clock and entropy are ours. A worker keeps its task between two steps, so that others choose, fail and
-//! stop while a task is out. When every worker is idle the pool serves what it was asked for, then the clock moves
-//! to the next due time; if there is none and a query still runs, it is stuck, and the run fails. So it does if
-//! for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query gets any further, or if a paused query does.
+//! The engine is the released one ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)); only
+//! threads, clock and entropy are ours. A worker keeps its task between two steps, so other workers choose,
+//! fail and stop while a task is held. When every worker is idle, the pool serves pending requests, then the
+//! clock advances to the next due time. If there is none and a query still runs, the run is stuck and fails. It
+//! also fails if for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query makes progress, or if a paused query
+//! does.
 
 mod setup;
 
@@ -29,36 +30,36 @@ pub use setup::{Setup, draw_layout};
 
 use crate::seed::entropy_for;
 
-/// Actions after which a run without progress counts as stuck. One record costs a few actions per task, a mark
-/// as well; no input of ours comes near this number between two records.
+/// Number of actions after which a run without progress counts as stuck. A record costs a few actions per task,
+/// and so does a mark; no input of ours comes near this number between two records.
 pub const ACTIONS_WITHOUT_PROGRESS_MAX: u64 = 1 << 16;
 
-/// Actions between two looks at the progress of all queries.
+/// Number of actions between two checks of the progress of all queries.
 const LOOK_EVERY_ACTIONS: u64 = 1 << 10;
 
-/// Where virtual time begins: not zero, which a query could take for "never set".
+/// Start of virtual time: not zero, which a query could mistake for "never set".
 const STARTS_AT: ProcessingTime = ProcessingTime::from_nanos(1_000_000_000);
 
-/// A query of a simulation.
+/// Index of a query in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueryIndex(usize);
 
-/// What happens to a simulation from outside.
+/// An external event in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The query's sources are asked to end.
     Stop(QueryIndex),
-    /// The query's sources are asked to end where they stand.
+    /// The query's sources are asked to end at their current positions.
     StopAtWatermark(QueryIndex),
     /// The query is cancelled.
     Cancel(QueryIndex),
-    /// The query is paused: once the steps that run now have ended, it stands still.
+    /// The query is paused: it makes no progress once the steps that run now have ended.
     Pause(QueryIndex),
-    /// The query goes on.
+    /// The query is resumed.
     Resume(QueryIndex),
-    /// All of the budget that is free is taken away.
+    /// The whole free budget is reserved.
     Exhaust,
-    /// What was taken away is given back.
+    /// The reserved budget is released.
     Release,
 }
 
@@ -70,48 +71,48 @@ pub struct Simulation {
     engine: Engine,
     workers: Vec<Worker>,
     growth: Growth,
-    /// What each worker said last, if nothing has happened since: idle until then.
+    /// Time until which each worker said it is idle; `None` if something has happened since.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
-    /// Still to come.
+    /// Events that are still to come, with their actions.
     events: Vec<(u64, Event)>,
     withheld: Option<Reservation>,
     rests: Vec<Rest>,
     actions: u64,
 }
 
-/// A query that is paused.
+/// A paused query.
 struct Rest {
     query: QueryIndex,
-    /// Workers that may still have a task of it in their hands.
+    /// Workers that may still hold a task of the query.
     running: Vec<usize>,
-    /// How far it had come when the last of them had handed his in.
+    /// Progress of the query when the last of them had released its task.
     still_at: Option<Signature>,
 }
 
-/// What changes whenever a query gets further: events in, results out, records pending.
+/// Values that change whenever a query makes progress: events in, results out, records pending.
 type Signature = (u64, u64, u64);
 
 impl Simulation {
-    /// An engine whose setup and schedule follow from `seed`.
+    /// Creates an engine whose setup and schedule follow from `seed`.
     pub fn new(seed: u64) -> Self {
         let setup = Setup::draw(&mut entropy_for(seed, "setup"));
         Self::with_setup(seed, setup)
     }
 
-    /// An engine of a given setup, whose schedule follows from `seed`.
+    /// Creates an engine with a given setup, whose schedule follows from `seed`.
     ///
     /// # Panics
-    /// If the setup is out of its range.
+    /// If the setup is out of range.
     pub fn with_setup(seed: u64, setup: Setup) -> Self {
         let policy = by_name(setup.policy).expect("a setup names a policy");
         Self::with_policy(seed, setup, policy)
     }
 
-    /// The same, but `policy` is asked, whatever the setup names.
+    /// Creates an engine with a given setup, which uses `policy` instead of the setup's.
     ///
     /// # Panics
-    /// If the setup is out of its range.
+    /// If the setup is out of range.
     pub fn with_policy(seed: u64, setup: Setup, policy: Box<dyn Policy>) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(STARTS_AT));
         let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
@@ -140,22 +141,22 @@ impl Simulation {
         }
     }
 
-    /// What the engine is made of.
+    /// Returns the setup of the engine.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The clock, which moves while the simulation runs.
+    /// Returns the time of the clock, which advances while the simulation runs.
     pub fn now(&self) -> ProcessingTime {
         self.clock.now()
     }
 
-    /// Actions so far.
+    /// Returns the number of actions so far.
     pub fn actions(&self) -> u64 {
         self.actions
     }
@@ -163,21 +164,21 @@ impl Simulation {
     /// Submits a query.
     ///
     /// # Errors
-    /// The engine's, and nothing runs.
+    /// The engine's errors; then nothing was submitted.
     pub fn submit(&mut self, graph: Graph) -> Result<QueryIndex, PlanError> {
         self.queries.push(Some(self.engine.submit(graph)?));
         self.idle.fill(None);
         Ok(QueryIndex(self.queries.len() - 1))
     }
 
-    /// Something has happened that no worker has done, such as an answer that came: idle workers look again.
+    /// Marks all workers as awake after a change that no worker has made, such as an answer that arrived.
     pub fn disturb(&mut self) {
         self.idle.fill(None);
     }
 
-    /// Lets `event` happen before action number `action`, or as soon as nothing else is left to do.
+    /// Schedules `event` before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
-        // Taken from behind: the latest stands first, and of equals the one that was told last.
+        // Events are popped from the end: the latest comes first, and among equals the one added last.
         let place = self.events.partition_point(|(at, _)| action < *at);
         self.events.insert(place, (action, event));
     }
@@ -209,7 +210,7 @@ impl Simulation {
         }
     }
 
-    /// Runs `actions` actions with the events that fall into them, or fewer if nothing is left to do.
+    /// Runs `actions` actions with their events, or fewer if nothing is left to do.
     pub fn run_for(&mut self, actions: u64) {
         let end = self.actions + actions;
         while self.actions < end {
@@ -220,7 +221,7 @@ impl Simulation {
         }
     }
 
-    /// How far a query has come.
+    /// Returns the progress of a query.
     ///
     /// # Panics
     /// If its outcome was taken.
@@ -228,13 +229,13 @@ impl Simulation {
         self.queries[query.0].as_ref().expect("the outcome of this query was taken").progress()
     }
 
-    /// How a query has ended.
+    /// Takes the outcome of a query.
     ///
     /// # Errors
-    /// What ended it, if its streams did not.
+    /// The error that ended the query, if it did not end with its streams.
     ///
     /// # Panics
-    /// If it still runs, since nobody would ever end the wait, or if its outcome was taken before.
+    /// If the query still runs, since the wait would never end, or if its outcome was taken before.
     pub fn outcome(&mut self, query: QueryIndex) -> Result<QueryReport, QueryError> {
         self.end_rest(query);
         let handle = self.queries[query.0].take().expect("the outcome of this query was taken");
@@ -242,12 +243,12 @@ impl Simulation {
         handle.wait()
     }
 
-    /// Drops the engine and everything around it; the budget stays, to be looked at.
+    /// Drops the engine and its parts; returns the budget, so that it can be checked.
     pub fn close(self) -> Arc<Budget> {
         Arc::clone(self.engine.budget())
     }
 
-    /// One action; `false` if there is none before the end of time.
+    /// Performs one action; returns `false` if there is none before the end of time.
     fn act(&mut self) -> bool {
         self.actions += 1;
         if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {
@@ -268,7 +269,7 @@ impl Simulation {
         true
     }
 
-    /// The worker has handed in what it had. It may have taken a task, but none of a query that is paused.
+    /// Notes that the worker has released its task. It may have taken another, but none of a paused query.
     fn note_stepped(&mut self, worker: usize) {
         for rest in &mut self.rests {
             rest.running.retain(|&index| index != worker);
@@ -276,7 +277,7 @@ impl Simulation {
         self.look_at_rests();
     }
 
-    /// Takes note of where queries stand that have just come to rest.
+    /// Records the progress of queries that have just come to rest.
     fn look_at_rests(&mut self) {
         for rest in 0..self.rests.len() {
             let Rest { query, ref running, still_at } = self.rests[rest];
@@ -286,10 +287,10 @@ impl Simulation {
         }
     }
 
-    /// A query is about to be woken, to be ended, or looked at for the last time.
+    /// Ends the rest of a query, before it is woken, ended, or checked for the last time.
     ///
     /// # Panics
-    /// If it was paused and has not stood still.
+    /// If the query was paused and has made progress.
     fn end_rest(&mut self, query: QueryIndex) {
         for rest in self.rests.extract_if(.., |rest| rest.query == query) {
             let now_at = self.queries[query.0].as_ref().map(signature);
@@ -301,7 +302,7 @@ impl Simulation {
         }
     }
 
-    /// A worker that may have something to do: often the favourite, else any.
+    /// Returns a worker that may have something to do: often the favourite, else any.
     fn next_worker(&mut self) -> Option<usize> {
         let favourite = self.setup.favourite;
         if self.schedule.below(8) < self.setup.favour && self.idle[favourite].is_none() {
@@ -311,7 +312,7 @@ impl Simulation {
         (!awake.is_empty()).then(|| awake[self.schedule.below(awake.len() as u64) as usize])
     }
 
-    /// Every worker is idle: the pool serves what waits, or the clock moves on.
+    /// Called when every worker is idle: the pool serves pending requests, or the clock advances.
     fn wait(&mut self) -> bool {
         let due = self.idle.iter().flatten().min().copied().unwrap_or(ProcessingTime::NEVER);
         let has_grown = self.growth.step();
@@ -377,7 +378,7 @@ impl Simulation {
         self.handles().filter(|handle| is_alive(handle)).map(QueryHandle::name).collect()
     }
 
-    /// Changes whenever a query gets further.
+    /// Returns a value that changes whenever a query makes progress.
     fn signature(&self) -> Vec<Signature> {
         self.handles().map(signature).collect()
     }
@@ -394,7 +395,7 @@ fn signature(handle: &QueryHandle) -> Signature {
     (events_in, results_out, pending)
 }
 
-/// Whether it runs or is paused.
+/// Returns whether the query runs or is paused.
 fn is_alive(handle: &QueryHandle) -> bool {
     matches!(handle.state(), QueryState::Running | QueryState::Paused)
 }

@@ -1,11 +1,12 @@
-//! A stream that begins with several splits: its records dealt to them, and what an oracle makes of what each has made.
+//! A stream that begins with several splits: its records dealt to them, and the oracle's rows of the records
+//! made.
 
 use thalweg_model::Entropy;
 
 use crate::oracle::{self, Promise, Row};
 use crate::seed::pick;
 
-/// How records are dealt to splits: so many in a row to each in turn.
+/// The way in which records are dealt to splits: runs of consecutive records, to each split in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deal {
     splits: usize,
@@ -13,10 +14,10 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// To one split: all records.
+    /// All records go to one split.
     pub const WHOLE: Deal = Deal { splits: 1, run_records: 1 };
 
-    /// To so many splits, so many records in a row.
+    /// Deals to `splits` splits, in runs of `run_records` records.
     ///
     /// # Panics
     /// If either is zero.
@@ -25,7 +26,7 @@ impl Deal {
         Deal { splits, run_records }
     }
 
-    /// To one split in every other run, else to two to four, in turn or in longer runs.
+    /// Draws one split in half of the cases, else two to four, with runs of one, three or fifty records.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         match entropy.below(2) {
             0 => Deal::WHOLE,
@@ -33,12 +34,12 @@ impl Deal {
         }
     }
 
-    /// How many splits there are.
+    /// Returns the number of splits.
     pub fn splits(self) -> usize {
         self.splits
     }
 
-    /// What each split gets.
+    /// Returns the records of each split.
     pub fn deal<T: Clone>(self, input: &[T]) -> Vec<Vec<T>> {
         let mut dealt = vec![Vec::new(); self.splits];
         for (run, records) in input.chunks(self.run_records).enumerate() {
@@ -47,19 +48,19 @@ impl Deal {
         dealt
     }
 
-    /// The rows of all splits of which each has made so many records, all with the same promise.
+    /// Returns the rows of all splits, where split `n` has made `made[n]` records, all with the same promise.
     ///
     /// # Panics
-    /// If there are not as many splits.
+    /// If `made` has another length than the number of splits.
     pub fn rows<T: Clone>(self, input: &[(i64, T)], made: &[u64], promise: Promise) -> Vec<Row<T>> {
         rows(&self.deal(input), made, promise)
     }
 }
 
-/// The rows of splits of which each has made so many of its records, all with the same promise.
+/// Returns the rows of `splits`, where split `n` has made `made[n]` of its records, all with the same promise.
 ///
 /// # Panics
-/// If there are not as many splits.
+/// If `made` has another length than `splits`.
 pub fn rows<T: Clone>(splits: &[Vec<(i64, T)>], made: &[u64], promise: Promise) -> Vec<Row<T>> {
     assert_eq!(splits.len(), made.len(), "each split has made some records");
     let of_split = |(input, &made): (&Vec<(i64, T)>, &u64)| oracle::source(&input[..made as usize], promise);

@@ -1,25 +1,25 @@
-//! A test that hangs fails. The real clock bounds the wait and decides nothing else: a test that passes never
-//! waits for it.
+//! Makes a test that hangs fail. The real clock bounds the wait and decides nothing else: a test that passes
+//! never waits for it.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long a test may take before it counts as hung: far longer than any takes on a busy machine.
+/// Time after which a test counts as hung: far longer than any test takes on a busy machine.
 pub const HUNG_AFTER: Duration = Duration::from_secs(60);
 
 /// Runs `body` on a thread of its own.
 ///
 /// # Panics
-/// If `body` does, or has not come back after [`HUNG_AFTER`].
+/// If `body` panics, or has not returned after [`HUNG_AFTER`].
 pub fn within_bounds<Q: Send + 'static>(what: &str, body: impl FnOnce() -> Q + Send + 'static) -> Q {
     within(HUNG_AFTER, what, body)
 }
 
-/// The same for what takes longer by its nature.
+/// Runs `body` in the same way, with a bound of its own for tests that take longer.
 ///
 /// # Panics
-/// If `body` does, or has not come back after `bound`.
+/// If `body` panics, or has not returned after `bound`.
 pub fn within<Q: Send + 'static>(
     bound: Duration,
     what: &str,

@@ -1,9 +1,9 @@
-//! What breaks outside the queries. Whatever panics in a policy or a clock, on whichever thread, or however a worker
-//! goes: every query ends with an error, nobody hangs, and nobody is told of success. And what one query or its handle
-//! does that is odd, a source's spacing of nothing, a cancel of a query that has ended, an operator that takes nothing,
-//! harms no other query.
+//! Failures outside the queries. If a policy or a clock panics, on any thread, or a worker is lost in any way,
+//! every query ends with an error: none hangs, and none reports success. Odd behaviour of one query or its
+//! handle harms no other query. Examples are a source with a spacing of zero, a cancel of a query that has
+//! ended, and an operator that takes no record.
 //!
-//! On the engine as it ships, with threads, where a thread matters. A test that fails may do so by its watchdog.
+//! Where a thread matters, the tests use the released engine with threads. A test may fail by its watchdog.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,11 +28,11 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// Engines whose queries that have ended are cancelled, rounds of that in each, and cancels in a round: in half a second
-/// a task that is taken by mistake is sure to be missed by its worker once.
+/// Number of engines whose ended queries are cancelled, rounds in each, and cancels in a round. In half a
+/// second a task that is taken by mistake is certain to be missed by its worker once.
 const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
 
-/// What the engine asks of code that is not a query's.
+/// Calls of the engine to code that does not belong to a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
     Prepare,
@@ -42,12 +42,12 @@ enum Call {
     Now,
 }
 
-/// Which threads ask.
+/// Threads that make the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Worker,
     Memory,
-    /// Whoever submits, or has a handle.
+    /// A thread that submits a query, or uses its handle.
     Caller,
 }
 
@@ -61,7 +61,7 @@ impl Side {
     }
 }
 
-/// First come, first served, and whatever `on` does at each call.
+/// First come, first served, with `on` called at each call.
 struct Watched<F> {
     policy: Fcfs,
     on: F,
@@ -105,12 +105,12 @@ impl<F: Fn(Call) + Send> Policy for Watched<F> {
     }
 }
 
-/// Panics at every such call on such a thread, once it is armed and until it is disarmed.
+/// Panics at each call of this kind on threads of this side, while it is armed.
 struct Bomb {
     call: Call,
-    /// On all of them, if there is none.
+    /// Side of the threads; all if `None`.
     side: Option<Side>,
-    /// Relaxed, as below: flags on their own.
+    /// Relaxed, as below: these flags protect no other data.
     is_armed: AtomicBool,
     has_struck: AtomicBool,
 }
@@ -138,7 +138,7 @@ impl Bomb {
         }
     }
 
-    /// An engine to be set up whose policy and whose clock it is in.
+    /// Returns a builder of an engine whose policy and clock have the bomb.
     fn builder(self: &Arc<Self>) -> EngineBuilder {
         let bomb = Arc::clone(self);
         let policy = Watched { policy: Fcfs::default(), on: move |call| bomb.visit(call) };
@@ -160,7 +160,7 @@ impl Clock for Ticking {
     }
 }
 
-/// 0, 1, 2 and so on.
+/// The numbers 0, 1, 2 and so on.
 struct Indices;
 
 impl Generate for Indices {
@@ -175,7 +175,7 @@ impl Generate for Indices {
     }
 }
 
-/// As fast as it is taken, for ever: a query that reads it can never have finished.
+/// An endless source, as fast as it is read: a query that reads it can never have finished.
 fn endless() -> Paced<Indices> {
     let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::EPOCH };
     Paced::new(Arc::new(Indices), pace).expect("the rate lies in its range")
@@ -185,7 +185,7 @@ fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
     values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
 }
 
-/// A source through a map to a sink.
+/// A query of a source, a map and a sink.
 fn graph<S: Source<Item = i64> + 'static, K: Sink<i64> + 'static>(
     source: S,
     sink: K,
@@ -200,7 +200,7 @@ fn submit_endless(engine: &Engine, chaining: Chaining) -> QueryHandle {
     engine.submit(graph(endless(), Discard::new(), chaining)).expect("the budget is ample")
 }
 
-/// Waits by looking: for something that is sure to come while the engine's threads run.
+/// Spins until a condition holds that is certain to come while the engine's threads run.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         thread::yield_now();
@@ -212,7 +212,7 @@ fn wait_for_more(query: &QueryHandle) {
     spin_until(|| query.progress().events_in > before);
 }
 
-/// A query that has finished, whose place is free.
+/// Returns a query that has finished, whose slot is free.
 fn finished(engine: &Engine) -> QueryHandle {
     let query =
         engine.submit(graph(Given::new(records(0..1)), Discard::new(), Chaining::All)).expect("it fits");
@@ -220,7 +220,7 @@ fn finished(engine: &Engine) -> QueryHandle {
     query
 }
 
-/// An engine that is broken takes no more queries.
+/// Checks that a broken engine accepts no more queries.
 fn check_closed(engine: &Engine, bomb: &Bomb) {
     bomb.arm(false);
     // The query may have ended a moment before the engine is closed.
@@ -228,7 +228,7 @@ fn check_closed(engine: &Engine, bomb: &Bomb) {
     spin_until(|| refusal(graph(endless(), Discard::new(), Chaining::All)) == Some(PlanError::EngineClosed));
 }
 
-/// Whatever a worker dies of, it may have a task in hand, even the last one of its query: that is gone with it, and
+/// Whatever kills a worker, it may hold a task, even the last one of its query. That task is lost with it, and
 /// has not ended.
 #[test]
 fn a_worker_that_dies_is_no_success() {
@@ -250,7 +250,7 @@ fn a_worker_that_dies_is_no_success() {
     }
 }
 
-/// A worker that is let go between two steps, with the only task of a query in hand.
+/// A worker is dropped between two steps while it holds the only task of a query.
 #[test]
 fn a_worker_that_is_dropped_is_no_success() {
     within_bounds("a query whose worker was dropped", || {
@@ -267,7 +267,7 @@ fn a_worker_that_is_dropped_is_no_success() {
     });
 }
 
-/// Takes nothing until the bomb has struck: all edges before it fill up, and grow.
+/// Takes no record until the bomb has struck: all edges before it fill up, and grow.
 struct Waits(Arc<Bomb>);
 
 impl Sink<i64> for Waits {
@@ -277,8 +277,8 @@ impl Sink<i64> for Waits {
     }
 }
 
-/// The thread that makes chunks tells writers that they have room, and ranks them: what breaks there must not leave
-/// them without room for ever.
+/// The thread that makes chunks notifies writers that they have room, and ranks them. A panic there must not
+/// leave them without room for ever.
 #[test]
 fn a_panic_on_the_memory_thread_hangs_nobody() {
     for call in [Call::Rank, Call::Now] {
@@ -296,8 +296,9 @@ fn a_panic_on_the_memory_thread_hangs_nobody() {
     }
 }
 
-/// A policy that panics where a caller's thread ranks: `act` may unwind or come back, with a query or without. If the
-/// bomb has struck, the engine is broken, and every query ends at once; if not, they go on until the engine is dropped.
+/// Checks a policy that panics where a caller's thread ranks; `act` may unwind or return, with a query or
+/// without. If the bomb has struck, the engine is broken, and every query ends at once. If not, they run until
+/// the engine is dropped.
 fn check_on_callers_thread(
     what: &'static str,
     act: impl Fn(&Engine, &[QueryHandle], &Bomb) -> Option<QueryHandle> + Send + 'static,
@@ -305,7 +306,7 @@ fn check_on_callers_thread(
     within_bounds(what, move || {
         let bomb = Bomb::new(Call::Rank, Side::Caller);
         let engine = bomb.builder().build().unwrap();
-        // The second one has the place of the first.
+        // The second query has the slot of the first.
         let mut queries = vec![finished(&engine)];
         queries.extend(CHAINING.map(|chaining| submit_endless(&engine, chaining)));
         queries[1..].iter().for_each(wait_for_more);
@@ -332,7 +333,7 @@ fn check_on_callers_thread(
 #[test]
 fn a_panic_in_resume_hangs_nobody() {
     check_on_callers_thread("resume", |_, queries, bomb| {
-        // A task that is held just then is ranked by its holder.
+        // A task that is held at that moment is ranked by its holder.
         spin_until(|| {
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 queries[1].pause();
@@ -359,7 +360,8 @@ fn a_panic_in_submit_hangs_nobody() {
 #[test]
 fn a_panic_in_cancel_hangs_nobody() {
     check_on_callers_thread("cancel", |_, queries, bomb| {
-        // One that has ended, and one that runs: neither has anything of another to rank, but if it did, it breaks.
+        // One query has ended and one runs. Neither cancel should rank a task of another query; if it did, the
+        // bomb strikes.
         for _ in 0..1_000 {
             let _panicked = catch_unwind(AssertUnwindSafe(|| queries[0].cancel()));
         }
@@ -370,8 +372,9 @@ fn a_panic_in_cancel_hangs_nobody() {
     });
 }
 
-/// Nothing is ranked for an engine that closes, for the policy may be what it closes of. The first task of the first
-/// query has ended; its place is a task's of the second, which has not failed yet when the first one does.
+/// A closing engine ranks nothing, since the policy may be the reason for closing. The first task of the first
+/// query has ended; its slot belongs to a task of the second query, which has not failed yet when the first one
+/// does.
 #[test]
 fn closing_ranks_nothing() {
     within_bounds("a query of an engine whose policy goes on panicking", || {
@@ -399,8 +402,8 @@ fn closing_ranks_nothing() {
     });
 }
 
-/// A handle outlives its query, whose place is another's then. Callers' threads take their time to rank here: if a
-/// cancel did, and took the task for it, its worker would find nothing to do, and sleep.
+/// A handle outlives its query, whose slot another query then has. Callers' threads rank slowly here. If a
+/// cancel ranked and took the other query's task, that task's worker would find nothing to do, and sleep.
 #[test]
 fn cancelling_a_query_that_has_ended_stalls_nobody() {
     let (engines, rounds, cancels) = STALE_CANCELS;
@@ -426,7 +429,7 @@ fn cancelling_a_query_that_has_ended_stalls_nobody() {
     }
 }
 
-/// A script whose records are due all at once, as it says.
+/// A script whose records are all due at once, as its spacing says.
 struct AllAtOnce(Script<i64>);
 
 impl Source for AllAtOnce {
@@ -454,7 +457,7 @@ impl Source for AllAtOnce {
     }
 }
 
-/// How many records of a source are due is counted from their spacing, which may be nothing.
+/// The number of due records of a source is computed from their spacing, which may be zero.
 #[test]
 fn a_spacing_of_nothing_takes_no_engine_down() {
     for chaining in CHAINING {
@@ -472,7 +475,7 @@ fn a_spacing_of_nothing_takes_no_engine_down() {
     }
 }
 
-/// May emit more than it takes, as it says, and takes nothing.
+/// An operator that may emit more than it takes, and takes nothing.
 struct TakesNothing;
 
 impl Operator<i64> for TakesNothing {
@@ -504,11 +507,12 @@ impl Operator<i64> for TakesNothing {
     }
 }
 
-/// An operator that expands leaves records behind when it is stalled, or has no room. One that leaves them for no
-/// reason would be called again for ever, within a step; it is told, as are others that break their rules.
+/// An operator that expands leaves records behind when it is stalled, or has no room. One that leaves them for
+/// no reason would be called again for ever within a step. It is reported, as are other operators that break
+/// the rules.
 #[test]
 fn an_operator_that_takes_nothing_is_named() {
-    // Chained to its source, it is handed one record at a time, and cannot refuse.
+    // Chained to its source, the operator gets one record at a time, and cannot refuse.
     for chaining in [Chaining::None, Chaining::Default] {
         within_bounds("an operator that takes nothing", move || {
             let engine = Engine::builder().build().unwrap();

@@ -1,8 +1,8 @@
-//! Queries come and go, 500 of them from eight clients at once, while a canary runs: nothing is left of them, and the
-//! canary is unharmed. RELIABILITY: "submit and cancel, 8 clients at once".
+//! Queries start and end, 500 of them from eight clients at once, while a canary runs. Nothing is left of them,
+//! and the canary is unharmed. RELIABILITY: "submit and cancel, 8 clients at once".
 //!
-//! One test in a process of its own, since it counts the threads and files of the process. It looks at the real clock
-//! for the canary's pace only.
+//! One test in a process of its own, since it counts the threads and files of the process. It reads the real
+//! clock for the canary's pace only.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use thalweg_testkit::{Case, Seeds};
 
 const CLIENTS: u64 = 8;
 
-/// Queries of all clients of one engine under the default policy.
+/// Number of queries of all clients of one engine under the default policy.
 const QUERIES: u64 = 500;
 
-/// The same under any other.
+/// Number of queries under any other policy.
 const QUERIES_OF_OTHERS: u64 = 200;
 
-/// Records of a client's query, at most.
+/// Largest number of records of a client's query.
 const RECORDS_MAX: u64 = 300;
 
-/// Events of a client's longest query.
+/// Number of events of a client's longest query.
 const LONG_EVENTS: u64 = 100_000;
 
 /// Events per second of the canary.
@@ -52,7 +52,7 @@ enum Treatment {
     PauseAndResume,
     PauseAndStop,
     PauseAndCancel,
-    /// Nobody waits for it.
+    /// The handle is dropped without waiting for the query.
     Forget,
 }
 
@@ -68,19 +68,19 @@ impl Treatment {
     ];
 }
 
-/// Entries of a folder of this process, as the kernel shows it.
+/// Counts the entries of a folder of this process in the kernel's file system.
 fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).expect("the test runs on Linux").count()
 }
 
-/// Threads and open files of this process.
+/// Counts threads and open files of this process.
 fn threads_and_files() -> (usize, usize) {
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
 #[test]
 fn queries_come_and_go_and_leave_nothing_behind() {
-    // Made once for all; its memory is not the engine's.
+    // Made once for all; its memory does not count for the engine.
     drop(shared_ysb_generator());
     Seeds::from_env("churn").one_in(u64::MAX).each(|seed| {
         let (first, others) = (names()[0], &names()[1..]);
@@ -130,7 +130,7 @@ fn churn(seed: u64, policy: &'static str, workers: u64, queries: u64) {
     });
 }
 
-/// Submits queries one after the other and does to each what the seed says.
+/// Submits queries one after the other and treats each as the seed says.
 fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<Box<dyn Case + Send>> {
     let mut cases = Vec::new();
     for _ in 0..queries {
@@ -156,7 +156,7 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
 fn draw(entropy: &mut dyn Entropy) -> Box<dyn Case + Send> {
     let count = entropy.below(RECORDS_MAX) as usize;
     match entropy.below(5) {
-        // Long enough to be struck halfway; one without an end would run as long as the checks of others take.
+        // Long enough to be ended halfway; an endless one would run as long as the checks of others take.
         4 => Box::new(Ysb::new(LONG_EVENTS, YsbPace::Drained(1_000_000), Span::from_millis(10))),
         0 => Box::new(Readings::draw(count, entropy)),
         1 => Box::new(Parcels::draw(count, entropy)),
@@ -188,7 +188,7 @@ fn treat(query: QueryHandle, treatment: Treatment, entropy: &mut dyn Entropy) ->
     Some(query.wait())
 }
 
-/// As many tasks as one query may have, in a chain of edges.
+/// A query with the largest number of tasks, in a chain of edges.
 fn long_query() -> Graph {
     let query = Query::new("long");
     let records = (0..20).map(|value| Record::new(EventTime::from_micros(value), value));
@@ -201,7 +201,7 @@ fn long_query() -> Graph {
     query.plan(Chaining::None).expect("the stream ends in a sink")
 }
 
-/// Over time an engine runs more tasks than it may at once: the places of those that have ended are given out again.
+/// Over time an engine runs more tasks than it may run at once: the slots of ended tasks are reused.
 fn places_are_used_again() {
     within_bounds("a long query", || {
         let before = threads_and_files();

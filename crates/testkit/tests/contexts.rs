@@ -1,7 +1,9 @@
-//! What travels with records, and what policies see of it: on the real engine, stepped by hand with a clock that moves by hand.
+//! Contexts that travel with records, as policies see them: on the real engine, stepped manually with a manual
+//! clock.
 //!
-//! A source has a record every 10 ms, due when its stamp says; behind it stand a map, windows of 100 ms and a sink, each a task
-//! of its own. Workers come late, by a millisecond for each run, so that what was observed and what was handed over differ.
+//! A source has a record every 10 ms, due at its stamp. A map, windows of 100 ms and a sink follow, each a task
+//! of its own. Workers are late by a millisecond for each run, so that the times of observation and of delivery
+//! differ.
 #![forbid(unsafe_code)]
 
 use std::sync::{Arc, Mutex};
@@ -25,14 +27,14 @@ use thalweg_scheduling::{
 
 const SPACING_MS: u64 = 10;
 const WINDOW_MS: i64 = 100;
-/// Processing time and event time begin together here.
+/// Start of both processing time and event time.
 const START_MS: u64 = 1_000_000;
 
 fn ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos((START_MS + ms) * 1_000_000)
 }
 
-/// Since the start.
+/// Returns the milliseconds since the start.
 fn ms_of(instant: ProcessingTime) -> u64 {
     instant.as_nanos() / 1_000_000 - START_MS
 }
@@ -41,7 +43,7 @@ fn event(ms: i64) -> EventTime {
     EventTime::from_micros((START_MS as i64 + ms) * 1_000)
 }
 
-/// Hands records over when they are due, all that are.
+/// A source that emits all records that are due.
 struct Dripping {
     next: u64,
     records: u64,
@@ -83,7 +85,7 @@ impl Source for Dripping {
     }
 }
 
-/// What a policy was shown.
+/// Everything that a policy was shown.
 #[derive(Clone, Default)]
 struct Shown {
     ranked: Vec<(ProcessingTime, OperatorId, OperatorState)>,
@@ -93,7 +95,7 @@ struct Shown {
     runs: Vec<Completion>,
 }
 
-/// First come, first served, and writes down what it is shown. One operator may have to wait until an instant.
+/// First come, first served; records what it is shown. One operator may have to wait until an instant.
 struct Spy {
     fcfs: Fcfs,
     held: Option<(OperatorId, ProcessingTime)>,
@@ -134,7 +136,7 @@ impl Policy for Spy {
         if is_held { None } else { self.fcfs.rank(snapshot, operator) }
     }
 
-    /// All there is, where one has waited.
+    /// Returns a quantum that takes all records, if an operator has been held.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         match self.held {
             Some(_) => Quantum { records: 1_000 },
@@ -147,12 +149,12 @@ impl Policy for Spy {
     }
 }
 
-/// Runs the query to its end, a millisecond for each step; what its policy was shown.
+/// Runs the query to its end, a millisecond for each step; returns what its policy was shown.
 fn shown(records: u64, aims: Aims) -> Shown {
     shown_of(records, aims, Engine::builder(), None)
 }
 
-/// The same by an engine of another make.
+/// Runs the query on an engine from this builder.
 fn shown_of(
     records: u64,
     aims: Aims,
@@ -199,7 +201,7 @@ const MAP: OperatorId = OperatorId(1);
 const WINDOWS: OperatorId = OperatorId(2);
 const SINK: OperatorId = OperatorId(3);
 
-/// A record is observed when its source makes it; the map hands that on, although its own step begins later.
+/// A record is observed when its source makes it; the map keeps that time, although its own step begins later.
 #[test]
 fn records_keep_when_they_were_observed() {
     let shown = shown(30, Aims::default());
@@ -226,8 +228,9 @@ fn records_keep_when_they_were_observed() {
     assert!(behind.count() >= 30, "what windows read was handed over later than it was observed");
 }
 
-/// Cameo, Algorithm 1, line 16: a result inherits from the watermark that completes its window, here to within a block of two,
-/// although the step that fires three windows at once began with the first record of all.
+/// Cameo, Algorithm 1, line 16: a result inherits the context of the watermark that completes its window. Here
+/// this holds to within a block of two records, although the step that fires three windows at once began with
+/// the first record of all.
 #[test]
 fn results_of_windows_have_the_context_of_their_watermark() {
     let edges = EdgeLimits { block_records: 2, marks_max: 128, ..EdgeLimits::default() };
@@ -239,7 +242,7 @@ fn results_of_windows_have_the_context_of_their_watermark() {
     assert!((80..=102).contains(&observed), "the first window is over at 100: {observed}");
 }
 
-/// The windows' next end behind the last watermark; the map puts out at once.
+/// The frontier is the windows' next end after the last watermark; the map emits at once and has none.
 #[test]
 fn only_windows_have_a_frontier() {
     let shown = shown(30, Aims::default());
@@ -251,7 +254,8 @@ fn only_windows_have_a_frontier() {
     assert_eq!(frontiers, [[None].as_slice(), &ends].concat());
 }
 
-/// Drops of 100 and 200 ms sweep, as soon as they are due: no delay. What sweeps is on its way until the sink has it.
+/// Records at 100 and 200 ms make sweeping watermarks, as soon as they are due: no delay. Such a watermark is
+/// under way until the sink has it.
 #[test]
 fn streams_show_sweeping_watermarks_and_their_delays() {
     let shown = shown(30, Aims::default());
@@ -260,7 +264,7 @@ fn streams_show_sweeping_watermarks_and_their_delays() {
     let mut open = shown.streams.iter().rev().map(|(_, stream)| stream).filter(|stream| !stream.is_away);
     let last = open.next().expect("it was not over at once");
     assert_eq!((last.deadline, last.delays.epochs, last.swept), (Some(event(300)), 2, None));
-    // The step that makes a drop begins a millisecond after it was chosen, at most.
+    // The step that makes such a record begins at most a millisecond after it was chosen.
     assert!((0.0..=2e6).contains(&last.delays.mean_ns), "{last:?}");
     let map = last.progress.expect("there were watermarks");
     let predicted = ms_of(map.observed_at(event(300)));
@@ -278,13 +282,15 @@ fn aims_and_memory_are_shown() {
     assert!(!shown.queries.is_empty());
     assert!(shown.queries.iter().all(|query| query.latency_target_ns == Some(800_000_000)));
     assert!(shown.queries.iter().all(|query| query.token_rate == Some(20.0)));
-    // Edges have a chunk of 24 KiB at least, and next to nothing in it while their writers live; then they count whole.
+    // Edges have a chunk of 24 KiB at least, almost empty while their writers live; after that the chunks count
+    // in full.
     let memory = &shown.memory;
     assert!(memory.iter().all(|&(used, limit)| used < limit), "{memory:?}");
     assert!(memory[1..10].iter().all(|&(used, _)| 0 < used && used < 24 << 10), "{memory:?}");
 }
 
-/// 20 a second for drops that come 100 a second: the tags are 50 ms apart, and after a fifth of the second they are spent.
+/// There are 20 tokens a second for 100 records a second: the tags are 50 ms apart, and after a fifth of the
+/// second the tokens are used up.
 #[test]
 fn tokens_travel_with_records() {
     let aims = Aims { tokens_per_s: Some(20), ..Aims::default() };
@@ -298,7 +304,7 @@ fn tokens_travel_with_records() {
     assert_eq!(tokens.last(), Some(&None));
 }
 
-/// Who ran, when, and up to which watermark.
+/// Completions report worker, times and watermark.
 #[test]
 fn completions_tell_worker_and_watermark() {
     let shown = shown(30, Aims::default());

@@ -1,8 +1,9 @@
-//! The memory that operators of SQL count as theirs is within a tenth of what the allocator gave them.
+//! The bytes that SQL operators count for their state are within 10 % of what the allocator gave them.
 //!
-//! A stepped engine runs each query on the thread of the test. State grows until it holds some tens of mebibytes; what the budget was
-//! charged meanwhile is compared with the net bytes that this thread allocated. The counting allocator comes with
-//! `allocation-counter`. What is there before state grows (plans, chunks of edges, scratch of kernels) is in neither figure.
+//! A stepped engine runs each query on the thread of the test. State grows to some tens of mebibytes. The bytes
+//! charged to the budget meanwhile are compared with the net bytes that this thread allocated. The counting
+//! allocator comes with `allocation-counter`. Memory allocated before the state grows (plans, chunks of edges,
+//! scratch of kernels) is in neither figure.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -14,22 +15,23 @@ use thalweg_sql::connect::memory::{Collect, Collected};
 use thalweg_sql::job::{assemble, batch_edges};
 use thalweg_sql::session::{Action, Session};
 
-/// State is compared from here.
+/// Size of the state from which on it is compared.
 const BEGIN_BYTES: i64 = 12 << 20;
 
-/// And up to here.
+/// Size of the state up to which it is compared.
 const END_BYTES: i64 = 60 << 20;
 
-/// About what the allocator keeps beside an allocation, rounding included. Operators count it.
+/// Approximate bytes that the allocator keeps beside an allocation, rounding included. Operators count them.
 const OVERHEAD_BYTES: i64 = 12;
 
-/// Steps of the engine within which state has grown so far.
+/// Largest number of engine steps for that growth.
 const STEPS_MAX: usize = 2_000_000;
 
-/// How far the two figures may lie apart.
+/// Largest relative difference of the two figures.
 const TOLERANCE: f64 = 0.10;
 
-/// A table of numbered rows with a text of 20 characters each. Their event times are a millisecond apart.
+/// SQL for a table of numbered rows with a text of 20 characters each. Their event times are a millisecond
+/// apart.
 fn table(name: &str) -> String {
     format!(
         "CREATE TABLE {name} (n BIGINT, s STRING, ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts) WITH ('connector' = \
@@ -38,14 +40,14 @@ fn table(name: &str) -> String {
     )
 }
 
-/// Bytes that were counted and allocated since the query was submitted.
+/// Bytes counted and bytes allocated since the query was submitted.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     counted: i64,
     allocated: i64,
 }
 
-/// What the query holds when its state is small, and when it has grown.
+/// Returns the bytes of the query when its state is small, and when it has grown.
 fn run(select: &str) -> (Held, Held) {
     let sql = format!("SET 'table.exec.state.ttl' = '100 d';\n{}{}{select};", table("t"), table("u"));
     let clock = Arc::new(VirtualClock::default());
@@ -60,7 +62,7 @@ fn run(select: &str) -> (Held, Held) {
         .clock(Arc::clone(&shared))
         .entropy(Box::new(SeededEntropy::new(0)))
         .memory_budget_bytes(1 << 30)
-        // As small as they come: batches on edges are in neither figure.
+        // The smallest possible blocks: batches on edges are in neither figure.
         .edges(batch_edges(usize::MAX, 0))
         .build_stepped();
     let Stepped { engine, mut workers, growth } = built.expect("settings lie in their range");
@@ -73,7 +75,7 @@ fn run(select: &str) -> (Held, Held) {
         let stepped = measure(|| {
             let _step = workers[0].step(&*clock);
             while growth.step() {}
-            // Results are nobody's state.
+            // Collected results are not state.
             collected.lock().expect("nobody else writes").clear();
         });
         clock.advance_to(clock.now().plus_nanos(1_000));

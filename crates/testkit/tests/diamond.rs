@@ -1,6 +1,6 @@
-//! A shared stream whose branches meet in a join, on the smallest edges there are: two chunks of one block each, with
-//! records of a few. Branches let through anything from nothing to all, so one of them may be silent but for its marks
-//! while the other is full. It always completes, with the oracle's results, whoever runs when.
+//! A shared stream whose branches are joined, on the smallest possible edges: two chunks of one block each,
+//! with few records per block. Branches pass anything from no record to all, so one of them may carry only
+//! marks while the other is full. The query always completes with the oracle's results, in any order of steps.
 //!
 //! A thousand seeds by default.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ use thalweg_testkit::{Seeds, Setup, Simulation};
 
 type Pair = Joined<Reading, Reading>;
 
-/// What a branch lets through: about so many percent.
+/// Returns the filter of a branch, which passes about `percent` percent of the readings.
 fn lets_through(percent: i64) -> impl Fn(&Reading) -> bool + Copy + Send + Sync + 'static {
     move |reading: &Reading| reading.amount.rem_euclid(100) < percent
 }

@@ -1,13 +1,14 @@
-//! Many workers inside one operator: random queries over one to four hostile splits, whose operators have any number of
-//! copies and lanes, interleaved by seeds. Blocks of one record and edges of two chunks are as likely as ordinary ones. Whatever
-//! happens:
+//! Several workers inside one operator: random queries over one to four hostile splits, whose operators have
+//! any number of copies and partitions, interleaved by seeds. Blocks of one record and edges of two chunks are
+//! as likely as ordinary ones. The following always holds:
 //!
-//! * a query that finishes, or is stopped, has the oracle's results for the records that its splits made, each late by
-//!   its own split's watermark, and has lost nothing; if one of several splits was left out because it was silent, results
-//!   depend on when, and only the counts are checked (`crates/thalweg/tests/idle_backlog.rs` has cases in which they do not);
-//! * a query whose function panics in a copy fails and names the operator; one whose memory ends fails with
-//!   `STATE_LIMIT`;
-//! * nothing hangs, and when the query is gone every byte is back in the budget.
+//! * A query that finishes, or is stopped, has the oracle's results for the records that its splits made, each
+//!   late by its own split's watermark, and has lost no record. If one of several splits was left out as idle,
+//!   results depend on timing, and only the counts are checked (`crates/thalweg/tests/idle_backlog.rs` has
+//!   cases in which they do not).
+//! * A query whose function panics in a copy fails and names the operator; one whose memory is used up fails
+//!   with `STATE_LIMIT`.
+//! * No query hangs, and when the query is gone every byte is back in the budget.
 //!
 //! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test epochs`; a failure prints the command that replays it.
 #![forbid(unsafe_code)]
@@ -23,22 +24,22 @@ use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::splits::Deal;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Setup, Simulation};
 
-/// Records of all splits, at most.
+/// Largest number of records of all splits.
 const RECORDS_MAX: u64 = 500;
 
-/// Never used up.
+/// A budget that is never used up.
 const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
-/// Of these, edges leave little or nothing for state.
+/// Budgets of which edges leave little or nothing for state.
 const SCARCE_BUDGETS_BYTES: [u64; 3] = [4 << 20, 6 << 20, 16 << 20];
 
-/// What memory for edges is made of.
+/// Size of a page of memory for edges.
 const PAGE_BYTES: usize = 4096;
 
-/// The least edges that there are.
+/// The smallest possible edges.
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// Where the functions of a [`Spread`] are called.
+/// Places where the functions of a [`Spread`] are called.
 const PLACES: [Place; 8] = [
     Place::Filter,
     Place::Map,
@@ -50,7 +51,7 @@ const PLACES: [Place; 8] = [
     Place::Finish,
 ];
 
-/// What goes wrong.
+/// The disturbance of a run.
 #[derive(Clone, Debug)]
 enum Mishap {
     None,
@@ -64,7 +65,7 @@ enum Mishap {
     Scarce,
 }
 
-/// How often what happened.
+/// Number of runs by kind of ending.
 type Happenings = BTreeMap<String, u64>;
 
 /// A case over splits.
@@ -73,7 +74,7 @@ trait Drawn: Case {
 
     fn break_at(&mut self, sabotage: Sabotage) -> Arc<Sabotage>;
 
-    /// Whether its results are the same however often its source falls silent.
+    /// Returns whether its results are the same however often its source becomes idle.
     fn has_one_split(&self) -> bool;
 
     fn tell(&self) -> String;
@@ -109,7 +110,7 @@ fn copies_make_what_one_makes() {
     hostile_runs::<Spread>();
 }
 
-/// What works per key in copies, and what is serial behind lanes.
+/// Keyed operators in copies, and serial operators after partitions.
 #[test]
 fn lanes_make_what_one_edge_makes() {
     hostile_runs::<Dealt>();
@@ -130,13 +131,13 @@ fn hostile_runs<C: Drawn>() {
     runs(3, draw, &endings);
 }
 
-/// Memory that a copy is refused fails the query, whoever is to publish meanwhile.
+/// Memory that a copy is refused fails the query, whatever worker publishes meanwhile.
 #[test]
 fn copies_without_memory() {
     runs_without_memory::<Spread>(&["finished", "STATE_LIMIT"]);
 }
 
-/// Each lane reserves what an edge does, so a budget may be too small for so many.
+/// Each partition reserves what an edge does, so a budget may be too small for many.
 #[test]
 fn lanes_without_memory() {
     runs_without_memory::<Dealt>(&["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
@@ -150,7 +151,7 @@ fn runs_without_memory<C: Drawn>(endings: &[&str]) {
     runs(1, draw, endings);
 }
 
-/// Runs a query for each of so many times as many seeds; enough of them must have all these endings.
+/// Runs a query for each of `times` times as many seeds; enough of them must have all these endings.
 fn runs<C: Drawn>(times: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap, endings: &[&str]) {
     quiet_injected_panics();
     let (mut happenings, mut seed_count) = (Happenings::new(), 0);
@@ -177,7 +178,7 @@ fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
     Layout { chaining, parallel: Parallel::Epochs { workers: pick(entropy, &[1, 2, 3, 5, 8]) } }
 }
 
-/// One query in an engine of its own; how it ended.
+/// Runs one query in an engine of its own; returns how it ended.
 fn run<C: Drawn>(seed: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap) -> String {
     let mut entropy = entropy_for(seed, "epochs");
     let mut setup = draw_setup(&mut entropy);
@@ -233,8 +234,8 @@ fn run<C: Drawn>(seed: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap)
             error.code().to_owned()
         }
     };
-    // What was taken away to exhaust the budget is given back with the simulation; the query's is back before, but for
-    // pages that the pool keeps for others.
+    // The memory reserved to exhaust the budget is returned with the simulation. The query's memory is returned
+    // before, except pages that the pool keeps for others.
     if !matches!(mishap, Mishap::Exhausted) {
         let left_bytes = budget.used_bytes() - used_before;
         assert_eq!(left_bytes % PAGE_BYTES, 0, "the query is gone, but bytes of state are not given back");
@@ -258,7 +259,7 @@ fn check_failed(error: &QueryError, mishap: &Mishap) {
     assert!(is_expected, "it has failed, but should not have, or not so: {error}");
 }
 
-/// Values that own memory are dropped once each, in whatever copy they are, and whatever becomes of the query.
+/// Values that own memory are dropped exactly once, in whatever copy they are, and however the query ends.
 #[test]
 fn values_in_copies_are_dropped_once() {
     quiet_injected_panics();
@@ -295,14 +296,14 @@ fn values_in_copies_are_dropped_once() {
     });
 }
 
-/// The same query has the same results however many copies it has, what it has in between included where that is
-/// determined: rows as text.
+/// A query has the same results with any number of copies, including its intermediate results where those are
+/// determined: compared as text.
 #[test]
 fn any_number_of_copies_has_the_rows_of_serial_execution() {
     rows_of_any_number_of_copies::<Spread>();
 }
 
-/// And so has any number of copies per key, behind any number of lanes.
+/// Results do not depend on the number of keyed copies either, after any number of partitions.
 #[test]
 fn any_number_of_lanes_has_the_rows_of_serial_execution() {
     rows_of_any_number_of_copies::<Dealt>();

@@ -1,5 +1,5 @@
-//! What sources promise: silent splits, stamps in the far future, watermarks that records carry. The engine that ships,
-//! under a virtual clock, over the seeds of the simulation.
+//! Promises of sources: idle splits, stamps in the far future, watermarks that records carry. On the released
+//! engine, under a virtual clock, over the seeds of the simulation.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -24,15 +24,15 @@ fn script(seconds: impl IntoIterator<Item = i64>) -> Script<i64> {
     Script::new(seconds.into_iter().map(second), &Arc::new(Sabotage::default()))
 }
 
-/// Counts per window of ten seconds, of the stream that `begin` begins, over some seeds: the starts of windows with their
-/// counts, and what is reported.
+/// Counts the stream of `begin` per window of ten seconds, over some seeds. `judge` gets the starts of windows
+/// with their counts, and the report.
 fn check<C: Segment<i64>>(
     begin: impl Fn(&Query) -> Stream<i64, C>,
     judge: impl Fn(&[(i64, u64)], &QueryReport),
 ) {
     Seeds::from_env("event_time").one_in(10).each(|seed| {
-        // A clock that hardly moves while there is something to do: else a source may be asked for the first time when its
-        // pause is long over.
+        // The clock hardly moves while there is work: otherwise a source might be polled for the first time
+        // when its pause is long over.
         let setup = Setup { tick_ns_max: 2, ..Setup::draw(&mut entropy_for(seed, "setup")) };
         let mut simulation = Simulation::with_setup(seed, setup);
         let query = Query::new("counts");
@@ -53,7 +53,8 @@ fn check<C: Segment<i64>>(
     });
 }
 
-/// One split speaks once a second has passed, of a time long ago. If it is left out meanwhile its record is late.
+/// One split emits after a second has passed, with an old stamp. If it is left out meanwhile, its record is
+/// late.
 #[test]
 fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
     let begin = |watermarks: WatermarkStrategy| {
@@ -69,14 +70,15 @@ fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
     let patience = Duration::from_millis(50);
     check(begin(WatermarkStrategy::ascending().with_idle_after(patience)), |counts, report| {
         assert_eq!(counts, [(0, 10), (10, 10), (20, 5)]);
-        // Both fall silent, and the one that comes back does so again only if it is asked once more before it ends.
+        // Both become idle; the one that comes back does so a second time only if it is polled once more before
+        // it ends.
         assert!((2..=3).contains(&report.idled), "{}", report.idled);
         assert_eq!(report.total(|counts| counts.late), 1);
     });
 }
 
-/// The clock stands at one second and moves on by little: a stamp in ten days makes all that follows late, unless it is
-/// held against the clock.
+/// The clock stands at one second and advances little. A stamp in ten days makes all later records late, unless
+/// it is compared with the clock.
 #[test]
 fn a_stamp_in_the_far_future_moves_no_watermark() {
     let begin = |watermarks: WatermarkStrategy| {
@@ -93,7 +95,7 @@ fn a_stamp_in_the_far_future_moves_no_watermark() {
     });
 }
 
-/// Every fifth record says that its time has come.
+/// Records whose value is divisible by five carry their own event time as a watermark.
 #[test]
 fn records_can_carry_watermarks() {
     let begin = |query: &Query| {

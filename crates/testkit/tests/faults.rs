@@ -1,6 +1,6 @@
-//! What goes wrong stays where it went wrong, and says so: panics, failing sources and sinks, too little memory,
-//! cancelled and stopped queries, engines that are dropped. On the engine as it ships, with threads; the seeded
-//! simulation of `simulation.rs` has the interleavings.
+//! Failures stay where they occur, and are reported: panics, failing sources and sinks, too little memory,
+//! cancelled and stopped queries, engines that are dropped. On the released engine, with threads; the seeded
+//! simulation of `simulation.rs` covers the interleavings.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn engine(workers: u64) -> Engine {
     Engine::builder().workers(workers).edges(edges).build().expect("settings lie in their range")
 }
 
-/// A case's rows when it has the engine to itself.
+/// Returns a case's rows when it has the engine to itself.
 fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     let engine = engine(2);
     let query = engine.submit(case.graph("alone", Chaining::Default.into())).expect("the budget is ample");
@@ -35,15 +35,15 @@ fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     case.rows()
 }
 
-/// Waits by looking: for something that is sure to come while the engine's threads run.
+/// Spins until a condition holds that is certain to come while the engine's threads run.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         std::thread::yield_now();
     }
 }
 
-/// Every place of user code, chained and apart: its query fails by name, the neighbour's output is what it is
-/// alone, and the engine takes another query.
+/// Every place of user code, chained and unchained: its query fails by name, the neighbour's output is the same
+/// as alone, and the engine accepts another query.
 #[test]
 fn what_breaks_fails_its_query_by_name_and_nothing_else() {
     quiet_injected_panics();
@@ -51,7 +51,7 @@ fn what_breaks_fails_its_query_by_name_and_nothing_else() {
         let mut entropy = SeededEntropy::new(11);
         let (mut neighbour, mut next) =
             (Passing::draw(2_000, &mut entropy), Readings::draw(300, &mut entropy));
-        // Calm enough that all places are visited: windows fire, keys are found.
+        // This seed is calm enough that all places are visited: windows fire, keys are found.
         let mut broken = Readings::draw(1_000, &mut SeededEntropy::new(1));
         let alone = rows_alone(&mut neighbour);
         for (place, chaining) in
@@ -90,7 +90,7 @@ fn check_named(error: &QueryError, place: Place) {
     }
 }
 
-/// State beyond the budget fails its query by name; the others do not notice, and the memory comes back.
+/// State beyond the budget fails its query by name; other queries are not affected, and the memory is returned.
 #[test]
 fn state_beyond_the_budget_fails_its_query_and_no_other() {
     within_bounds("a query without memory", || {
@@ -116,7 +116,7 @@ fn state_beyond_the_budget_fails_its_query_and_no_other() {
     });
 }
 
-/// As many keys as records, in one window that closes with the stream.
+/// A count per key with as many keys as records, in one window that closes with the stream.
 fn count_per_key(keys: i64, sink: Gather<Windowed<i64, u64>>) -> Graph {
     let records = (0..keys).map(|key| Record::new(EventTime::from_micros(key), key));
     let query = Query::new("greedy");
@@ -129,7 +129,7 @@ fn count_per_key(keys: i64, sink: Gather<Windowed<i64, u64>>) -> Graph {
     query.plan(Chaining::Default).expect("the stream ends in a sink")
 }
 
-/// A query whose first chunks do not fit is refused with edge, bytes and a way out, and leaves the others alone.
+/// A query whose first chunks do not fit is refused with edge, bytes and advice, and does not affect others.
 #[test]
 fn a_query_too_large_for_the_budget_is_refused() {
     within_bounds("a refused query", || {
@@ -146,7 +146,8 @@ fn a_query_too_large_for_the_budget_is_refused() {
     });
 }
 
-/// Stopped at any time, a query ends in order, with the results of what it has read; cancelled, it ends at once.
+/// A query that is stopped at any time ends in order, with the results of what it has read; a cancelled one
+/// ends at once.
 #[test]
 fn queries_are_stopped_and_cancelled_at_any_time() {
     within_bounds("a query that was told to end", || {
@@ -175,7 +176,7 @@ fn queries_are_stopped_and_cancelled_at_any_time() {
     });
 }
 
-/// Queries come and go; those that come after others have ended run as well as the first.
+/// Queries start and end; those that start after others have ended run as well as the first.
 #[test]
 fn queries_come_after_others_have_ended() {
     within_bounds("a late query", || {
@@ -188,7 +189,7 @@ fn queries_come_after_others_have_ended() {
     });
 }
 
-/// Dropping an engine cancels what runs, and comes back, whatever its queries and workers are doing.
+/// Dropping an engine cancels its running queries, and returns, whatever its queries and workers are doing.
 #[test]
 fn an_engine_is_dropped_while_its_queries_run() {
     within_bounds("dropping an engine", || {

@@ -1,5 +1,5 @@
-//! Files that are not as they should be: a query that reads or writes one says which file, where in it, and what
-//! to do, and leaves nothing behind that looks like a result. What it publishes survives a power cut.
+//! Damaged and failing files: a query that reads or writes one reports the file, the position in it, and what
+//! to do, and leaves nothing behind that looks like a result. Published files survive a power cut.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -18,7 +18,7 @@ const OUTPUT: &str = "out/doubled.csv";
 /// More than two of the reader's buffers of 256 KiB, so that most of the file is read while the query runs.
 const LINES: i64 = 60_000;
 
-/// Bytes read when the file changes: some, but not all.
+/// Number of bytes read when the file changes: some, but not all.
 const HALFWAY_BYTES: u64 = 300_000;
 
 fn numbers() -> String {
@@ -44,7 +44,7 @@ fn write(record: &Record<i64>, row: &mut RowWriter) {
     row.push_i64(record.value);
 }
 
-/// Reads the input, doubles, and writes the output.
+/// A query that reads the input, doubles, and writes the output.
 fn graph(disk: &Arc<FaultyDisk>) -> Result<Graph, String> {
     let options = CsvOptions {
         path: INPUT.into(),
@@ -61,7 +61,7 @@ fn graph(disk: &Arc<FaultyDisk>) -> Result<Graph, String> {
     Ok(query.plan(Chaining::Default).expect("the stream ends in a sink"))
 }
 
-/// Runs the query to its end; what is wrong, as code and message.
+/// Runs the query to its end; an error is returned as code and message.
 fn run(disk: &Arc<FaultyDisk>) -> Result<QueryReport, String> {
     let mut simulation = Simulation::new(1);
     let query = simulation.submit(graph(disk)?).expect("the budget is ample");
@@ -69,7 +69,7 @@ fn run(disk: &Arc<FaultyDisk>) -> Result<QueryReport, String> {
     simulation.outcome(query).map_err(|error| format!("{}: {error}", error.code()))
 }
 
-/// The query fails with these words, and only the input is left.
+/// Checks that the query fails with these words, and that only the input is left.
 #[track_caller]
 fn check_fails(disk: &Arc<FaultyDisk>, words: &[&str]) {
     let told = run(disk).expect_err("the query fails");
@@ -84,7 +84,7 @@ fn check_fails(disk: &Arc<FaultyDisk>, words: &[&str]) {
 #[test]
 fn a_whole_file_becomes_a_whole_file_that_survives_a_power_cut() {
     let disk = disk();
-    // Reads that bring a few hundred bytes: none of them a line.
+    // Reads return a few hundred bytes, which is never a whole line.
     disk.read_at_most(777);
     let report = run(&disk).unwrap();
     assert_eq!((report.events_in, report.conservation_error()), (LINES as u64, None));
@@ -100,7 +100,7 @@ fn a_file_that_is_missing_or_unreadable_is_named_before_anything_runs() {
     check_fails(&locked, &["SOURCE_UNREADABLE", INPUT, "permissions"]);
 }
 
-/// Whatever becomes of the file behind the reader's back, the query does not take what it has read for the whole.
+/// If the file changes while it is read, the query does not take the part it has read for the whole.
 #[test]
 fn a_file_that_changes_while_it_is_read_fails_the_query_at_its_place() {
     let check = |change: Change, words: &[&str]| {
@@ -139,7 +139,7 @@ fn an_output_that_cannot_be_written_publishes_nothing() {
     }
 }
 
-/// A result that was there before stays until the new one takes its place, also if that fails.
+/// An earlier result stays until the new one takes its place, also if that fails.
 #[test]
 fn an_older_result_stays_until_it_is_replaced() {
     let disk = disk();
@@ -151,7 +151,7 @@ fn an_older_result_stays_until_it_is_replaced() {
     assert_eq!(disk.what_survives().bytes(OUTPUT), Some(doubled().into_bytes()));
 }
 
-/// The unfinished file is there while the query runs, and gone when it was cancelled.
+/// The unfinished file exists while the query runs, and is gone after it was cancelled.
 #[test]
 fn a_cancelled_query_takes_its_unfinished_file_away() {
     let disk = disk();

@@ -1,8 +1,9 @@
-//! Errors of the operating system at calls drawn by a seed, in jobs of SQL that read and write files of every format: a job that
-//! meets one either fails with a clear message and publishes nothing torn, or has all of its rows.
+//! Errors of the operating system at calls drawn by a seed, in SQL jobs that read and write files of every
+//! format. A job that meets an error either fails with a clear message and publishes nothing incomplete, or has
+//! all of its rows.
 //!
-//! Each run takes one shape (a format and a kind of sink), and lets one call of one kind fail, once or from then on. `check` runs
-//! some seeds, `cargo xtask deep faults` a thousand.
+//! Each run takes one shape (a format and a kind of sink), and makes one call of one kind fail, once or from
+//! then on. `check` runs some seeds, `cargo xtask deep faults` a thousand.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ enum Call {
     Write,
     Sync,
     Publish,
-    /// The file has its name, and bringing the directory onto the disk fails.
+    /// The file has its name, and syncing the directory fails.
     SyncDirectory,
     Remove,
     Look,
@@ -55,14 +56,14 @@ const CALLS: [Call; 11] = [
 /// EIO, EACCES, EMFILE, ENOSPC.
 const ERRORS: [i32; 4] = [5, 13, 24, 28];
 
-/// What fails.
+/// The call that fails.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     call: Call,
-    /// Which call of that kind, from 1 on.
+    /// Number of the call of that kind, from 1 on.
     number: u64,
     errno: i32,
-    /// All later calls of that kind fail, too.
+    /// Whether all later calls of that kind fail, too.
     stays: bool,
 }
 
@@ -73,7 +74,7 @@ struct State {
     is_hit: bool,
 }
 
-/// The operating system's files, of which one call fails.
+/// The operating system's files, with one call that fails.
 #[derive(Clone, Default)]
 struct Injected(Arc<Mutex<State>>);
 
@@ -82,7 +83,7 @@ impl Injected {
         Injected(Arc::new(Mutex::new(State { fault, ..State::default() })))
     }
 
-    /// Counts a call, which may be the one that fails.
+    /// Counts a call; fails if it is the one to fail.
     fn call(&self, call: Call) -> io::Result<()> {
         let mut state = self.0.lock().unwrap();
         state.counts[call as usize] += 1;
@@ -105,7 +106,7 @@ struct Handle<T>(T, Injected);
 impl Read for Handle<Box<dyn Read + Send>> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.1.call(Call::Read)?;
-        // Little at a time, so that there are calls that can fail.
+        // Reads little at a time, so that there are enough calls that can fail.
         let most = into.len().min(4_096);
         self.0.read(&mut into[..most])
     }
@@ -114,7 +115,7 @@ impl Read for Handle<Box<dyn Read + Send>> {
 impl Write for Handle<Box<dyn WriteFile>> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.1.call(Call::Write)?;
-        // Half of it, as a disk does that is nearly full.
+        // Writes half of the bytes, as a disk does that is nearly full.
         self.0.write(&bytes[..bytes.len().div_ceil(2)])
     }
 
@@ -200,7 +201,7 @@ impl Files for Injected {
     }
 }
 
-/// A folder that goes away.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -210,7 +211,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// All files below, by their paths from here.
+    /// Returns all files below, by their paths relative to the folder.
     fn names(&self) -> Vec<String> {
         let (mut names, mut left) = (Vec::new(), vec![self.0.clone()]);
         while let Some(directory) = left.pop() {
@@ -234,7 +235,7 @@ impl Drop for Folder {
     }
 }
 
-/// How rows are written.
+/// Kind of output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sink {
     Directory,
@@ -245,7 +246,7 @@ enum Sink {
 const FORMATS: [&str; 5] = ["csv", "json", "raw", "debezium-json", "parquet"];
 const SINKS: [Sink; 3] = [Sink::Directory, Sink::Single, Sink::Partitioned];
 
-/// Good rows of the input, in three files.
+/// Number of good rows of the input, in three files.
 const ROWS: usize = 900;
 
 /// A format on both ends and a kind of sink.
@@ -253,12 +254,12 @@ struct Shape {
     format: &'static str,
     sink: Sink,
     job: Job,
-    /// Reads what was written.
+    /// A job that reads the output.
     back: Job,
-    /// How often each kind of call comes without a fault.
+    /// Number of calls of each kind in a run without a fault.
     counts: [u64; CALLS.len()],
     expected: BTreeSet<String>,
-    /// Records that are diverted.
+    /// Number of records that are diverted.
     bad: usize,
 }
 
@@ -275,7 +276,7 @@ fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock::default())
 }
 
-/// A writer that its maker can read.
+/// A writer whose contents its owner can read.
 #[derive(Clone, Default)]
 struct Text(Arc<Mutex<Vec<u8>>>);
 
@@ -289,7 +290,7 @@ impl Write for Text {
     }
 }
 
-/// Runs a job; the lines of its rows, or code and message of what went wrong.
+/// Runs a job; returns the lines of its rows, or code and message of the error.
 fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String>, String> {
     let clock = clock();
     let text = Text::default();
@@ -307,7 +308,7 @@ fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String
     let assembled = assemble(job, &clock, &world, &mut shown)
         .map_err(|error| format!("{}: {error}", error.code.name()))?;
     let graph = assembled.query.plan(Chaining::Default).expect("the stream ends in a sink");
-    // Batches and the buffers of files take more than the least budget that a setup may have.
+    // Batches and file buffers take more than the smallest budget that a setup may have.
     let drawn = Setup::draw(&mut entropy_for(seed, "setup"));
     let setup = Setup { memory_budget_bytes: 256 << 20, edges: BATCH_EDGES, ..drawn };
     let mut simulation = Simulation::with_setup(seed, setup);
@@ -319,12 +320,12 @@ fn run(job: &Job, seed: u64, files: &Injected, base: &Path) -> Result<Vec<String
     Ok(text.lines().skip(1).map(str::to_owned).collect())
 }
 
-/// The columns of a format: `raw` has one.
+/// Returns the columns of a format, with and without types; `raw` has one.
 fn columns(format: &str) -> (&'static str, &'static str) {
     if format == "raw" { ("b STRING", "b") } else { ("a BIGINT, b STRING, p INT", "a, b, p") }
 }
 
-/// The input of every format, made of lines of CSV, of which some are bad.
+/// Makes the input of every format from lines of CSV, some of which are bad.
 fn make_inputs(folder: &Folder) {
     let input = folder.0.join("csv");
     fs::create_dir_all(&input).unwrap();
@@ -392,7 +393,7 @@ fn shape(format: &'static str, sink: Sink, inputs: &Folder) -> Shape {
     shape
 }
 
-/// The rows that were published.
+/// Returns the rows that were published.
 fn read_back(shape: &Shape, folder: &Folder) -> Vec<String> {
     if !folder.0.join("out").exists() || shape.sink == Sink::Single && !folder.0.join("out/rows").exists() {
         return Vec::new();
@@ -401,7 +402,7 @@ fn read_back(shape: &Shape, folder: &Folder) -> Vec<String> {
         .unwrap_or_else(|error| panic!("what was published cannot be read: {error}"))
 }
 
-/// What an earlier run has diverted.
+/// Diverted records of an earlier run.
 const OLD_BAD: &str = "{\"file\":\"old\"}\n";
 
 fn check(shape: &Shape, seed: u64, fault: Fault) {
@@ -421,7 +422,7 @@ fn check(shape: &Shape, seed: u64, fault: Fault) {
         folder.names()
     );
     let bad = fs::read_to_string(folder.0.join("bad.json")).unwrap_or_default();
-    // A diverted file is whole lines, and either the old one or the new one.
+    // A diverted file consists of whole lines, and is either the old one or the new one.
     assert!(
         bad == OLD_BAD || bad.lines().all(|line| line.starts_with("{\"file\":") && line.ends_with('}')),
         "{told}: {bad}"
@@ -453,12 +454,12 @@ fn check(shape: &Shape, seed: u64, fault: Fault) {
     }
 }
 
-/// An error at any call leaves whole files and a message, or changes nothing.
+/// An error at any call leaves whole files and a message, or has no effect.
 #[test]
 fn an_error_of_the_system_never_publishes_what_is_torn() {
     let inputs = Folder::new("inputs");
     make_inputs(&inputs);
-    // One file alone has no partitions, and `raw` has no second column.
+    // A single file has no partitions, and `raw` has no second column.
     let is_possible = |(format, sink): &(&str, Sink)| !(*format == "raw" && *sink == Sink::Partitioned);
     let shapes: Vec<Shape> = FORMATS
         .into_iter()

@@ -1,7 +1,8 @@
-//! An engine in which nothing happens uses no processor: its workers sleep until somebody calls, however many they are.
+//! An engine without work uses no processor: its workers sleep until they are notified, however many they are.
 //! DESIGN 4.2: "nothing ticks while all are parked".
 //!
-//! One test in a process of its own, since it looks at the threads of the process; it measures by the real clock.
+//! One test in a process of its own, since it inspects the threads of the process; it measures by the real
+//! clock.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -15,16 +16,17 @@ use thalweg_testkit::gather::{Expects, Gather};
 use thalweg_testkit::script::Script;
 use thalweg_testkit::watchdog::within_bounds;
 
-/// How long the engine is watched.
+/// Time for which the engine is watched.
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// Wake-ups of all workers in that time: none, but for those of the start, if the machine is busy.
+/// Largest number of wake-ups of all workers in that time: none, except those of the start, if the machine is
+/// busy.
 const WAKE_UPS_MAX: u64 = 20;
 
-/// Attempts: a busy machine may be late to let everybody fall asleep.
+/// Number of attempts: on a busy machine workers may fall asleep late.
 const ATTEMPTS_MAX: usize = 3;
 
-/// How often threads of the engine have gone to sleep so far.
+/// Returns how often threads of the engine have gone to sleep so far.
 fn sleeps() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").expect("the test runs on Linux");
     let of_one = |folder: &Path| {
@@ -41,7 +43,7 @@ fn an_idle_engine_does_not_tick() {
     for workers in 1..=4 {
         within_bounds("an idle engine", move || {
             let engine = Engine::builder().workers(workers).build().expect("settings lie in their range");
-            // A query that waits for something that never comes.
+            // A query that waits for a record which never comes.
             let query = Query::new("silent");
             let source = Script::new([Record::new(EventTime::EPOCH, 7)], &Arc::default()).then_silence();
             let sink = Gather::new(Expects::Anything, &Arc::default());

@@ -1,6 +1,7 @@
-//! Linear Road, by its full rules and in its short form, on the engine as it ships, beside references that share nothing
-//! with it: recorded and generated traffic, in order and as far out of order as its source promises. Much traffic and few
-//! setups; few cars and every pair of settings are in `tests/metamorphic.rs`.
+//! Linear Road, by its full rules and in its short form, on the released engine, compared with references that
+//! share no code with it. The traffic is recorded and generated, in order and as far out of order as its source
+//! promises. Here is much traffic in few setups; few cars in every pair of settings are in
+//! `tests/metamorphic.rs`.
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, EdgeLimits, Engine, Record, Span};
@@ -13,7 +14,7 @@ use thalweg_workloads::lrb::LrbRecord;
 use thalweg_workloads::lrb::csv::{HistoricalToll, historical_toll_of, record_of};
 use thalweg_workloads::reference::lrb_full::LrbFullAnswer;
 
-/// How a run is set up; no result may depend on it.
+/// Settings of a run; no result may depend on them.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     block_records: u32,
@@ -28,7 +29,7 @@ const SETUPS: [Setup; 4] = [
     Setup { block_records: 1, workers: 1, chaining: Chaining::Default },
 ];
 
-/// In every setup the answers are those of the reference.
+/// Checks in every setup that the answers are those of the reference.
 fn check(case: &mut dyn Case, setups: &[Setup]) {
     for &setup in setups {
         let Setup { block_records, workers, chaining } = setup;
@@ -41,7 +42,7 @@ fn check(case: &mut dyn Case, setups: &[Setup]) {
     }
 }
 
-/// The full rules; what the reference says.
+/// Checks the full rules; returns the reference's answer.
 fn check_full(
     records: Vec<Record<LrbRecord>>,
     bound: Span,
@@ -93,7 +94,7 @@ fn recorded_drivers_in_order_and_as_they_came() {
     }
 }
 
-/// A quarter of an hour of one expressway, made so that tolls are charged and accidents happen.
+/// About 17 minutes of one expressway, chosen such that tolls are charged and accidents happen.
 #[test]
 fn generated_traffic_in_any_order_within_the_bound() {
     let records = generated_traffic(7, 0..1_000);
@@ -105,7 +106,7 @@ fn generated_traffic_in_any_order_within_the_bound() {
     check_full(mixed, bound, Vec::new(), &SETUPS[1..3]);
 }
 
-/// The short form, of the same traffic in order and out of order.
+/// The short form, over the same traffic in order and out of order.
 #[test]
 fn the_short_form_of_generated_traffic() {
     let records = generated_traffic(7, 0..1_000);

@@ -1,5 +1,5 @@
-//! Lookups, on the engine as it ships: answers come from another thread, or when the simulation likes, in any order; every
-//! record gets its own, none goes past a watermark, and none is waited for by a worker.
+//! Lookups, on the released engine: answers come from another thread, or at times that the simulation chooses,
+//! in any order. Every record gets its own answer, none passes a watermark, and no worker waits for an answer.
 #![forbid(unsafe_code)]
 
 use std::num::NonZeroU32;
@@ -32,7 +32,7 @@ fn options(in_flight_max: u32, order: LookupOrder) -> LookupOptions {
 
 type Asked = (Ticket, i64);
 
-/// Squares numbers on a thread of its own, a few at a time and the last first.
+/// Squares numbers on a thread of its own, a few at a time and in reverse order.
 struct Squares {
     questions: Option<Sender<Asked>>,
     answers: Receiver<Asked>,
@@ -51,7 +51,7 @@ impl Squares {
                 let mut at_hand = vec![first];
                 at_hand.extend(asked.try_iter().take(6));
                 for (ticket, number) in at_hand.into_iter().rev() {
-                    // Nobody listens any more when the query has ended early.
+                    // The receiver is gone if the query has ended early.
                     let _ = answer.send((ticket, number * number));
                 }
                 let waker = wakes.lock().unwrap().clone();
@@ -130,7 +130,8 @@ struct Files {
 }
 
 impl Desk {
-    /// Answers some of the questions, in any order; `false` if there are none. Wakes for nothing now and then.
+    /// Answers some of the questions, in any order; returns `false` if there are none. Sometimes wakes without
+    /// an answer.
     fn answer(&self, entropy: &mut dyn Entropy, fails_at: Option<i64>) -> bool {
         let mut files = self.0.lock().unwrap();
         let mut is_any = false;
@@ -171,8 +172,8 @@ impl Lookup for Desk {
     }
 }
 
-/// Runs a count per window of what a desk answers, whose answers come whenever the seed likes. Answers what the windows
-/// count, by their starts, and how the query ended.
+/// Runs a count per window over a desk's answers, which come at times that the seed chooses. Returns the counts
+/// of the windows, by their starts, and how the query ended.
 fn simulate(
     seed: u64,
     order: LookupOrder,
@@ -220,7 +221,7 @@ fn an_error_that_nobody_makes_a_result_of_fails_the_query() {
     assert!(matches!(outcome, Err(QueryError::Connector { .. })), "{outcome:?}");
 }
 
-/// Where a lookup breaks, or what it never does.
+/// A breach of a lookup's contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Breach {
     NeverAnswers,
@@ -230,7 +231,7 @@ enum Breach {
     PanicsWhenDropped,
 }
 
-/// Answers at once, but for its breach.
+/// Answers at once, except for its breach.
 struct Breaching(Breach, Vec<Ticket>);
 
 impl Lookup for Breaching {
@@ -258,8 +259,8 @@ impl Drop for Breaching {
     }
 }
 
-/// It fails its own query, by name, or none if all is answered when it breaks; who waits in vain can be cancelled. The
-/// query beside it ends as ever.
+/// A breach fails its own query by name, or no query if all questions are answered by then. A query that waits
+/// for ever can be cancelled. The query beside it ends as usual.
 #[test]
 fn a_lookup_that_breaks_its_contract_breaks_its_query_alone() {
     for breach in [

@@ -1,7 +1,8 @@
-//! Twice as much load as the engine can take: it holds back its source and keeps its memory, and loses nothing.
+//! Twice the load that the engine can take: it throttles its source, keeps its memory bound, and loses no
+//! record.
 //!
-//! The one test that measures by the real clock. It works out the engine's capacity first, by letting a drained
-//! source go as fast as a slow operator takes it, then offers twice that for two seconds.
+//! The test measures by the real clock. First it measures the engine's capacity, with a drained source that
+//! goes as fast as a slow operator takes its records; then it offers twice that rate for two seconds.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -15,19 +16,19 @@ use thalweg::{
 };
 use thalweg_connectors::{Discard, Pace, Paced};
 
-/// What the engine may hold: less than its edges would take, so that it is the budget which binds.
+/// The engine's budget: less than its edges would take, so that the budget is the limit.
 const BUDGET_BYTES: u64 = 4 << 20;
 
-/// What the process may hold beyond the budget: the promise of `memory_budget_bytes`.
+/// Bytes that the process may hold beyond the budget: the promise of `memory_budget_bytes`.
 const BEYOND_BUDGET_BYTES: u64 = 64 << 20;
 
-/// How long the load is offered.
+/// Time for which the load is offered.
 const LOADED: Duration = Duration::from_secs(2);
 
-/// How long capacity is measured.
+/// Time for which capacity is measured.
 const CALIBRATED: Duration = Duration::from_millis(300);
 
-/// Attempts to overload the engine: on a busy machine its capacity may be taken for less than it is.
+/// Number of attempts to overload the engine: on a busy machine the measured capacity may be too low.
 const ATTEMPTS_MAX: u32 = 4;
 
 /// Rounds of arithmetic per record of the slow operator: some ten microseconds.
@@ -66,7 +67,7 @@ fn graph(pace: Pace) -> Graph {
     query.plan(Chaining::None).expect("the stream ends in a sink")
 }
 
-/// Runs for a while, stops, and drains; the report, and the most bytes that were reserved at once.
+/// Runs for this time, stops, and drains; returns the report, and the most bytes reserved at once.
 fn run(pace: impl FnOnce(&SystemClock) -> Pace, time: Duration) -> (QueryReport, u64) {
     let clock = SystemClock::default();
     let edges = EdgeLimits { block_records: 16, ..EdgeLimits::default() };
@@ -79,7 +80,7 @@ fn run(pace: impl FnOnce(&SystemClock) -> Pace, time: Duration) -> (QueryReport,
     (report, engine.budget().peak_bytes() as u64)
 }
 
-/// A line of the process's status, in bytes.
+/// Returns a line of the process's status, in bytes.
 fn status_bytes(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("the test runs on Linux");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel tells it");
@@ -107,14 +108,14 @@ fn twice_the_capacity_costs_no_memory_and_no_record() {
         );
         assert!(peak_bytes <= BUDGET_BYTES, "{peak_bytes} bytes reserved of {BUDGET_BYTES}");
         assert!(grown <= BUDGET_BYTES + BEYOND_BUDGET_BYTES, "resident size grew by {grown} bytes");
-        // Nothing is lost: what the source made has arrived, all of it.
+        // Nothing is lost: every record of the source has arrived.
         assert_eq!(report.conservation_error(), None);
         assert_eq!(report.results_out, report.events_in);
         assert!(report.events_in > offered / 16, "the engine did next to nothing");
         if report.events_in < offered * 3 / 4 {
             return;
         }
-        // Somebody else used the machine while capacity was measured: this run tells more of it.
+        // Another process used the machine while capacity was measured; this run gives a better estimate.
         capacity_per_s = report.events_in / LOADED.as_secs();
     }
     panic!("no load was an overload in {ATTEMPTS_MAX} attempts");

@@ -1,12 +1,12 @@
-//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers, chains,
-//! how many workers share an operator, who runs the tasks and what edges are made of, on the engine as it ships, with
-//! threads. YSB and NYT from a generator, in one split
-//! and in several, and NYT from the recorded file; Linear Road in its
-//! short form and by its full rules, out of order; a window join and an interval join, windows that allow lateness, sessions
-//! and a co-group over hostile streams. Each run is held to a reference as well, the workload's or the oracle.
+//! One input has one multiset of results. It does not depend on the policy, the records per block, blocks per
+//! chunk, workers, chains, copies of operators, the kind of execution or the memory of edges, on the released
+//! engine with threads. The inputs are YSB and NYT from a generator, in one split and in several; NYT from the
+//! recorded file; Linear Road in its short form and by its full rules, out of order. Further a window join and
+//! an interval join, windows that allow lateness, sessions and a co-group, over hostile streams. Each run is
+//! also compared with a reference: the workload's, or the oracle.
 //!
-//! By default every pair of settings meets; `THALWEG_FULL=1` runs the whole product: hours, most of them spent in
-//! `enjima_strict`, whose workers idle while nothing is eligible.
+//! By default every pair of settings occurs; `THALWEG_FULL=1` runs the whole product. That takes hours, most of
+//! them in `enjima_strict`, whose workers idle while no operator is eligible.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -31,14 +31,14 @@ use thalweg_workloads::lrb::{Direction, LrbGenerator, LrbRecord};
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
 const WORKERS: [u64; 4] = [1, 2, 3, 8];
-/// No step is run operator by operator, one in two, every one.
+/// Number of steps of which one is run operator by operator: none, one in two, every one.
 const MEASURED_STEPS: [u64; 3] = [0, 2, 1];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
-/// Whether operators are shared by as many copies as there are workers.
+/// Whether operators have as many copies as there are workers.
 const SHARED: [bool; 2] = [false, true];
 
 const EXECUTION: [Execution; 2] = [Execution::Workers, Execution::Threads];
-/// Queues are for serial queries, each operator a task of its own.
+/// Queues are only for serial queries with each operator as a task of its own.
 const MEMORY: [EdgeMemory; 3] = [EdgeMemory::Blocks, EdgeMemory::Queue, EdgeMemory::QueueBatched];
 
 /// Settings that no result may depend on.
@@ -55,7 +55,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// Those that the environment asks for.
+    /// Returns the variants that the environment asks for.
     fn all() -> Vec<Variant> {
         let policies = names();
         let levels = [
@@ -92,13 +92,13 @@ impl Variant {
         rows.iter().map(variant).collect()
     }
 
-    /// After how long it counts as hung. Workers of `enjima_strict` idle while nothing is eligible, up to a tenth of a
-    /// second for as few records as an edge holds.
+    /// Returns the time after which a run counts as hung. Workers of `enjima_strict` idle while no operator is
+    /// eligible, up to a tenth of a second for as few records as an edge holds.
     fn patience(self) -> Duration {
         if self.policy == enjima::STRICT_NAME { 10 * HUNG_AFTER } else { HUNG_AFTER }
     }
 
-    /// Runs the case on an engine of its own; its results as sorted text.
+    /// Runs the case on an engine of its own; returns its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
         let Variant { policy, block_records, chunk_blocks, workers, layout, .. } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
@@ -116,7 +116,7 @@ impl Variant {
     }
 }
 
-/// Every variant gives the rows of the first.
+/// Checks that every variant has the rows of the first.
 fn check(mut case: impl Case + Send + 'static) {
     let mut first: Option<Vec<String>> = None;
     for variant in Variant::all() {
@@ -131,7 +131,7 @@ fn check(mut case: impl Case + Send + 'static) {
     }
 }
 
-/// What workers would share is refused before anything runs.
+/// Queues are refused for queries that several workers share, before anything runs.
 #[test]
 fn queues_are_for_serial_queries() {
     let engine = Engine::builder().memory(EdgeMemory::Queue).build().expect("settings lie in their range");
@@ -147,7 +147,7 @@ fn queues_are_for_serial_queries() {
     );
 }
 
-/// Three windows of ten seconds and a started fourth.
+/// Three full windows of ten seconds and a partial fourth.
 #[test]
 fn ysb_does_not_depend_on_how_it_runs() {
     check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)));
@@ -163,13 +163,13 @@ fn trips_of_several_splits_do_not_depend_on_how_they_run() {
     check(Nyt::new(NytSource::Generated { trips: 20_000, rate_per_s: 1_000 }, Span::from_secs(2)).dealt(3));
 }
 
-/// Sliding windows that allow lateness, behind a static join between flat maps.
+/// Sliding windows that allow lateness, after a static join between flat maps.
 #[test]
 fn windows_over_splits_do_not_depend_on_how_they_run() {
     check(Spread::at_its_worst(1_000, &mut entropy_for(0, "windows over splits")));
 }
 
-/// Whatever is serial or works per key, behind splits.
+/// Every kind of serial or keyed work, after several splits.
 #[test]
 fn what_is_dealt_by_key_does_not_depend_on_how_it_runs() {
     Dealt::at_their_worst(600, &mut entropy_for(0, "dealt by key")).into_iter().for_each(check);
@@ -186,8 +186,8 @@ fn recorded_trips_do_not_depend_on_how_they_run() {
     check(Nyt::new(NytSource::Recorded(path), Span::from_secs(60)));
 }
 
-/// Three miles behind an accident, while it is cleared and the jam behind it grows: some pay, some are told of it, some ask.
-/// Records come up to half a minute late.
+/// Three miles behind an accident, while it is cleared and the jam behind it grows. Some cars pay, some get
+/// notices, some send requests. Records come up to half a minute late.
 fn road() -> (Vec<Record<LrbRecord>>, Span) {
     let traffic = stretch(&generated_traffic(7, 780..1_080), Direction::East, 34..=36);
     let bound = Span::from_secs(30);
@@ -206,7 +206,7 @@ fn segments_of_a_road_do_not_depend_on_how_they_run() {
 #[test]
 fn cars_on_a_road_do_not_depend_on_how_they_run() {
     let (records, bound) = road();
-    // Half of those who ask for a day in the past.
+    // Half of the requests for a day in the past have an entry.
     let asked = records.iter().filter_map(|record| match record.value {
         LrbRecord::Daily { vehicle, xway, day, .. } if vehicle % 2 == 0 => Some((vehicle, day, xway)),
         _ => None,
@@ -221,7 +221,7 @@ fn cars_on_a_road_do_not_depend_on_how_they_run() {
     check(case);
 }
 
-/// Late records, equal stamps, and one key that nine in ten have.
+/// Late records, equal stamps, and one key that nine in ten records have.
 fn at_their_worst(count: usize, purpose: &str) -> (Sides, Vec<Vec<(i64, Reading)>>) {
     let sides = Sides::at_their_worst(2);
     let inputs = sides.readings(count, &mut entropy_for(0, purpose));

@@ -1,7 +1,8 @@
-//! A query that panics leaves its neighbours' output as it is without it, to the last row: panics and faults at random
-//! visits to every place of user code, beside three queries, under every policy, with two workers and real threads.
+//! A query that panics does not change its neighbours' output, to the last row. Panics and faults are injected
+//! at random visits to every place of user code, beside three queries, under every policy, with two workers and
+//! real threads.
 //!
-//! `THALWEG_SEED` replays a run as far as threads let it: what breaks and where, not who was quicker.
+//! `THALWEG_SEED` replays a run as far as threads allow: the failure and its place, but not the interleaving.
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, EdgeLimits, Engine, QueryHandle};
@@ -15,7 +16,7 @@ use thalweg_testkit::{Case, Place, Sabotage, Seeds};
 
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// Records of the query that breaks.
+/// Number of records of the query that fails.
 const BROKEN_RECORDS: usize = 1_000;
 
 fn engine(policy: &str) -> Engine {
@@ -42,7 +43,7 @@ fn neighbours() -> [Box<dyn Case>; 3] {
     ]
 }
 
-/// How often the unbroken query comes by a place.
+/// Returns how often the undisturbed query visits a place.
 fn visits(place: Place) -> u64 {
     let mut case = broken();
     let counter = case.sabotage(Sabotage::at(place, u64::MAX));

@@ -1,8 +1,8 @@
-//! Once it is warm, the data path allocates nothing: not per record, not per block, not when a window fires.
+//! After a warm-up, the data path allocates nothing: not per record, not per block, not when a window fires.
 //!
-//! One worker of an engine without threads runs YSB, every operator a task of its own and chained. Only what the
-//! worker does is counted; the pool's work, which has a thread of its own in production, is not. The counting
-//! allocator comes with `allocation-counter`.
+//! One worker of an engine without threads runs YSB, with every operator as a task of its own, and chained.
+//! Only the worker's allocations are counted. The pool's work has a thread of its own in production and is not
+//! counted. The counting allocator comes with `allocation-counter`.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use thalweg_runtime::Stepped;
 use thalweg_testkit::case::shared_ysb_generator;
 use thalweg_workloads::ysb::query::views_per_campaign;
 
-/// Steps that are counted.
+/// Number of steps that are counted.
 const STEPS: u64 = 2_000;
 
-/// Results of one window: views of every campaign.
+/// Results of one window: the views of every campaign.
 const RESULTS_PER_WINDOW: u64 = 100;
 
-/// Virtual nanoseconds between two steps: time must pass, or whoever comes first would always go first.
+/// Virtual nanoseconds between two steps: time must pass, or the first task would always be chosen.
 const STEP_NS: u64 = 1_000;
 
 fn check(chaining: Chaining) {
     let clock = Arc::new(VirtualClock::default());
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    // In a step in which operators are measured, what they hand on is held in between, and allocated for that.
+    // A step in which operators are measured stores the records between them, and allocates for that.
     let builder = Engine::builder().measured_steps(0);
     let builder = builder.clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
     let Stepped { engine, mut workers, growth } =
         builder.build_stepped().expect("defaults lie in their range");
-    // 20,000 events to a window: several windows in the steps that are counted, chained or not.
+    // A window has 20,000 events: several windows fire in the steps that are counted, chained or not.
     let pace = Pace::Drain { nominal_rate_per_s: 2_000, start: EventTime::EPOCH };
     let source = Paced::new(shared_ysb_generator(), pace).expect("the rate is in range");
     let query = Query::new("ysb");
@@ -44,7 +44,8 @@ fn check(chaining: Chaining) {
         let _busy = workers[0].step(clock.as_ref());
         while growth.step() {}
     };
-    // Two windows have fired, so there is a table in use and one to spare; and long enough for bursts to settle.
+    // Two windows have fired, so there is a table in use and a spare one. The wait is long enough for bursts to
+    // settle.
     while query.progress().results_out < 2 * RESULTS_PER_WINDOW {
         step();
     }
@@ -84,7 +85,7 @@ fn one_task_allocates_nothing() {
     check(Chaining::All);
 }
 
-/// The counter counts: without this, a suite that measures nothing would pass.
+/// Checks that the counter counts: without this, a suite that measures nothing would pass.
 #[test]
 fn the_counter_counts() {
     let allocated = allocation_counter::measure(|| drop(std::hint::black_box(vec![1u8; 100])));

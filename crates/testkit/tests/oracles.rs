@@ -1,4 +1,4 @@
-//! The oracles against each other: what must hold between two of them, on hostile input. None of it runs an operator.
+//! Relations between two oracles, on hostile input. No operator is run.
 #![forbid(unsafe_code)]
 
 use thalweg_model::Entropy;
@@ -16,7 +16,7 @@ fn sum(values: &[&Reading]) -> i64 {
     values.iter().map(|reading| reading.amount).sum()
 }
 
-/// The rows of two hostile streams.
+/// Runs `test` on the rows of two hostile streams.
 fn on_two_streams(test: impl Fn(&Sides, [Vec<Row<Reading>>; 2], &mut dyn Entropy)) {
     Seeds::from_env("oracles").each(|seed| {
         let mut entropy = entropy_for(seed, "oracles");
@@ -30,7 +30,7 @@ fn swapped<L, R>((left, right): Joined<L, R>) -> Joined<R, L> {
     (right, left)
 }
 
-/// A join from the other side is the same join.
+/// A join with its sides exchanged is the same join.
 #[test]
 fn joins_do_not_care_which_side_is_left() {
     on_two_streams(|sides, [a, b], _| {
@@ -59,7 +59,7 @@ fn joins_do_not_care_which_side_is_left() {
     });
 }
 
-/// Where nothing may be late, nothing is updated; and what comes late counts the same, whether on time or behind it.
+/// Without allowed lateness there are no updates; with it, a record counts the same, whether on time or late.
 #[test]
 fn allowed_lateness_moves_nothing_but_the_limit() {
     on_two_streams(|sides, [a, b], _| {
@@ -85,7 +85,7 @@ fn allowed_lateness_moves_nothing_but_the_limit() {
     });
 }
 
-/// Sessions do not depend on the order of arrival; and if nobody is late, a key is silent where one of them ends.
+/// Sessions do not depend on the order of arrival. If no row is late, an alarm is raised where a session ends.
 #[test]
 fn sessions_end_where_silence_begins() {
     on_two_streams(|sides, [a, b], entropy| {

@@ -1,8 +1,8 @@
-//! What must hold between two queries, or between two inputs of one query: in the real engine, interleaved by seeds.
+//! Relations between two queries, or between two inputs of one query: in the real engine, interleaved by seeds.
 //!
-//! Joins do not care which stream is left; windows that slide by their size are those that tumble; and records that come
-//! no later than their source promises may as well have come in order. `tests/oracles.rs` has the same of the oracles, so
-//! that a mistake which both share shows here and there.
+//! Exchanging the sides of a join does not matter. Windows that slide by their size equal tumbling ones.
+//! Records that are no later than their source promises have the results of records in order.
+//! `tests/oracles.rs` checks the same of the oracles, so a mistake in both shows in both places.
 //!
 //! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test properties`; a failure prints the command that replays it.
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ use thalweg_testkit::script::Script;
 use thalweg_testkit::seed::{entropy_for, pick};
 use thalweg_testkit::{Case, Seeds, Setup, Simulation};
 
-/// Never needed.
+/// A budget that is never used up.
 const AMPLE_BUDGET_BYTES: u64 = 256 << 20;
 
 fn simulation(seed: u64) -> Simulation {
@@ -28,7 +28,7 @@ fn simulation(seed: u64) -> Simulation {
     Simulation::with_setup(seed, Setup { memory_budget_bytes: AMPLE_BUDGET_BYTES, ..setup })
 }
 
-/// Runs both in one engine; how many records were late in all.
+/// Runs both cases in one engine; returns the number of late records of each.
 fn run(seed: u64, cases: [&mut dyn Case; 2], entropy: &mut dyn Entropy) -> [u64; 2] {
     let mut simulation = simulation(seed);
     let submitted = cases.map(|case| {
@@ -98,12 +98,12 @@ fn windows_that_slide_by_their_size_are_those_that_tumble() {
     });
 }
 
-/// Two streams at their worst, of which one comes in order and the other as late as its source allows.
+/// Returns two streams at their worst, once in order and once as late as their sources allow.
 fn in_order_and_late(entropy: &mut dyn Entropy) -> [(Sides, Vec<Vec<(i64, Reading)>>); 2] {
     let sides = Sides::at_their_worst(2);
     let mut in_order = sides.readings(300, entropy);
     for input in &mut in_order {
-        // Stable: records of one stamp stay as they came.
+        // A stable sort keeps the order of records with equal stamps.
         input.sort_by_key(|(at_us, _)| *at_us);
     }
     let late = |(hostile, input): (&Hostile, &Vec<(i64, Reading)>)| {
@@ -115,7 +115,7 @@ fn in_order_and_late(entropy: &mut dyn Entropy) -> [(Sides, Vec<Vec<(i64, Readin
     [(sides.clone(), in_order), (sides, late)]
 }
 
-/// Joins, windows, sessions and groups: nothing is late, and all is as if it had come in order.
+/// Joins, windows, sessions and groups: no record is late, and the results are those of records in order.
 #[test]
 fn who_comes_within_the_bound_might_have_come_in_order() {
     Seeds::from_env("properties").one_in(2).each(|seed| {

@@ -1,5 +1,5 @@
-//! What the suites of this room have found, each as small as it gets. The seeded simulation finds them too, but a
-//! name tells more than a seed.
+//! Faults that the suites of this package have found, each reduced to a minimum. The seeded simulation finds
+//! them too, but a name tells more than a seed.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,12 +27,12 @@ use thalweg_testkit::{Case, Event, Setup, Simulation};
 /// Virtual nanoseconds between two steps.
 const STEP_NS: u64 = 1_000;
 
-/// Steps after which a query that should have ended has not.
+/// Number of steps after which a query that should have ended counts as stuck.
 const STEPS_MAX: u64 = 100_000;
 
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// An engine with one worker, stepped by hand.
+/// An engine with one worker, stepped manually.
 struct Bench {
     stepped: Stepped,
     clock: Arc<VirtualClock>,
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// Steps until the query has ended, which it may have already, and takes its outcome.
+    /// Steps until the query has ended, which may be the case already, and takes its outcome.
     fn outcome(&mut self, query: QueryHandle) -> Result<QueryReport, QueryError> {
         while query.progress().state == QueryState::Running {
             self.steps(1);
@@ -71,7 +71,7 @@ impl Bench {
         query.wait()
     }
 
-    /// Steps until nothing is left to do.
+    /// Steps until no work is left.
     #[track_caller]
     fn run(&mut self) {
         let idles = (0..STEPS_MAX).any(|_| matches!(self.step(), Step::Idle(_)));
@@ -83,7 +83,7 @@ fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
     values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
 }
 
-/// `values` through a map to `sink`.
+/// A query of `values` through a map to `sink`.
 fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chaining: Chaining) -> Graph {
     let query = Query::new("mapped");
     let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
@@ -91,7 +91,7 @@ fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chainin
     query.plan(chaining).expect("the stream ends in a sink")
 }
 
-/// A begun block in which nothing is kept must not be lost: `push_if` begins one for a record that is rejected.
+/// A begun block without a kept record must not be lost: `push_if` begins one for a record that is rejected.
 #[test]
 fn a_rejected_record_takes_no_block() {
     let pool = Pool::new(Budget::new(1 << 20));
@@ -107,7 +107,8 @@ fn a_rejected_record_takes_no_block() {
     writer.mark(Mark::End, Stamp::default());
 }
 
-/// The same from above: a filter behind a map, chained to their source, rejects for long.
+/// A rejected record takes no block in a query either: a filter after a map, chained to their source, rejects
+/// many.
 #[test]
 fn a_source_whose_filter_rejects_is_not_stuck() {
     let mut bench = Bench::new(TINY, 1 << 20);
@@ -123,7 +124,7 @@ fn a_source_whose_filter_rejects_is_not_stuck() {
     assert_eq!(seen.each(|record| record.value), (0..100).step_by(10).collect::<Vec<_>>());
 }
 
-/// A source that has nothing to do is not run again and again because a mark of it was once held back.
+/// An idle source is not run again and again because a mark of it was once held back.
 #[test]
 fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
     for seed in 0..50 {
@@ -135,14 +136,14 @@ fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
         let source = Script::new(records(0..5), &Arc::default()).then_silence();
         query.source("source", source, strategy).map(|value| value).sink("sink", sink);
         let idle = simulation.submit(query.plan(Chaining::None).unwrap()).expect("the budget is ample");
-        // Happens when nothing else is left to do; a spinning source never lets it.
+        // This event happens when nothing else is left to do; a spinning source never lets it.
         simulation.at_action(u64::MAX, Event::Stop(idle));
         simulation.run();
         assert_eq!(simulation.outcome(idle).unwrap().events_in, 5);
     }
 }
 
-/// A query fails whole: if its state outgrows the budget in the very step that ends it, it has not published.
+/// A failing query publishes nothing, even if its state outgrows the budget in the very step that ends it.
 #[test]
 fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
     let edges = EdgeLimits { block_records: 384, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
@@ -168,8 +169,8 @@ fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
     );
 }
 
-/// Nor if its state was refused memory there: what it has emitted lacks what there was no memory for. Tried with budgets
-/// from those that are too small for the edges to those that are ample.
+/// A failing query publishes nothing, even if its state was refused memory in the last step: its output is
+/// incomplete. The budgets tried range from too small for the edges to ample.
 #[test]
 fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
     let edges = EdgeLimits { block_records: 384, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
@@ -206,8 +207,8 @@ fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
     assert!(finished > 10 && failed > 10, "{finished} finished, {failed} failed");
 }
 
-/// What a cancelled query publishes is settled when the wait for it is over: nothing, as a rule, or everything if
-/// its last step was already running. Nothing appears behind the back of those who know that it has ended.
+/// The publication of a cancelled query is settled when the wait for it is over: it has published nothing, as a
+/// rule, or everything if its last step was already running. Nothing is published after its end is known.
 #[test]
 fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -242,8 +243,8 @@ impl Drop for PanicsInDrop {
     }
 }
 
-/// A panic while a query is taken apart does not unwind through its worker, which in production would end the
-/// worker's thread and with it, sooner or later, every query.
+/// A panic while a query is dropped does not unwind through its worker. In production it would end the worker's
+/// thread, and with it, sooner or later, every query.
 #[test]
 fn a_panic_in_a_drop_leaves_the_worker_alive() {
     quiet_injected_panics();
@@ -258,8 +259,8 @@ fn a_panic_in_a_drop_leaves_the_worker_alive() {
     assert!(second.wait().is_ok());
 }
 
-/// When the wait for a query is over, so is the query: its sinks are gone, and the next run may write the same
-/// file. A sink that is dropped later would take the unfinished file of its successor away.
+/// When the wait for a query is over, its sinks have been dropped, and the next run may write the same file. A
+/// sink that is dropped later would remove the unfinished file of its successor.
 #[test]
 fn a_query_run_again_at_once_keeps_its_own_file() {
     let row = |record: &Record<i64>, row: &mut RowWriter| row.push_i64(record.value);
@@ -280,7 +281,7 @@ fn a_query_run_again_at_once_keeps_its_own_file() {
     }
 }
 
-/// First come, first served starves nobody: also not a source that is always ready beside another one.
+/// First come, first served starves no source, not even one that is always ready beside another one.
 #[test]
 fn sources_at_full_speed_share_a_worker() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -294,7 +295,7 @@ fn sources_at_full_speed_share_a_worker() {
     }
 }
 
-/// A window behind a window in one query needs no more than a `boxed` between them.
+/// A window after a window in one query needs only a `boxed` between them.
 #[test]
 fn counts_of_counts() {
     let mut bench = Bench::new(TINY, 1 << 20);
@@ -316,8 +317,9 @@ fn counts_of_counts() {
     assert_eq!(seen.each(|record| record.value.value), [5, 5, 5, 5]);
 }
 
-/// A generator's records are kept a hundred or so at a time. Where the last of them made a watermark due, the source went
-/// on to the next, and the mark was forgotten: every mark of this query stands behind a record of its own.
+/// A generator's records are buffered, about a hundred at a time. When the last one buffered made a watermark
+/// due, the source went on to the next record, and the mark was lost. In this query every record is followed by
+/// a mark of its own.
 #[test]
 fn a_watermark_behind_the_last_record_that_is_kept_is_set() {
     struct Indexes;

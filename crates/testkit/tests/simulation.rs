@@ -1,13 +1,13 @@
-//! The real engine from a seed: several queries at once on hostile input, hostile bounds, any policy and interleaving.
-//! They come one after the other while the first ones run, are paused and resumed, and one thing goes wrong. Whatever
-//! happens:
+//! The real engine from a seed: several queries at once on hostile input, with hostile bounds, any policy and
+//! interleaving. They are submitted one after the other while earlier ones run, are paused and resumed, and one
+//! disturbance happens. The following always holds:
 //!
-//! * a query that finishes has the oracle's results for the records that its source made, has published, and has
-//!   lost nothing;
-//! * a query that fails was made to, says why and where, and has not published;
-//! * a query that is paused stands still, and its results are none the worse for it;
-//! * nobody else notices;
-//! * at the end every byte is back in the budget and every value was dropped once.
+//! * A query that finishes has the oracle's results for the records that its source made, has published, and has
+//!   lost no record.
+//! * A query fails only if it was disturbed, reports why and where, and has not published.
+//! * A query that is paused makes no progress, and its results do not change by it.
+//! * Other queries are not affected.
+//! * At the end every byte is back in the budget and every value was dropped once.
 //!
 //! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test simulation`; a failure prints the command that replays it.
 #![forbid(unsafe_code)]
@@ -28,23 +28,23 @@ use thalweg_testkit::sim::{QueryIndex, Setup, draw_layout};
 use thalweg_testkit::splits::Deal;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
-/// Records of a hostile stream, at most.
+/// Largest number of records of a hostile stream.
 const RECORDS_MAX: u64 = 400;
-/// Events of a generated stream, at most.
+/// Largest number of events of a generated stream.
 const GENERATED_MAX: u64 = 600;
 
-/// Calls to a policy that are recorded of one run.
+/// Number of calls to a policy that are recorded in one run.
 const TRACED_CALLS_MAX: usize = 1 << 14;
 
-/// Five queries never need as much.
+/// More memory than five queries ever need.
 const AMPLE_BUDGET_BYTES: usize = 256 << 20;
 
-/// What goes wrong in one run.
+/// The disturbance of a run.
 #[derive(Clone, Debug)]
 enum Mishap {
-    /// Nothing.
+    /// No disturbance.
     None,
-    /// A query's own function, source or sink breaks.
+    /// A query's own function, source or sink fails.
     Broken(Arc<Sabotage>),
     Stopped,
     Cancelled,
@@ -60,10 +60,10 @@ struct Entrant {
     query: Option<QueryIndex>,
 }
 
-/// A case and what to call it.
+/// A name and a case.
 type Kind = (&'static str, Box<dyn Case>);
 
-/// How often what happened: a suite in which nothing happens proves nothing.
+/// Counts of events by kind: a suite in which none occurs proves nothing.
 #[derive(Default)]
 struct Happenings(BTreeMap<&'static str, u64>);
 
@@ -84,7 +84,7 @@ fn every_seed_keeps_every_promise() {
     });
     println!("{:?}", happenings.0);
     assert!(happenings.0.contains_key("finished"), "nothing has finished: {:?}", happenings.0);
-    // A hundred seeds miss one of the rarer endings once in some hundred runs; a thousand do not.
+    // A hundred seeds miss one of the rarer endings once in some hundred runs; a thousand seeds do not.
     if seed_count >= 1_000 {
         let endings = ["stopped", "CANCELLED", "OPERATOR_PANICKED", "INJECTED", "STATE_LIMIT"];
         for what in endings.into_iter().chain(["paused", "submitted late"]).chain(policy::names()) {
@@ -109,7 +109,7 @@ fn run(seed: u64, happenings: &mut Happenings) {
     for entrant in &entrants {
         check_ended(entrant, &mut simulation, &mishap, entrant.query == victim, happenings);
     }
-    // Whatever happened, the engine goes on: it takes another query and runs it to its end.
+    // In every case the engine continues: it accepts another query and runs it to its end.
     let mut late = entrant(bystander(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
     submit(&mut late, &mut simulation, happenings);
     simulation.run();
@@ -118,7 +118,7 @@ fn run(seed: u64, happenings: &mut Happenings) {
     check_closed(simulation, &entrants);
 }
 
-/// What an engine has asked of its policy gets the same answers from a fresh one, whatever happens to its queries.
+/// A fresh policy gives the same answers to the engine's calls, whatever happens to the queries.
 #[test]
 fn what_was_asked_of_a_policy_can_be_asked_again() {
     quiet_injected_panics();
@@ -143,7 +143,7 @@ fn what_was_asked_of_a_policy_can_be_asked_again() {
     assert!(calls > 0, "nothing was asked");
 }
 
-/// An engine that is dropped while its queries run, with tasks in the hands of its workers, leaves nothing behind.
+/// An engine that is dropped while its queries run, and its workers hold tasks, leaves nothing behind.
 #[test]
 fn an_engine_dropped_at_any_time_gives_everything_back() {
     Seeds::from_env("simulation").each(|seed| {
@@ -190,7 +190,7 @@ fn check_closed(simulation: Simulation, entrants: &[Entrant]) {
     }
 }
 
-/// Two to five queries, of which the first is the one to which things happen.
+/// Draws two to five queries; the disturbance applies to the first.
 fn draw(entropy: &mut dyn Entropy, now: ProcessingTime) -> (Vec<Entrant>, Mishap) {
     let (first, mishap) = victim(entropy);
     let mut cases = vec![first];
@@ -241,7 +241,7 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
         5 => ("united", Box::new(United::draw(count, entropy))),
         6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
         7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
-        // Of few records: many of one key make many pairs.
+        // Few records, since many of one key make many pairs.
         8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
         9 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
@@ -257,7 +257,7 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     }
 }
 
-/// A query whose first chunks do not fit is refused by name, and leaves nothing behind.
+/// Submits a query. One whose first chunks do not fit is refused by name, and leaves nothing behind.
 fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut Happenings) {
     let used_before = simulation.engine().budget().used_bytes();
     match simulation.submit(entrant.case.graph(&entrant.name, entrant.layout)) {
@@ -274,7 +274,7 @@ fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut H
     }
 }
 
-/// Some at once, some while those before them run, or when they have ended.
+/// Submits some queries at once, others while earlier ones run, or after these have ended.
 fn submit_in_time(
     entrants: &mut [Entrant],
     entropy: &mut dyn Entropy,
@@ -290,7 +290,7 @@ fn submit_in_time(
     }
 }
 
-/// About a third of the queries is paused, and resumed sooner or later; what goes wrong may come first or in between.
+/// Pauses about a third of the queries, and resumes them later; the disturbance may come before or in between.
 fn let_rest(
     entrants: &[Entrant],
     entropy: &mut dyn Entropy,
@@ -319,7 +319,7 @@ fn schedule(
     entropy: &mut dyn Entropy,
     simulation: &mut Simulation,
 ) {
-    // Skewed towards the beginning: half of the runs are struck in their first few hundred actions.
+    // Skewed towards the beginning: half of the runs are disturbed in their first few hundred actions.
     let longest = 1 << entropy.below(14);
     let action = entropy.below(longest);
     match (mishap, victim) {
@@ -347,14 +347,14 @@ fn check_failed(entrant: &Entrant, error: &QueryError, mishap: &Mishap, is_victi
     let name = &entrant.name;
     let is_expected = match (mishap, error) {
         (Mishap::Cancelled, QueryError::Cancelled) => is_victim,
-        // Of the smaller budgets, edges may leave too little for state without any mishap.
+        // With the smaller budgets, edges may leave too little for state without any disturbance.
         (_, QueryError::StateLimit { operator, exceeded }) => {
             ["window", "join", "co_group"].iter().any(|kind| operator.contains(kind))
                 && (matches!(mishap, Mishap::Exhausted) || exceeded.limit_bytes < AMPLE_BUDGET_BYTES)
                 && exceeded.limit_bytes < exceeded.used_bytes + exceeded.wanted_bytes
         }
         (Mishap::Broken(sabotage), QueryError::Panicked { operator, message }) => {
-            // The operator itself, not the task in which it is chained to others.
+            // The error names the operator itself, not the task in which it is chained to others.
             is_victim
                 && sabotage.place().is_some_and(|place| place.operator() == operator)
                 && message.starts_with("injected:")

@@ -1,8 +1,8 @@
-//! Workers that sleep wake up in time: for the next source, for a query that is submitted, stopped or resumed, and for
-//! the end of the engine. With threads and the real clock, since a model of the protocol is not the protocol; every
-//! wait has a watchdog, and every query its oracle.
+//! Sleeping workers wake up in time: for the next source, for a query that is submitted, stopped or resumed,
+//! and for the end of the engine. With threads and the real clock, since a model of the protocol is not the
+//! protocol. Every wait has a watchdog, and every query its oracle.
 //!
-//! What is measured here is whether, not how fast: latencies are the business of `cargo xtask figures`.
+//! These tests check that workers wake up, not how fast: latencies are measured by `cargo xtask figures`.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use thalweg_testkit::{Case, Seeds};
 
 const WORKERS: [u64; 3] = [1, 2, 3];
 
-/// Long enough for workers to fall asleep that have nothing to do, on a machine that is not too busy.
+/// Long enough for workers without work to fall asleep, on a machine that is not too busy.
 const NAP: Duration = Duration::from_millis(1);
 
 fn engine(workers: u64, policy: &str, clock: SystemClock) -> Engine {
@@ -46,7 +46,7 @@ fn with_each_number_of_workers(what: &'static str, body: impl Fn(u64) + Send + C
     }
 }
 
-/// `values` one by one through a map, and then silence: only a stop ends it.
+/// A query of `values` one by one through a map, followed by silence which only a stop ends.
 fn then_silent(values: std::ops::Range<i64>, chaining: Chaining) -> (Graph, Gathered<i64>) {
     let records = values.map(|value| Record::new(EventTime::from_micros(value), value));
     plan(Script::new(records, &Arc::default()).then_silence(), chaining)
@@ -60,8 +60,8 @@ fn plan(source: Script<i64>, chaining: Chaining) -> (Graph, Gathered<i64>) {
     (query.plan(chaining).expect("the stream ends in a sink"), seen)
 }
 
-/// Low rates beside each other: between two records everybody sleeps. A record that nobody wakes up for would be
-/// found by the next one, but for the last.
+/// Several slow sources: between two records all workers sleep. A record for which no worker wakes up would be
+/// found with the next one, except the last record.
 #[test]
 fn every_record_of_a_slow_source_arrives() {
     drop(shared_ysb_generator());
@@ -87,7 +87,7 @@ fn every_record_of_a_slow_source_arrives() {
     }
 }
 
-/// Sources that become due at random times within a few milliseconds, beside each other.
+/// Several sources that become due at random times within a few milliseconds.
 #[test]
 fn bursts_with_gaps_arrive() {
     with_each_number_of_workers("bursts", |workers| {
@@ -111,7 +111,7 @@ fn bursts_with_gaps_arrive() {
     });
 }
 
-/// The only source ends while everybody sleeps: by itself, when its pause is over, or since it is told to.
+/// The only source ends while all workers sleep: by itself, when its pause is over, or because it is stopped.
 #[test]
 fn a_source_ends_while_all_sleep() {
     with_each_number_of_workers("a source that ends", |workers| {
@@ -136,7 +136,7 @@ fn a_source_ends_while_all_sleep() {
     });
 }
 
-/// A query that is submitted while everybody sleeps, or is just about to, runs.
+/// A query that is submitted while all workers sleep, or are about to, runs.
 #[test]
 fn a_query_is_submitted_while_all_sleep() {
     with_each_number_of_workers("a query that wakes the engine", |workers| {
@@ -161,7 +161,8 @@ fn a_query_is_submitted_while_all_sleep() {
     });
 }
 
-/// A query that is paused and resumed while everybody sleeps goes on, and what became due meanwhile is made up for.
+/// A query that is paused and resumed while all workers sleep continues, and catches up with what became due
+/// meanwhile.
 #[test]
 fn a_query_is_resumed_while_all_sleep() {
     with_each_number_of_workers("a query that is resumed", |workers| {
@@ -182,7 +183,7 @@ fn a_query_is_resumed_while_all_sleep() {
     });
 }
 
-/// An engine is dropped while its workers sleep, for good or until the next record, or are just about to.
+/// An engine is dropped while its workers sleep, without limit or until the next record, or are about to.
 #[test]
 fn an_engine_is_closed_while_all_sleep() {
     with_each_number_of_workers("an engine that is closed", |workers| {
@@ -209,14 +210,15 @@ fn an_engine_is_closed_while_all_sleep() {
     });
 }
 
-/// No worker sleeps while there is work that nobody does: two streams come in at once, in one query, while all sleep.
-/// The first to run is at it for long; the other must not wait for that.
+/// No worker sleeps while there is work that no worker does. Two streams arrive at once, in one query, while
+/// all sleep. The first to run takes long; the other must not wait for it.
 #[test]
 fn what_comes_in_at_once_is_shared() {
     for workers in [2, 3] {
         within_bounds("two streams", move || {
             let engine = default_engine(workers);
-            // All of them, and for good: one alone looks once in a while whether the others are held up.
+            // Long enough for all workers to sleep without limit: a worker alone checks now and then whether
+            // others are held up.
             thread::sleep(NAP * 20);
             // Whichever runs first waits for the other.
             let both = Arc::new(std::sync::Barrier::new(2));
@@ -237,14 +239,15 @@ fn what_comes_in_at_once_is_shared() {
     }
 }
 
-/// A source that is due runs although another query is at it for long: with two workers, one of which a step keeps.
+/// A source that is due runs although another query's step takes long: with two workers or more, one of which
+/// is in that step.
 #[test]
 fn a_long_step_holds_up_no_other_query() {
     for workers in [2, 3] {
         within_bounds("a source beside a long step", move || {
             let clock = SystemClock::default();
             let engine = engine(workers, names()[0], clock);
-            // All of them, and for good.
+            // Long enough for all workers to sleep without limit.
             thread::sleep(NAP * 20);
             let mut case = Ysb::new(100, YsbPace::AtRate(5_000, clock.now()), Span::from_millis(10));
             let paced = engine.submit(case.graph("paced", Chaining::None.into())).unwrap();
@@ -252,7 +255,7 @@ fn a_long_step_holds_up_no_other_query() {
             let wait = std::sync::Mutex::new(wait);
             let query = Query::new("long");
             let records = Given::new(vec![Record::new(EventTime::EPOCH, 0i64)]);
-            // One step, which ends when the other query has.
+            // One step, which ends when the other query has ended.
             let long = move |value: i64| {
                 let _told = wait.lock().unwrap().recv();
                 value

@@ -1,7 +1,8 @@
-//! The workloads in SQL: YSB, NYT and Linear Road's tolls have the rows of their references, which the typed queries are held to
-//! as well (`metamorphic.rs`), for every policy, records per block, rows per batch, number of workers and layout.
+//! The workloads in SQL: YSB, NYT and Linear Road's tolls have the rows of their references, like the typed
+//! queries (`metamorphic.rs`), for every policy, records per block, rows per batch, number of workers and
+//! layout.
 //!
-//! Every pair of settings meets; `THALWEG_FULL=1` runs the whole product.
+//! Every pair of settings occurs; `THALWEG_FULL=1` runs the whole product.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -49,7 +50,8 @@ struct Variant {
 
 impl Variant {
     fn all() -> Vec<Variant> {
-        // Its workers wait for a tenth of a second at a time; it has tests of its own.
+        // The strict policy is left out: its workers wait for a tenth of a second at a time, and it has tests
+        // of its own.
         let policies: Vec<&'static str> =
             names().into_iter().filter(|name| *name != enjima::STRICT_NAME).collect();
         let levels = [
@@ -78,7 +80,7 @@ impl Variant {
         rows.iter().map(variant).collect()
     }
 
-    /// The rows of a query over a table.
+    /// Returns the rows of a query over a table.
     fn run(self, sql: &str, table: &str, columns: &[(&str, ArrayRef)]) -> Vec<RecordBatch> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let actions = Session::new(Arc::clone(&clock)).read(sql).unwrap_or_else(|error| panic!("{error}"));
@@ -110,7 +112,7 @@ impl Variant {
     }
 }
 
-/// In every variant the query has the rows of the reference.
+/// Checks that the query has the rows of the reference in every variant.
 fn check<R: Row + std::fmt::Debug>(
     sql: &str,
     table: &str,
@@ -149,7 +151,7 @@ fn float(batch: &RecordBatch, column: usize, at: usize) -> f64 {
     batch.column(column).as_primitive::<Float64Type>().value(at)
 }
 
-/// Three windows of ten seconds and a started fourth.
+/// Three full windows of ten seconds and a partial fourth.
 #[test]
 fn ysb_in_sql_has_the_rows_of_its_reference() {
     const EVENTS: u64 = 30_000;
@@ -233,8 +235,8 @@ fn trips_in_sql_have_the_rows_of_their_reference() {
     });
 }
 
-/// Three miles behind an accident; records come up to half a minute late. Windows of windows: cars that stand, places where two do,
-/// and these together with the reports of the minute.
+/// Three miles behind an accident; records come up to half a minute late. Windows over windows: standing cars,
+/// places with two of them, and these together with the reports of the minute.
 #[test]
 fn tolls_in_sql_have_the_rows_of_their_reference() {
     let traffic = stretch(&generated_traffic(7, 780..1_080), Direction::East, 34..=36);

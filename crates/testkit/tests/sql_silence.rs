@@ -1,7 +1,9 @@
-//! Tables of SQL that fall silent while their rows still wait in the engine: the watermark of a silent table holds back all that
-//! it is joined or united with, so results are those of the whole input, for any workers and layout.
+//! SQL tables that become idle while their rows still wait in the engine. The watermark of an idle table holds
+//! back all tables that it is joined or united with, so results are those of the whole input, for any workers
+//! and layout.
 //!
-//! Time is virtual and moves in steps that a seed draws, so that sources are asked again at any stage of the work.
+//! Time is virtual and advances in steps drawn by a seed, so that sources are polled again at any stage of the
+//! work.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -20,19 +22,19 @@ use thalweg_sql::session::{Action, Session};
 use thalweg_testkit::Seeds;
 use thalweg_testkit::seed::entropy_for;
 
-/// Rows of the table that brings many at a time, a tenth of a second of event time apart.
+/// Number of rows of the table that emits many at a time, a tenth of a second of event time apart.
 const MANY: i64 = 900;
 
-/// Rows of the table that brings one at a time, three seconds of event time apart.
+/// Number of rows of the table that emits one at a time, three seconds of event time apart.
 const FEW: i64 = 30;
 
-/// Windows of so many milliseconds.
+/// Window size in milliseconds.
 const WINDOW_MS: i64 = 7_000;
 
-/// Steps of the engine after which it stands still.
+/// Number of engine steps after which the engine counts as stuck.
 const STEPS_MAX: usize = 1_000_000;
 
-/// Start of the window, rows, sum of their numbers.
+/// Number of rows and sum of their ids, by the start of the window.
 type Counted = BTreeMap<i64, (i64, i64)>;
 
 fn expected() -> Counted {
@@ -66,7 +68,7 @@ fn sql() -> String {
         )
 }
 
-/// The results of the query, and how many rows were late.
+/// Returns the results of the query, and the number of late rows.
 fn run(workers: usize, parallel: Parallel, entropy: &mut SeededEntropy) -> (Counted, u64) {
     let clock = Arc::new(VirtualClock::default());
     let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
@@ -93,7 +95,7 @@ fn run(workers: usize, parallel: Parallel, entropy: &mut SeededEntropy) -> (Coun
         let chosen = draw as usize % steppers.len();
         let step = steppers[chosen].step(&*clock);
         let _ = growth.step();
-        // Now and then, whether there is work or not: rows become due while others wait.
+        // Now and then, with or without work: rows become due while others wait.
         if matches!(step, Step::Idle(_)) || draw >> 61 == 0 {
             clock.advance_to(clock.now().plus_nanos((draw >> 32) % 4_000_000));
         }

@@ -1,5 +1,6 @@
-//! What each operator of a chain takes is told, although they run as one loop: the first block of some steps they
-//! take one after the other, and are measured. Counts and results are those of any other run (`metamorphic.rs`).
+//! The input of each operator of a chain is counted, although they run as one loop. In some steps the operators
+//! process the first block one after the other, and are measured. Counts and results are those of any other run
+//! (`metamorphic.rs`).
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, Engine};
@@ -7,7 +8,8 @@ use thalweg_model::Span;
 use thalweg_testkit::Case;
 use thalweg_testkit::case::{Ysb, YsbPace, verdict};
 
-/// Records that each operator was measured on, task by task, with every step of one worker measured or none.
+/// Returns the number of records on which each operator was measured, task by task, with every step of one
+/// worker measured or none.
 fn measured(measured_steps: u64, chaining: Chaining) -> Vec<Vec<u64>> {
     let mut case = Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10));
     let engine =

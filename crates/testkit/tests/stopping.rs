@@ -1,5 +1,5 @@
-//! Queries that are stopped at their watermark: whenever that is, and however their tasks run, each window that comes out is a whole
-//! one. Several splits, or several sources, are stopped one after the other, each somewhere else.
+//! Queries that are stopped at their watermark: at any time, and with any layout, each emitted window is
+//! complete. Several splits, or several sources, are stopped one after the other, each at another position.
 //!
 //! The expectation is counted from the whole input and shares no code with the engine.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ use thalweg_testkit::{Event, Seeds, Setup, Simulation};
 
 const WINDOW_US: i64 = 10;
 
-/// Records of all inputs, at most.
+/// Largest number of records of all inputs.
 const RECORDS_MAX: u64 = 300;
 
 /// Counts of keys per window, by the start of the window.
@@ -54,7 +54,7 @@ impl Sink<Windowed<u64, u64>> for Seen {
     }
 }
 
-/// One to four inputs, each in the order of time.
+/// Draws one to four inputs, each ordered by time.
 fn draw_inputs(entropy: &mut dyn Entropy) -> Vec<Vec<(i64, u64)>> {
     let count = 1 + entropy.below(4);
     let records = entropy.below(RECORDS_MAX / count);
@@ -107,7 +107,7 @@ fn whole(inputs: &[Vec<(i64, u64)>]) -> Counts {
     counts
 }
 
-/// How much of the result came out.
+/// Share of the results that was emitted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Share {
     Nothing,
@@ -139,7 +139,7 @@ fn run(seed: u64, is_united: bool) -> Share {
     for (window, count) in &found {
         assert_eq!(expected.get(window), Some(count), "window {window:?} is not whole, at {watermark:?}");
     }
-    // Nothing that the watermark has closed is kept back.
+    // No window that the watermark has closed is held back.
     let watermark = watermark.map_or(i64::MIN, |watermark| watermark.as_micros());
     let closed = expected.keys().filter(|(start, _)| start.saturating_add(WINDOW_US) <= watermark);
     assert_eq!(closed.count(), found.len(), "windows closed by {watermark}");

@@ -1,8 +1,9 @@
-//! Tasks that wait for the world outside run when it has called them, and not before: nobody polls.
+//! Tasks that wait for external answers run after they are notified, and not before: none polls.
 //!
-//! In the simulation the world is another query of the same engine, whose source answers one question whenever it is
-//! polled: so calls come in the middle of other steps, from whichever worker, as the seed has it. With threads it is one
-//! thread per query. `lookups.rs` asks whether answers are right; this file, how often somebody looks for one in vain.
+//! In the simulation the external world is another query of the same engine, whose source answers one question
+//! whenever it is polled. So notifications come in the middle of other steps, from any worker, as the seed
+//! decides. With threads there is one thread per query. `lookups.rs` checks that answers are right; this file
+//! checks how often a task polls in vain.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -29,11 +30,11 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const RECORDS: i64 = 200;
 
-/// Looks in vain, at most: some for each record and mark that is read, each answer, and each time that room is made. Who
-/// looks without being called comes to more than five times as many.
+/// Largest number of polls without an answer: some for each record and mark that is read, each answer, and each
+/// time that room is made. Polling without a notification comes to more than five times as many.
 const VAIN_POLLS_MAX: u64 = 4_000;
 
-/// What was asked, what was answered, and how often somebody looked and found nothing.
+/// Questions, answers, and the number of polls without an answer.
 #[derive(Default)]
 struct World {
     asked: Vec<(Ticket, i64)>,
@@ -67,7 +68,7 @@ impl Lookup for Outside {
 }
 
 impl Outside {
-    /// Answers some question, if there is one.
+    /// Answers a random question, if there is one.
     fn answer_one(&self, entropy: &mut dyn Entropy) {
         let mut world = self.0.lock().unwrap();
         if world.asked.is_empty() {
@@ -83,7 +84,7 @@ impl Outside {
     }
 }
 
-/// Answers a question whenever it is polled, until all records are.
+/// Answers a question in each poll, until all records are answered.
 struct Answers(Outside, SeededEntropy);
 
 impl Source for Answers {
@@ -110,7 +111,7 @@ fn records() -> impl Iterator<Item = Record<i64>> {
     (0..RECORDS).map(|value| Record::new(EventTime::from_micros(value / 3), value))
 }
 
-/// A source, a lookup, a map and a sink, a task each, so that the lookup runs out of room.
+/// A query of a source, a lookup, a map and a sink, a task each, so that the lookup runs out of room.
 fn asking<L: Lookup<Question = i64, Answer = i64>>(
     lookup: L,
     order: LookupOrder,
@@ -133,8 +134,8 @@ fn check(seen: &Gathered<i64>, order: LookupOrder) {
     assert!(seen.is_published());
     let mut got = seen.each(|record| (record.event_time, record.value));
     if order == LookupOrder::AsAnswered {
-        // A watermark comes behind the first record of every event time, and nothing goes past one: so records come before
-        // those of the next event time but one.
+        // A watermark follows the first record of every event time, and no record passes a watermark. So each
+        // record comes before those of the next event time but one.
         let mut latest = EventTime::MIN;
         for &(event_time, _) in &got {
             assert!(latest <= event_time.plus(Span::from_micros(1)), "{event_time:?} behind {latest:?}");
@@ -151,7 +152,7 @@ fn every_answer_is_seen_whatever_the_interleaving() {
     Seeds::from_env("waiting").each(|seed| {
         let mut entropy = entropy_for(seed, "waiting");
         let order = [LookupOrder::AsAsked, LookupOrder::AsAnswered][entropy.below(2) as usize];
-        // With many in flight one answer sets free more results than there is room for.
+        // With many questions in flight, one answer releases more results than there is room for.
         let in_flight_max = [1, 3, 20, 300][entropy.below(4) as usize];
         let outside = Outside::default();
         let mut simulation = Simulation::new(seed);
@@ -159,7 +160,7 @@ fn every_answer_is_seen_whatever_the_interleaving() {
         let (graph, seen) = asking(outside.clone(), order, in_flight_max, source);
         let asking = match simulation.submit(graph) {
             Ok(asking) => asking,
-            // A hostile budget.
+            // The seed drew a budget that is too small.
             Err(_) => return,
         };
         let (query, sink) = (Query::new("answers"), Gather::new(Expects::Anything, &Arc::default()));
@@ -179,7 +180,7 @@ fn every_answer_is_seen_whatever_the_interleaving() {
     });
 }
 
-/// A query that waits for an answer which never comes can be cancelled, and takes no time meanwhile.
+/// A query that waits for an answer which never comes can be cancelled, and takes no processor time meanwhile.
 #[test]
 fn who_waits_for_ever_can_be_cancelled() {
     let outside = Outside::default();
@@ -193,7 +194,7 @@ fn who_waits_for_ever_can_be_cancelled() {
     simulation.at_action(0, Event::Cancel(asking));
     simulation.run();
     simulation.outcome(asking).expect_err("it was cancelled");
-    // The world does not know.
+    // An answer after the cancel is accepted and has no effect.
     outside.answer_one(&mut SeededEntropy::new(1));
 }
 

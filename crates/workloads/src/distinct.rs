@@ -1,4 +1,4 @@
-//! Distinct: how many different URLs were asked for in each window?
+//! Distinct: counts the different URLs that were requested in each window.
 //!
 //! ```text
 //! source -> distinct per window, 1 s -> tumbling count, 1 s -> sink
@@ -9,9 +9,9 @@
 //! 3. [`query`]: the query in the typed interface.
 //! 4. [`loops`]: the same job without an engine.
 //!
-//! What comes out must equal [`crate::reference::distinct`].
+//! The results must equal [`crate::reference::distinct`].
 //!
-//! Source: the StreamBox paper, section 9, "Counting Distinct URLs"; its data set has 70 M of them.
+//! Source: the StreamBox paper, section 9, "Counting Distinct URLs"; its data set has 70 million URLs.
 
 pub mod loops;
 pub mod query;
@@ -22,16 +22,18 @@ use thalweg_model::{Entropy, SeededEntropy, Span};
 use crate::prose::TextGenerator;
 use crate::prose::vocabulary::Vocabulary;
 
-/// The windows that URLs are counted in, unless a run asks for others.
+/// Window size of the counts, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Different URLs, 5 MB of text and 3 MB of where it lies.
+/// Number of different URLs: 5 MB of text and 3 MB of positions.
 pub const URLS: usize = 1 << 17;
 
-/// Generated requests, 4 MB: they repeat after that. More than a second has, so that no two windows are alike.
+/// Number of generated requests before they repeat, 4 MB. It exceeds the requests of one second, so that no two
+/// windows are alike.
 pub const REQUESTS: usize = 1 << 20;
 
-/// Requests that follow from a seed: URL `rank` comes in proportion to `1 / rank`.
+/// Returns requests that follow from a seed: the URL of rank `rank` is drawn with a probability proportional to
+/// `1 / rank`.
 pub fn generator(seed: u64) -> TextGenerator {
     let vocabulary = Vocabulary::new();
     let mut entropy = SeededEntropy::new(seed);

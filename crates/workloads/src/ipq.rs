@@ -1,4 +1,5 @@
-//! IPQ1 to IPQ4, the queries of Cameo: what ads have earned, how many events jobs have logged, and which requests have failed.
+//! IPQ1 to IPQ4, the queries of Cameo: the revenue of ads, the events that jobs have logged, and the requests
+//! that have failed.
 //!
 //! ```text
 //! ipq1, ipq2   ads -> revenue per campaign and window -> revenue per window -> sink       tumbling; sliding
@@ -8,15 +9,16 @@
 //!              errors   --+
 //! ```
 //!
-//! The paper says what they compute and in which kind of windows, in three sentences, and neither fields nor sizes. So these
-//! are ours: "multiple stages of windowed aggregation" are two where a single number comes out; windows are those of its
-//! latency-sensitive jobs, a second, and those that slide are ten seconds long and a second apart.
+//! The paper describes the results and the kind of windows in three sentences, and gives neither fields nor
+//! sizes. Those are ours. "Multiple stages of windowed aggregation" are two stages where a single number is the
+//! result. Windows are those of the paper's latency-sensitive jobs, one second; sliding windows are ten seconds
+//! long and start every second.
 //!
-//! 1. [`ad`]: ads and what they have earned, and the generator of IPQ1 and IPQ2.
-//! 2. [`log`]: what jobs log, and the generators of IPQ3 and IPQ4.
+//! 1. [`ad`]: ads and their revenue, and the generator of IPQ1 and IPQ2.
+//! 2. [`log`]: events that jobs log, and the generators of IPQ3 and IPQ4.
 //! 3. [`query`]: the queries in the typed interface.
 //!
-//! What comes out must equal [`crate::reference::ipq`]. [`crate::tenants`] runs many of IPQ1 at once.
+//! The results must equal [`crate::reference::ipq`]. [`crate::tenants`] runs many instances of IPQ1 at once.
 //!
 //! Source: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI 2021,
 //! section 6.1.
@@ -30,11 +32,11 @@ pub use log::{JobLevel, LogEvent, LogGenerator, Request, RequestGenerator, Side}
 
 use thalweg_model::Span;
 
-/// The windows of IPQ1, IPQ3 and IPQ4.
+/// Window size of IPQ1, IPQ3 and IPQ4.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// The windows of IPQ2.
+/// Window size of IPQ2.
 pub const SLIDING_WINDOW: Span = Span::from_secs(10);
 
-/// From the start of one of IPQ2's windows to that of the next.
+/// Distance between the starts of two windows of IPQ2.
 pub const SLIDE: Span = Span::from_secs(1);

@@ -1,8 +1,8 @@
-//! What the hand-written loops of all workloads share: how they are called, timed and stopped, and their event
-//! times. The loops themselves are [`crate::ysb::loops`], [`crate::lrb::loops`],
+//! Shared parts of the hand-written loops of all workloads: how they are called, timed and stopped, and their
+//! event times. The loops themselves are [`crate::ysb::loops`], [`crate::lrb::loops`],
 //! [`crate::netmon::loops`] and [`crate::join::loops`].
 //!
-//! Nothing here decides anything per event: [`LoopKind`] is looked at once per run, the clock every
+//! Nothing here makes a decision per event: [`LoopKind`] is read once per run, the clock every
 //! [`CLOCK_STRIDE_EVENTS`].
 
 pub(crate) mod stamps;
@@ -13,24 +13,24 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How a loop is written. Not every workload has all of them.
+/// The way in which a loop is written. Not every workload has all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopKind {
     /// One loop per operator, a branchless filter that copies rows.
     Blocks,
     /// One loop per operator, a filter that lists the rows it keeps.
     Selection,
-    /// One loop for what the engine chains, blocks of rows between them.
+    /// One loop for each of the engine's chains, blocks of rows between them.
     Chains,
-    /// One loop; it knows no blocks.
+    /// One loop for the whole job, without blocks.
     Fused,
 }
 
 impl LoopKind {
-    /// All of them, from an engine's way to a compiler's.
+    /// All kinds, from the one nearest to an engine to the one nearest to compiled code.
     pub const ALL: [LoopKind; 4] = [LoopKind::Blocks, LoopKind::Selection, LoopKind::Chains, LoopKind::Fused];
 
-    /// The name that `--api` gives it.
+    /// Returns the name that `--api` gives to this kind.
     pub const fn name(self) -> &'static str {
         match self {
             LoopKind::Blocks => "loop-blocks",
@@ -46,31 +46,31 @@ impl LoopKind {
 pub enum LoopStop {
     /// After exactly this many events of each worker.
     Events(u64),
-    /// At the first look at the clock after this time; the clock is looked at every [`CLOCK_STRIDE_EVENTS`].
+    /// At the first reading of the clock after this time; the clock is read every [`CLOCK_STRIDE_EVENTS`].
     After(Duration),
 }
 
-/// The engine's default size of a block.
+/// The engine's default block size in records.
 pub const DEFAULT_BLOCK_RECORDS: NonZeroUsize = NonZeroUsize::new(384).expect("a block holds 384 records");
 
-/// Events between two looks at the clock: about 1 ms of the fastest loop.
+/// Events between two readings of the clock: about 1 ms of the fastest loop.
 pub const CLOCK_STRIDE_EVENTS: u64 = 1 << 18;
 
-/// What one worker did.
+/// Result of one worker.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkerReport<R> {
-    /// The place in the generator's sequence from which its stream starts.
+    /// The index in the generator's sequence from which the worker's stream starts.
     pub first_event: usize,
-    /// Events taken in.
+    /// Events read.
     pub events: u64,
-    /// Time for them.
+    /// Time taken to process them.
     pub seconds: f64,
-    /// Rows of results, those of the last windows included though their end was never reached; by window, then
-    /// key. Grows with event time.
+    /// Result rows, by window, then key. They include the last windows, although their end was never reached.
+    /// Grows with event time.
     pub results: Vec<R>,
 }
 
-/// What all workers did.
+/// Results of all workers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoopReport<R> {
     /// One report per worker.
@@ -78,17 +78,17 @@ pub struct LoopReport<R> {
 }
 
 impl<R> LoopReport<R> {
-    /// Events of all workers.
+    /// Returns the events of all workers.
     pub fn events(&self) -> u64 {
         self.workers.iter().map(|worker| worker.events).sum()
     }
 
-    /// The time of the slowest worker.
+    /// Returns the time of the slowest worker.
     pub fn seconds(&self) -> f64 {
         self.workers.iter().map(|worker| worker.seconds).fold(0.0, f64::max)
     }
 
-    /// Throughput, added over the workers.
+    /// Returns the throughput, summed over the workers.
     pub fn events_per_s(&self) -> f64 {
         self.workers.iter().map(|worker| worker.events as f64 / worker.seconds).sum()
     }
@@ -99,16 +99,16 @@ pub(crate) trait Fed {
     /// A row of results.
     type Row;
 
-    /// Takes the next events of the stream, at least one and at most `limit`, through all operators. Returns
-    /// how many.
+    /// Passes the next events of the stream, at least one and at most `limit`, through all operators. Returns
+    /// the number of events.
     fn run_block(&mut self, limit: usize) -> usize;
 
-    /// The stream has ended: closes the last windows.
+    /// Ends the stream: closes the last windows and returns the results.
     fn finish(self) -> Vec<Self::Row>;
 }
 
-/// Runs `worker` on new threads, with the worker's number and the barrier from which all start, and waits for all
-/// of them.
+/// Runs `worker` on new threads and waits for all of them. Each gets the worker's number and the barrier at
+/// which all workers start together.
 pub(crate) fn run_workers<R: Send>(
     workers: NonZeroUsize,
     worker: impl Fn(usize, &Barrier) -> WorkerReport<R> + Sync,

@@ -1,20 +1,21 @@
-//! Netmon, monitoring of a network's latency: how long did packets take on average, between each two machines?
+//! Netmon, monitoring of a network's latency: the average round-trip time of packets between each pair of
+//! machines.
 //!
 //! ```text
 //! source -> tumbling mean per (source, destination), 1 s -> sink
 //! ```
 //!
-//! 1. [`probe`]: what was measured, and the pair of machines that it is counted for.
+//! 1. [`probe`]: a measurement, and the pair of machines that it counts for.
 //! 2. [`generator`]: probes from a seed, distributed like recorded ones.
 //! 3. [`query`]: the query in the typed interface.
 //! 4. [`csv`]: recorded probes.
 //! 5. [`loops`]: the same job as hand-written loops without an engine, the ceilings that it is measured against.
 //!
-//! What comes out must equal [`crate::reference::netmon`], means within a relative 1e-9.
+//! The results must equal [`crate::reference::netmon`], means within a relative 1e-9.
 //!
 //! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 8, "Network
-//! Latency Monitoring": 500,000 records an epoch, which is a second. Its data, Pingmesh, is not public; ours is
-//! distributed as other recorded round-trip times are.
+//! Latency Monitoring": 500,000 records an epoch, which is a second. Its data, Pingmesh, is not public. Our
+//! data has the distribution of another recording of round-trip times.
 
 pub mod csv;
 pub mod generator;
@@ -27,7 +28,7 @@ pub use probe::{IpPair, Probe};
 
 use thalweg_model::Span;
 
-/// The window that round-trip times are averaged over, unless a run asks for another.
+/// Window over which round-trip times are averaged, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
 /// Probes per second of event time: 500,000 to an epoch.

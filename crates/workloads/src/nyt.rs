@@ -1,17 +1,17 @@
-//! NYT, New York's taxis: how many trips began in each cell of the town, and how far did they go on average?
+//! NYT, New York's taxis: the number of trips that began in each cell of the town, and their mean distance.
 //!
 //! ```text
 //! source -> map(cell, miles) -> filter(VTS, over 1 mile, in a cell) -> tumbling count and mean, 2 s -> sink
 //! ```
 //!
-//! 1. [`trip`]: what the query reads of a trip.
+//! 1. [`trip`]: the fields of a trip that the query reads.
 //! 2. [`cell`]: the grid of cells.
 //! 3. [`mean`]: the aggregate, number of trips and mean distance.
 //! 4. [`generator`]: trips from a seed, distributed like the recorded ones.
 //! 5. [`query`]: the query in the typed interface.
 //! 6. [`tlc`]: recorded trips, in the form of the Taxi and Limousine Commission; [`civil`] reads its dates.
 //!
-//! What comes out must equal [`crate::reference::nyt`], doubles within a relative 1e-9.
+//! The results must equal [`crate::reference::nyt`], doubles within a relative 1e-9.
 //!
 //! Source: the Enjima paper, section 5.1.1; the grid is that of Jerzak and Ziekow, "The DEBS 2015 Grand
 //! Challenge", DEBS 2015.
@@ -31,9 +31,9 @@ pub use trip::{Place, Trip, Vendor};
 
 use thalweg_model::Span;
 
-/// The window that trips are counted in, unless a run asks for another. The stamps of recorded VTS trips are
-/// whole minutes: use 60 s there.
+/// Window in which trips are counted, unless a run asks for another. The stamps of recorded VTS trips are whole
+/// minutes: use 60 s there.
 pub const WINDOW: Span = Span::from_secs(2);
 
-/// A trip counts if it is longer than this.
+/// Distance in miles above which a trip counts.
 pub const DISTANCE_MILES_ABOVE: f64 = 1.0;

@@ -1,9 +1,10 @@
-//! Lines of text, of which several workloads are made: where they come from, and what a word is.
+//! Lines of text, the input of several workloads: their generator, and the definition of a word.
 //!
 //! 1. [`words`]: how a line is cut into words.
-//! 2. [`vocabulary`]: words that generated lines are made of, and how often each comes.
+//! 2. [`vocabulary`]: the words of generated lines, and how frequent each is.
 //! 3. [`generator`]: lines from a seed.
-//! 4. [`ceiling`] and [`table`]: what the loops share that the engine is measured against: lines, windows, counts by word.
+//! 4. [`ceiling`] and [`table`]: the shared parts of the loops that the engine is measured against: lines,
+//!    windows, counts by word.
 
 pub(crate) mod ceiling;
 pub mod generator;
@@ -21,8 +22,8 @@ use thalweg_model::EventTime;
 /// million.
 pub const NOMINAL_RATE_PER_S: u64 = 1_000_000;
 
-/// When the line at an index of recorded text happened: recorded lines have no time of their own, so they come at the
-/// nominal rate, from the origin of time on.
+/// Returns the event time of the line at this index of recorded text. Recorded lines have no time of their own,
+/// so they are spaced at the nominal rate, from the origin of time on.
 ///
 /// ```
 /// use thalweg_workloads::prose::stamp_of_line;

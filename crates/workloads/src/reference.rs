@@ -1,21 +1,21 @@
-//! Reference results: what every run of a workload must give, recomputed from the whole input in the plainest
-//! way there is. A benchmark compares its results with these, and so do the tests.
+//! Reference results: the expected results of every run of a workload, recomputed from the whole input in the
+//! plainest way. A benchmark compares its results with these, and so do the tests.
 //!
-//! Nothing of ours is imported here, not even event time or window arithmetic: times are plain microseconds,
-//! and every rule (which campaign an ad belongs to, how the grid of cells lies) is stated once more from the
-//! benchmark's description. A mistake in the engine or in the workload's own code therefore shows as a
+//! Nothing of ours is imported here, not even event time or window arithmetic. Times are plain microseconds,
+//! and every rule (such as the campaign of an ad, or the geometry of the grid of cells) is stated once more
+//! from the benchmark's description. So a mistake in the engine or in the workload's own code shows as a
 //! difference instead of being made twice.
 //!
 //! * [`ysb`]: views per campaign and window, by counting, and in closed form for runs of any length.
 //! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
 //! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
-//! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
-//! * [`lines`]: what comes of lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
+//! * [`lrb_full`]: Linear Road by its full rules, which are stated there: tolls, accidents, balances.
+//! * [`lines`]: counts over lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
 //! * [`netmon`]: mean round-trip time per pair of machines and window, and in closed form for runs of any length.
-//! * [`join`]: records of two streams that meet, counted and summed up per second.
-//! * [`ipq`]: Cameo's queries: revenue, also in closed form, events per job, and errors that meet their requests.
+//! * [`join`]: matching records of two streams, counted and summed per second.
+//! * [`ipq`]: Cameo's queries: revenue, also in closed form, events per job, and errors joined with their requests.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
-//! * [`Difference`], [`compare`]: where two sets of result rows part.
+//! * [`Difference`], [`compare`]: the first difference between two sets of result rows.
 
 pub mod distinct;
 pub mod grep;
@@ -32,15 +32,15 @@ pub mod ysb;
 
 use std::fmt;
 
-/// A row of results, which can be told from others by its key.
+/// A row of results, identified by its key.
 pub trait Row: fmt::Debug + Clone {
-    /// What it is the result of.
+    /// Identity of the row, such as its window and key.
     type Key: Ord;
 
-    /// What it is the result of.
+    /// Returns the identity of the row.
     fn key(&self) -> Self::Key;
 
-    /// Whether `found`, which has the same key, is the same result: integers to the bit, doubles within a
+    /// Returns whether `found`, which has the same key, is the same result: integers exactly, doubles within a
     /// relative 1e-9.
     fn agrees(&self, found: &Self) -> bool;
 }
@@ -48,28 +48,28 @@ pub trait Row: fmt::Debug + Clone {
 /// Windows of one size that begin at all multiples of a slide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Microseconds, above zero.
+    /// Size in microseconds, above zero.
     pub size_us: i64,
-    /// Microseconds, above zero.
+    /// Slide in microseconds, above zero.
     pub slide_us: i64,
 }
 
 impl From<i64> for Windows {
-    /// Back to back.
+    /// Creates back-to-back windows of this size in microseconds.
     fn from(size_us: i64) -> Self {
         Windows { size_us, slide_us: size_us }
     }
 }
 
 impl Windows {
-    /// Where the windows begin in which an instant lies, the last one first.
+    /// Returns the starts of the windows that contain an instant, the last one first.
     fn starts(self, event_time_us: i64) -> impl Iterator<Item = i64> {
         let last_us = event_time_us.div_euclid(self.slide_us) * self.slide_us;
         let back = std::iter::successors(Some(last_us), move |start_us| Some(start_us - self.slide_us));
         back.take_while(move |start_us| event_time_us < start_us + self.size_us)
     }
 
-    /// Refuses windows whose starts are no whole multiples of so many microseconds.
+    /// Panics unless size and slide are positive multiples of `unit_us` microseconds.
     fn assert_whole(self, unit_us: i64, units: &str) {
         let is_whole = |span_us: i64| span_us > 0 && span_us % unit_us == 0;
         assert!(is_whole(self.size_us) && is_whole(self.slide_us), "{self:?} have no start in whole {units}");
@@ -79,15 +79,15 @@ impl Windows {
 /// The first difference between expected and found rows, by key.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Difference<R> {
-    /// It should have come out, and did not.
+    /// An expected row is missing.
     Missing(R),
-    /// It came out, and should not have; or once too often.
+    /// A row was found that is not expected, or once too often.
     Unexpected(R),
-    /// Another result came out.
+    /// A row was found whose result differs from the expected one.
     Other {
-        /// As it should be.
+        /// The expected row.
         expected: R,
-        /// As it is.
+        /// The row that was found.
         found: R,
     },
 }
@@ -104,7 +104,7 @@ impl<R: fmt::Debug> fmt::Display for Difference<R> {
 
 impl<R: fmt::Debug> std::error::Error for Difference<R> {}
 
-/// Whether `found` has the rows of `expected`, each as often, in any order.
+/// Checks that `found` has the rows of `expected`, each the same number of times, in any order.
 ///
 /// # Errors
 /// The [`Difference`] with the lowest key.
@@ -123,7 +123,7 @@ pub fn compare<R: Row>(expected: &[R], found: &[R]) -> Result<(), Difference<R>>
         if other < at {
             return Err(Difference::Unexpected(found[place].clone()));
         }
-        // Mostly the first: two rows of one key are rare.
+        // Usually the first matches: two rows of one key are rare.
         let of_key = found[place..].iter().take_while(|found| found.key() == at);
         let Some(ahead) = of_key.into_iter().position(|found| expected.agrees(found)) else {
             return Err(Difference::Other { expected: expected.clone(), found: found[place].clone() });
@@ -142,7 +142,7 @@ mod tests {
     use super::ysb::YsbCount;
     use super::*;
 
-    /// Rows in a small text form: `window:campaign=count`.
+    /// Parses rows in a short text form: `window:campaign=count`.
     fn rows(text: &str) -> Vec<YsbCount> {
         let row = |word: &str| {
             let numbers: Vec<u64> = word.split([':', '=']).map(|number| number.parse().unwrap()).collect();
@@ -170,7 +170,7 @@ mod tests {
         check("0:2=6", "0:1=5 0:2=6", "+ 1");
         check("0:1=5", "0:1=5 0:1=5", "+ 1");
         check("0:1=5 9:1=5", "0:1=5 9:1=4", "5 /= 4");
-        // Rows of one key, in any order too.
+        // Several rows of one key, in any order.
         check("0:1=5 0:1=6 0:1=7 0:2=8", "0:1=7 0:1=6 0:1=5 0:2=8", "");
         check("0:1=5 0:1=6 0:1=6", "0:1=6 0:1=5 0:1=5", "6 /= 5");
         check("0:1=5 0:1=6", "0:1=6 0:1=6", "5 /= 6");

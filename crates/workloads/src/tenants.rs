@@ -1,32 +1,34 @@
-//! Tenants, Cameo's two groups of jobs that share a machine: dashboards, whose results are to be out in 800 ms, beside bulk
-//! analytics, which has two hours and as many events as there is room for.
+//! Tenants, Cameo's two groups of jobs that share a machine: dashboards, whose results are due within 800 ms,
+//! beside bulk analytics, which has two hours and as many events as the machine can take.
 //!
-//! Every job is IPQ1 ([`crate::ipq`]), what ads have earned per window; so what comes out must equal
-//! [`crate::reference::ipq`]. The groups differ in their windows, in what they are offered and in how long they may take:
+//! Every job is IPQ1 ([`crate::ipq`]), the revenue of ads per window; so the results must equal
+//! [`crate::reference::ipq`]. The groups differ in their windows, in their input rates and in their latency
+//! targets:
 //!
 //! | | latency-sensitive | bulk |
 //! |---|---|---|
 //! | jobs of three | one | two |
 //! | windows | 1 s | 10 s |
-//! | offered to each | a message of 1,000 events a second from each of 64 sources | 30,000 events/s from each of 64 sources, until somebody asks for more |
+//! | offered to each | a message of 1,000 events a second from each of 64 sources | 30,000 events/s from each of 64 sources, unless a run asks for more |
 //! | latency target | 800 ms | 7,200 s |
 //!
-//! The 64 sources of a job are one stream here, in which their messages come evenly, one after the other. In the paper each
-//! has a connection of its own; how far these are apart in time it does not say.
+//! The 64 sources of a job are one stream here, in which their messages are evenly spaced. In the paper each
+//! source has a connection of its own; the paper does not say how far the messages are apart in time.
 //!
-//! Source: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI 2021,
-//! section 6 (groups, sources, messages, windows), section 6.2 (latency targets; four jobs of the first group; up to 30,000
-//! tuples/s a source all its schedulers are alike) and Figure 9 (eight jobs of the second group).
+//! Source: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI
+//! 2021, section 6 (groups, sources, messages, windows), section 6.2 (latency targets; four jobs of the first
+//! group; up to 30,000 tuples/s per source all its schedulers perform alike) and Figure 9 (eight jobs of the
+//! second group).
 
 use thalweg_model::Span;
 
-/// Sources of a job.
+/// Number of sources of a job.
 pub const SOURCES: u64 = 64;
 
-/// Jobs come in threes: one that is latency-sensitive and two of bulk analytics.
+/// Composition of each three jobs: one that is latency-sensitive and two of bulk analytics.
 pub const JOBS_OF_EACH_THREE: [(Group, u64); 2] = [(Group::Sensitive, 1), (Group::Bulk, 2)];
 
-/// Jobs unless somebody asks for others: four and eight.
+/// Number of jobs, unless a run asks for another: four and eight of the two groups.
 pub const JOBS: u64 = 12;
 
 /// A group of jobs.
@@ -39,7 +41,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its name in figures.
+    /// Returns the group's name in figures.
     pub const fn name(self) -> &'static str {
         match self {
             Group::Sensitive => "sensitive",
@@ -47,7 +49,7 @@ impl Group {
         }
     }
 
-    /// The windows of its jobs, back to back.
+    /// Returns the window size of the group's jobs; windows lie back to back.
     pub const fn window(self) -> Span {
         match self {
             Group::Sensitive => Span::from_secs(1),
@@ -55,7 +57,7 @@ impl Group {
         }
     }
 
-    /// How long after its last event was taken in a result may be out.
+    /// Returns the time within which a result is due after the intake of its last event.
     pub const fn latency_target(self) -> Span {
         match self {
             Group::Sensitive => Span::from_millis(800),
@@ -63,7 +65,7 @@ impl Group {
         }
     }
 
-    /// Events per second that each of its jobs is offered.
+    /// Returns the events per second offered to each job of the group.
     pub const fn events_per_s(self) -> u64 {
         match self {
             Group::Sensitive => SOURCES * 1_000,
@@ -71,7 +73,8 @@ impl Group {
         }
     }
 
-    /// Events that come together, if they do. Those of bulk are too many for that to matter.
+    /// Returns the number of events that come together in a message. Bulk jobs have so many events that this
+    /// does not matter.
     pub const fn message_events(self) -> Option<u64> {
         match self {
             Group::Sensitive => Some(1_000),
@@ -79,7 +82,7 @@ impl Group {
         }
     }
 
-    /// The group of the job at a place, when groups take turns.
+    /// Returns the group of the job with this index, where groups alternate.
     pub const fn of_job(place: u64) -> Self {
         if place.is_multiple_of(3) { Group::Sensitive } else { Group::Bulk }
     }

@@ -1,4 +1,4 @@
-//! Tweets: when did the mood of a stream of tweets change, and which words were in use then?
+//! Tweets: detects changes in the mood of a stream of tweets, and the words used at those times.
 //!
 //! ```text
 //! source -+-> map(score) -> score per window, 1 s -> changes -----------------------+-> window join, 1 s -> sink
@@ -6,16 +6,16 @@
 //! ```
 //!
 //! 1. [`lexicon`]: the scores of words.
-//! 2. [`generator()`]: tweets that follow from a seed, and whose mood changes.
+//! 2. [`generator()`]: tweets from a seed, with changing mood.
 //! 3. [`query`]: the query in the typed interface, eight operators.
 //! 4. [`loops`]: the same job without an engine.
 //!
-//! What comes out must equal [`crate::reference::tweets`].
+//! The results must equal [`crate::reference::tweets`].
 //!
-//! Source: the StreamBox paper, section 9, "Tweets Sentiment Analysis", which says what the two pipelines are and that there
-//! are 8 transforms; what a significant change is, how many words there are and how the two meet is ours. Scores are those
-//! of AFINN (Nielsen, "A new ANEW: Evaluation of a word list for sentiment analysis in microblogs", 2011), if a run names a
-//! file that has them.
+//! Source: the StreamBox paper, section 9, "Tweets Sentiment Analysis", which names the two pipelines and the
+//! number of transforms, 8. Ours are the size of a significant change, the number of words and the join of the
+//! two pipelines. Scores are those of AFINN (Nielsen, "A new ANEW: Evaluation of a word list for sentiment
+//! analysis in microblogs", 2011), if a run names a file that has them.
 
 pub mod lexicon;
 pub mod loops;
@@ -30,31 +30,31 @@ use crate::prose::vocabulary::Vocabulary;
 
 pub use lexicon::{Lexicon, LexiconError};
 
-/// The windows of scores, words and of the join, unless a run asks for others.
+/// Window size of scores, words and the join, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Words that are told of a window.
+/// Number of words reported per window.
 pub const TOP_WORDS: usize = 10;
 
-/// A change of the mean score by so many hundredths is significant.
+/// Change of the mean score, in hundredths, from which on it is significant.
 pub const CHANGE_HUNDREDTHS: i64 = 10;
 
-/// Kinds of tweets, from sad to happy, and generated tweets of each.
+/// Number of kinds of tweets, from sad to happy, and number of generated tweets of each.
 const MOODS: usize = 8;
 const TWEETS_OF_MOOD: usize = 1 << 13;
 
-/// Tweets of one mood in a row: less than a second has, so that moods mix.
+/// Number of consecutive tweets of one mood: fewer than a second has, so that moods mix.
 const MOOD_RECORDS: u64 = 700_000;
 
-/// Share of the words that have a feeling, apart from those that come by chance.
+/// Share of the words that are drawn for their score; others may have a score by chance.
 const SCORED_SHARE: f64 = 0.1;
 
-/// Tweets that follow from a seed: 5 to 20 words each, 5 MB in all.
+/// Returns tweets that follow from a seed: 5 to 20 words each, 5 MB in all.
 pub fn generator(seed: u64) -> TextGenerator {
     let vocabulary = Vocabulary::new();
     let mut entropy = SeededEntropy::new(seed);
     let texts = (0..MOODS * TWEETS_OF_MOOD).map(|number| {
-        // Neighbours differ.
+        // Neighbouring kinds differ in mood.
         let mood = number / TWEETS_OF_MOOD * 5 % MOODS;
         let good_share = (mood as f64 + 0.5) / MOODS as f64;
         let mut tweet = String::new();
@@ -74,24 +74,24 @@ pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::of(texts).with_moods(Moods { texts: TWEETS_OF_MOOD, records: MOOD_RECORDS })
 }
 
-/// The score of some tweets.
+/// The sum of the scores of some tweets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Sentiment {
-    /// How many.
+    /// Number of tweets.
     pub tweets: u64,
-    /// The sum of their scores.
+    /// Sum of their scores.
     pub score: i64,
 }
 
 impl Sentiment {
-    /// Takes in a tweet.
+    /// Adds a tweet with this score.
     #[inline]
     pub(crate) fn add(&mut self, score: i64) {
         self.tweets += 1;
         self.score += score;
     }
 
-    /// Whether the mean score is another by [`CHANGE_HUNDREDTHS`] or more; exact, for there is no division.
+    /// Returns whether the mean scores differ by [`CHANGE_HUNDREDTHS`] or more; exact, as it does not divide.
     pub fn differs_from(self, other: Sentiment) -> bool {
         let [ours, theirs] = [self.tweets, other.tweets].map(i128::from);
         let difference = i128::from(self.score) * theirs - i128::from(other.score) * ours;
@@ -99,17 +99,17 @@ impl Sentiment {
     }
 }
 
-/// What comes out of a window in which the mood has changed.
+/// Result of a window in which the mood has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mood {
-    /// The score of its tweets.
+    /// Scores of the window's tweets.
     pub sentiment: Sentiment,
-    /// The words that came most often with their counts, most frequent first; of words that came as often, the last by
-    /// the alphabet of their bytes comes first.
+    /// The most frequent words with their counts, most frequent first. Among words with equal counts, the one
+    /// whose bytes compare greater comes first.
     pub words: Vec<WordCount>,
 }
 
-/// How often a word came; the word.
+/// Count of a word, and the word.
 pub type WordCount = (u64, Text);
 
 #[cfg(test)]

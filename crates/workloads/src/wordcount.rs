@@ -1,4 +1,4 @@
-//! Word count: how often did each word come?
+//! Word count: counts the occurrences of each word.
 //!
 //! ```text
 //! source -> flat_map(words) -> sliding count per word, 30 s every 1 s -> sink
@@ -7,7 +7,7 @@
 //! 1. [`query`]: the query in the typed interface.
 //! 2. [`loops`]: the same job without an engine.
 //!
-//! Lines of 100 bytes and what a word is come from [`crate::prose`]. What comes out must equal
+//! Lines of 100 bytes and the definition of a word come from [`crate::prose`]. The results must equal
 //! [`crate::reference::wordcount`].
 //!
 //! Source: the StreamBox paper, section 9, "Word Count".
@@ -19,18 +19,18 @@ use thalweg_model::Span;
 
 use crate::prose::TextGenerator;
 
-/// The windows that words are counted in, unless a run asks for others, and from the start of one to that of the next.
+/// Window size of the counts, unless a run asks for another; windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
-/// See [`WINDOW`].
+/// Distance between the starts of two windows; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
-/// Bytes of a generated line.
+/// Length of a generated line in bytes.
 pub const LINE_BYTES: usize = 100;
 
-/// Generated lines, 6.5 MB: they repeat after that.
+/// Number of generated lines before they repeat, 6.5 MB.
 pub const LINES: usize = 1 << 16;
 
-/// Lines that follow from a seed.
+/// Returns lines that follow from a seed.
 pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::prose(seed, LINE_BYTES, LINES)
 }

@@ -1,16 +1,17 @@
-//! YSB, the Yahoo streaming benchmark: how often were the ads of each campaign seen, per 10 s?
+//! YSB, the Yahoo streaming benchmark: counts the views of each campaign's ads per 10 s.
 //!
 //! ```text
 //! source -> filter(view) -> map(time, ad) -> static join (ad -> campaign) -> tumbling count, 10 s -> sink
 //! ```
 //!
 //! 1. [`event`]: the event, the ads and their campaigns, the sizes of everything.
-//! 2. [`generator`]: events from a seed; [`phases`]: the same, of which another share passes the filter at other times.
+//! 2. [`generator`]: events from a seed; [`phases`]: the same, with a share of views that changes over event
+//!    time.
 //! 3. [`query`]: the query in the typed interface.
 //! 4. [`loops`]: the same job as hand-written loops without an engine, the ceilings that it is measured
 //!    against.
 //!
-//! What comes out must equal [`crate::reference::ysb`].
+//! The results must equal [`crate::reference::ysb`].
 //!
 //! Source: Chintapalli et al., "Benchmarking Streaming Computation Engines: Storm, Flink and Spark
 //! Streaming", IPDPSW 2016, in the form of the Enjima paper: seven 64-bit numbers an event, no

@@ -1,5 +1,5 @@
-//! How much does a generated record cost? In nanoseconds, for each generator, one core; the median of several
-//! passes over some million records.
+//! Cost of a generated record in nanoseconds, for each generator on one core: the median of several passes over
+//! some million records.
 //!
 //! `cargo test --release -p thalweg-workloads --test generator_speed -- --ignored --nocapture`
 
@@ -29,7 +29,7 @@ fn generator_speed() {
     }
 }
 
-/// Blocks of records are written, as a source does.
+/// Measures writing blocks of records, as a source does.
 fn measure<G: Generate>(name: &str, generator: &G)
 where
     G::Item: Copy,

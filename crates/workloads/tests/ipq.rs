@@ -1,4 +1,5 @@
-//! IPQ1 to IPQ4, run by the engine, against their references: whatever the mode, the windows and the number of workers.
+//! IPQ1 to IPQ4, run by the engine, compared with their references in any mode, with any windows and numbers of
+//! workers.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -15,24 +16,24 @@ use thalweg_workloads::reference::ipq::{
 };
 use thalweg_workloads::reference::{self, Row};
 
-/// Results that a sink keeps.
+/// Largest number of results that a sink keeps.
 const RESULTS_MAX: usize = 1_000_000;
 
-/// Of each test, in microseconds: 5 s, so that windows begin and end within.
+/// Distance of a test's events in microseconds: 5 s in all, so that windows begin and end within.
 const APART_US: u64 = 250;
 const EVENTS: u64 = 20_000;
 
 fn made<G: Generate>(generator: &G) -> Vec<Record<G::Item>> {
     let record = |index| {
-        // Not from a whole second on, and before the epoch.
+        // The first time is before the epoch and not a whole second.
         let event_time = EventTime::from_micros((index * APART_US) as i64 - 1_234_567);
         Record::new(event_time, generator.value(index, event_time))
     };
     (0..EVENTS).map(record).collect()
 }
 
-/// Plans, runs and looks, with one worker and a task for all, and with two in which every operator is a task; the rows that
-/// come out must be those.
+/// Plans and runs the query, with one worker and one task for all, and with two workers and a task per
+/// operator. The result rows must equal `expected`.
 #[track_caller]
 fn check<T, R>(plan: impl Fn(&Query, Collect<T>), row_of: impl Fn(&Record<T>) -> R, expected: &[R])
 where

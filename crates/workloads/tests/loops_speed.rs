@@ -1,7 +1,7 @@
-//! How fast are the hand-written loops of YSB and of Linear Road on this machine? In million events per second (M/s), one core
-//! and two; the kinds are run in turn, so that the machine's drift meets all of them, and the median is
-//! shown. The figures guard against regressions; a claim about an engine quotes the ceiling measured in its
-//! own run.
+//! Speed of the hand-written loops of YSB and of Linear Road on this machine, in million events per second
+//! (M/s), on one core and two. The kinds are run alternately, so that the machine's drift affects all of them,
+//! and the median is shown. The figures guard against regressions; a claim about an engine quotes the ceiling
+//! measured in its own run.
 //!
 //! `cargo test --release -p thalweg-workloads --test loops_speed -- --ignored --nocapture`
 

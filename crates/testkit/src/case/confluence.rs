@@ -1,5 +1,5 @@
-//! Windows behind streams that come together: what is late is judged by each stream's own watermark, so results and late
-//! counts are those of the streams one by one, however the engine mixes them.
+//! Windows over united streams. Lateness is judged by each stream's own watermark, so results and late counts
+//! are those of the single streams, however the engine interleaves them.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::oracle::{self, Row};
 use crate::script::Script;
 use crate::seed::pick;
 
-/// Where the streams come from.
+/// Origin of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Confluent {
-    /// So many sources.
+    /// This number of sources.
     Sources(usize),
     /// One source, along two branches.
     Branches,
@@ -33,7 +33,7 @@ pub struct Confluence {
 }
 
 impl Confluence {
-    /// Hostile streams of about `count` records in all.
+    /// Draws hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let confluent = pick(entropy, &[Confluent::Sources(2), Confluent::Sources(3), Confluent::Branches]);
         let source_count = match confluent {
@@ -45,7 +45,7 @@ impl Confluence {
         Confluence { confluent, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
-    /// A source, and a filter behind it which tells how many records it has made.
+    /// Adds a source, followed by a filter whose count tells how many records the source has made.
     fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
         let pauses = &mut SeededEntropy::new(self.pauses ^ side as u64);
         let source = Script::new(records(&self.inputs[side]), &Arc::default()).with_pauses(pauses);
@@ -63,7 +63,7 @@ impl Confluence {
             .sink("sink", sink);
     }
 
-    /// What comes together, of what the sources have made.
+    /// Returns the rows of the united streams, from the records that the sources have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         let of_side = |(side, input): (usize, &Vec<(i64, Reading)>)| {
             let made = super::read_by(&format!("filter {side}"), report);

@@ -1,8 +1,10 @@
-//! Readings of several splits, through what works per key, of which each worker has a copy, or through what one task does
-//! for all of them: sessions, a function with timers, distinct keys, joins, sorting; or straight into a sink.
+//! Readings of several splits, through operators that work per key, of which each worker has a copy, or through
+//! operators with one task for all of them: sessions, a function with timers, distinct keys, joins, sorting; or
+//! straight into a sink.
 //!
-//! The splits are as hostile as those of [`Spread`](super::Spread). How the records of different splits mix is chance, whoever
-//! deals them; so only what does not depend on it is compared, and the order of what one split or the watermark orders.
+//! The splits are as hostile as those of [`Spread`](super::Spread). The order in which records of different
+//! splits mix is random. So only the results which do not depend on it are compared, and the order that one
+//! split or the watermark sets.
 
 use std::sync::Arc;
 
@@ -21,24 +23,24 @@ use crate::oracle::{self, Keeps, Row};
 use crate::sabotage::{Place, Sabotage};
 use crate::seed::pick;
 
-/// What is done with the readings.
+/// The operation applied to the readings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
-    /// They go to a sink.
+    /// Readings go straight to a sink.
     Passed,
-    /// They are put in order.
+    /// Readings are sorted by event time.
     Sorted,
-    /// Their sessions.
+    /// Readings are grouped into sessions.
     Sessions,
-    /// Who was silent for a gap.
+    /// Keys raise an alarm after a gap without readings.
     Alarms,
-    /// Each key once per window, and then the sessions of keys that share a digit.
+    /// Each key occurs once per window; the sessions of keys that share a digit follow.
     Distinct,
-    /// Those with even amounts meet those with odd ones, in windows.
+    /// Readings with even amounts are joined with those with odd ones, in windows.
     Windows,
-    /// The same, within an interval.
+    /// Readings with even amounts are joined with those with odd ones, within an interval.
     Interval,
-    /// The same, in groups.
+    /// Readings with even amounts are co-grouped with those with odd ones.
     Groups,
 }
 
@@ -55,25 +57,25 @@ impl Work {
     ];
 }
 
-/// What comes of it, whatever it is: a stamp, a key, and numbers.
+/// A result of any kind of work: a stamp, a key, and numbers.
 type Told = (i128, u64, Vec<i64>);
 
-/// Several splits, and what needs their order or their keys.
+/// Several splits, followed by an operation that needs their order or their keys.
 pub struct Dealt {
     splits: Quirky,
     sides: Sides,
     work: Work,
-    /// Whether a filter and a map stand in front of it.
+    /// Whether a filter and a map precede the operation.
     is_straight: bool,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Told>,
 }
 
-/// What an amount is raised by, in the split that it comes from: so the split, and the place there, can be told.
+/// Difference between the amounts of two splits. With it an amount tells its split and its position there.
 const SPLIT: i64 = 1 << 20;
 
 impl Dealt {
-    /// One to four splits with about `count` records in all.
+    /// Draws one to four splits with about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
@@ -81,8 +83,8 @@ impl Dealt {
         Dealt::new(splits, sides, work, entropy.below(2) == 0)
     }
 
-    /// Three splits with about `count` records in all, hostile in every way that leaves something to be seen, for each kind of
-    /// work.
+    /// Creates one case for each kind of work: three splits with about `count` records in all, hostile in every
+    /// way that still leaves results to compare.
     pub fn at_their_worst(count: usize, entropy: &mut dyn Entropy) -> Vec<Self> {
         let sides = Sides::at_their_worst(3);
         let mut worst = |work| Dealt::new(Quirky::plain(&sides, count, entropy), sides.clone(), work, true);
@@ -100,24 +102,24 @@ impl Dealt {
         Dealt { splits, sides, work, is_straight, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Breaks its next plan, and all after it, as told; it has not every place in every kind of work.
+    /// Sabotages the next plan and all later ones. Not every kind of work has every [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// Whether its results are the same however often its source falls silent.
+    /// Returns whether its results are the same however often its source becomes idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
 
-    /// What this run does.
+    /// Describes this run.
     pub fn told(&self) -> String {
         let Dealt { splits, work, is_straight, .. } = self;
         format!("{}, {work:?}, straight: {is_straight}", splits.told())
     }
 
-    /// Everything behind the source, or the filter and the map.
+    /// Adds everything after the source, or after the filter and the map.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>, layout: Layout) {
         let first = &self.sides.sides[0];
         let expects = match self.work {
@@ -185,7 +187,7 @@ impl Dealt {
         }
     }
 
-    /// What must come of these rows, and how many are late.
+    /// Returns the expected results of these rows, and the number of late rows where it is known.
     fn expected(&self, rows: &[Row<Reading>]) -> (Vec<Told>, Option<u64>) {
         let first = &self.sides.sides[0];
         let sides = || {
@@ -257,7 +259,7 @@ impl Dealt {
         }
     }
 
-    /// Whether the sink has seen what has an order in it.
+    /// Returns the first difference from the expected order, for kinds of work that have one.
     fn order_difference(&self) -> Option<String> {
         match self.work {
             Work::Passed => {
@@ -304,13 +306,13 @@ fn grouped(lefts: &[Reading], rights: &[Reading]) -> Vec<i64> {
     amounts(lefts).chain([i64::MAX]).chain(amounts(rights)).collect()
 }
 
-/// Tells of each key that had no reading for so long.
+/// Emits an alarm for each key that has had no reading for this span.
 struct Silence(Span);
 
 type Context<'a> = ProcessContext<'a, u64, Vec<EventTime>, (EventTime, u64)>;
 
 impl KeyedProcess<u64, Reading> for Silence {
-    /// Stamps that a timer may still ask for.
+    /// Stamps for which a timer is still set.
     type State = Vec<EventTime>;
     type Out = (EventTime, u64);
 
@@ -356,7 +358,7 @@ impl Case for Dealt {
         query.plan(layout).expect("all streams end in a sink")
     }
 
-    /// If a split was left out, what is late depends on when: then nothing but conservation can be told.
+    /// If a split was left out as idle, lateness depends on timing, so that only conservation can be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let mut rows = self.splits.rows(report);
         if self.is_straight {

@@ -1,5 +1,5 @@
-//! A stream that parts and meets itself again: one branch drops much, the other makes more of what it gets, and what they
-//! unite to is split once more. However small the edges are, nobody waits for anybody who waits for them.
+//! A stream that is split and united again. One branch drops much, the other multiplies its records, and the
+//! united stream is split once more. However small the edges are, there is no deadlock.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
 
-/// Readings along two ways to two sinks.
+/// Readings along two branches to two sinks.
 pub struct Diamond {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
     pauses: u64,
-    /// The branch with the filter keeps one reading in so many; none at all if zero.
+    /// The branch with the filter keeps one reading in this number; none if zero.
     keeps_one_in: i64,
     even: Gathered<Reading>,
     odd: Gathered<i64>,
 }
 
 impl Diamond {
-    /// A hostile stream of `count` records.
+    /// Draws a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);

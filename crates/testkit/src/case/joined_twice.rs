@@ -1,8 +1,8 @@
-//! A join behind a join: what met in a window, or met nobody there, meets one of the two streams once more, within an
-//! interval.
+//! A join after a join: the results of a window join, records without a match included, are joined once more
+//! with one of the two streams, within an interval.
 //!
-//! What comes of the first join is never late for the second: it is stamped with the last instant of a window that was
-//! open at the last watermark.
+//! Results of the first join are never late for the second: they are stamped with the last instant of a window
+//! that was open at the last watermark.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, sliding};
 use crate::oracle::{self, Joined, Keeps, Row};
 
-/// What comes of the first join.
+/// Result of the first join.
 type Met = Joined<Reading, Reading>;
 
-/// What comes of the second: a left outer one.
+/// Result of the second join, a left outer one.
 type MetAgain = (Met, Option<Reading>);
 
-/// Of the pairs that share a window one in so many goes on to the second join: a key that is hot makes thousands.
+/// One in this number of pairs that share a window goes on to the second join, since a hot key makes thousands.
 const GOES_ON_ONE_IN: i64 = 4;
 
-/// A window join, and behind it an interval join.
+/// A window join, followed by an interval join.
 pub struct JoinedTwice {
     streams: TwoStreams,
     gathered: Gathered<MetAgain>,
 }
 
 impl JoinedTwice {
-    /// What two streams make, as stamps in microseconds and values.
+    /// Creates the case from the records of two streams, as stamps in microseconds and values.
     ///
     /// # Panics
-    /// If there are not two.
+    /// If there are not two streams.
     pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
         JoinedTwice { streams: TwoStreams::new(sides, inputs), gathered: Gathered::default() }
     }

@@ -1,4 +1,4 @@
-//! Linear Road in its short form over given records, held to its reference; and traffic to run it on.
+//! Linear Road in its short form over given records, compared with its reference; and traffic to run it on.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -23,19 +23,19 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 pub struct Lrb {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
-    /// Of all records; kept, since it takes longer to work out than to compare.
+    /// Expected results of all records; kept, since computing them takes longer than comparing.
     whole: Vec<LrbRow>,
     gathered: Gathered<Windowed<Segment, SegmentReport>>,
 }
 
 impl Lrb {
-    /// Records that come out of order by `bound` at most.
+    /// Creates the case from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span) -> Self {
         let whole = lrb_rows(records.iter().map(input_of)).rows;
         Lrb { records, bound, whole, gathered: Gathered::default() }
     }
 
-    /// What must come of all records.
+    /// Returns the expected results of all records.
     pub fn expected(&self) -> &[LrbRow] {
         &self.whole
     }
@@ -67,10 +67,10 @@ impl Case for Lrb {
     }
 }
 
-/// Records of one second of generated traffic: those of one expressway.
+/// Records per second of generated traffic: those of one expressway.
 const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
-/// What the cars of one generated expressway send in these seconds, in order.
+/// Returns the records of the cars of one generated expressway in these seconds, in order.
 pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord>> {
     let rate_per_s = NonZeroU64::new(TRAFFIC_RATE_PER_S).expect("the rate of traffic is above zero");
     let generator = LrbGenerator::new(LrbOptions { seed, rate_per_s });
@@ -81,7 +81,7 @@ pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord
     (seconds.start * TRAFFIC_RATE_PER_S..seconds.end * TRAFFIC_RATE_PER_S).map(record).collect()
 }
 
-/// Of all traffic, what is sent from some segments of one direction, and what the cars ask that are seen there.
+/// Returns the reports from some segments of one direction, and the requests of the cars that are seen there.
 pub fn stretch(
     records: &[Record<LrbRecord>],
     direction: Direction,

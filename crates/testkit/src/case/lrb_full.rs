@@ -1,4 +1,4 @@
-//! Linear Road by its full rules over given records, held to its reference.
+//! Linear Road by its full rules over given records, compared with its reference.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 pub struct LrbFull {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
-    /// What is known of days in the past; if nothing is, nobody is answered.
+    /// Tolls charged on days in the past; if empty, requests for such days are not answered.
     history: Vec<HistoricalToll>,
-    /// Of all records; kept, since it takes longer to work out than to compare.
+    /// Expected results of all records; kept, since computing them takes longer than comparing.
     whole: LrbFullAnswer,
     tolls: Gathered<Announcement>,
     notices: Gathered<Notice>,
@@ -32,7 +32,7 @@ pub struct LrbFull {
 }
 
 impl LrbFull {
-    /// Records that come out of order by `bound` at most.
+    /// Creates the case from records that are out of order by `bound` at most.
     pub fn new(records: Vec<Record<LrbRecord>>, bound: Span, history: Vec<HistoricalToll>) -> Self {
         let whole = answer(&records, &history);
         LrbFull {
@@ -47,12 +47,12 @@ impl LrbFull {
         }
     }
 
-    /// What must come of all records.
+    /// Returns the expected results of all records.
     pub fn expected(&self) -> &LrbFullAnswer {
         &self.whole
     }
 
-    /// The history as the query reads it.
+    /// Returns the history as the query reads it; `None` if there is none.
     fn table(&self) -> Option<HistoricalTolls> {
         let row = |it: &HistoricalToll| ((it.vehicle, it.day, it.xway), it.toll);
         let table = || HistoricalTolls::new(self.history.iter().map(row)).expect("a day has one toll");
@@ -60,14 +60,14 @@ impl LrbFull {
     }
 }
 
-/// What the reference says.
+/// Returns the reference's results.
 fn answer(records: &[Record<LrbRecord>], history: &[HistoricalToll]) -> LrbFullAnswer {
     let row = |it: &HistoricalToll| [it.vehicle as i32, it.day.into(), it.xway.into(), it.toll as i32];
     let history: Vec<[i32; 4]> = history.iter().map(row).collect();
     lrb_full(records.iter().map(columns_of), &history)
 }
 
-/// The first difference between what must come and what a sink has, in the reference's terms.
+/// Returns the first difference between the expected rows and a sink's records, in the reference's terms.
 fn difference<T, R: Row>(
     what: &str,
     expected: &[R],
@@ -125,7 +125,7 @@ impl Case for LrbFull {
             .or_else(|| difference("balances", &expected.balances, &self.balances, balance_row))
             .or_else(|| difference("dailies", &expected.dailies, &self.dailies, daily_row))
             .or_else(|| {
-                // Those whom nobody can answer are not asked for, and of the others some have no row in the table.
+                // Requests without an answer are filtered out by `answerable`; others have no row in the table.
                 let is_without_answer = |name: &str| ["answerable", "daily expenditures"].contains(&name);
                 let unanswered = report.operators.iter().filter(|it| is_without_answer(&it.operator));
                 let filtered = unanswered.map(|operator| operator.counts.filtered).sum();

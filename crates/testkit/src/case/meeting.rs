@@ -1,4 +1,4 @@
-//! Two streams that meet: joins in windows and within an interval, and co-groups, of two sources.
+//! Joins of two sources: in windows and within an interval, and co-groups.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::oracle::{self, Joined, Keeps, Row};
 use crate::script::Script;
 use crate::seed::pick;
 
-/// How two streams meet.
+/// The kind of join of two streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     InWindows(Keeps),
@@ -20,10 +20,11 @@ enum Way {
     InGroups,
 }
 
-/// What comes of it: a pair, or all of a key and window. A pair of groups, one each, so that all ways have one type.
+/// Result of a join: a pair, or all records of a key and window. It is a pair of groups, so that all kinds have
+/// one type.
 pub type Met = (Vec<Reading>, Vec<Reading>);
 
-/// Readings of two sources, brought together by key.
+/// Readings of two sources, joined by key.
 pub struct Meeting {
     way: Way,
     sides: Sides,
@@ -33,7 +34,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Two hostile streams of about `count` records in all.
+    /// Draws two hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let keeps = pick(entropy, &Keeps::KINDS);
         let way = pick(entropy, &[Way::InWindows(keeps), Way::Within(keeps), Way::InGroups]);
@@ -42,7 +43,7 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
-    /// The same with the left stream on the right.
+    /// Returns the case with the two streams exchanged.
     pub fn mirrored(&self) -> Self {
         let other = |keeps: Keeps| Keeps { left: keeps.right, right: keeps.left };
         let way = match self.way {
@@ -59,12 +60,12 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: self.pauses, gathered: Gathered::default() }
     }
 
-    /// Who has met, stamped, in no promised order but sorted.
+    /// Returns the results with their stamps, sorted.
     pub fn met(&self) -> Vec<(EventTime, Met)> {
         sorted(&self.gathered.each(|record| (record.event_time, record.value.clone())))
     }
 
-    /// A source, and a filter behind it which tells how many records it has made.
+    /// Adds a source, followed by a filter whose count tells how many records the source has made.
     fn side(
         &self,
         query: &Query,
@@ -76,14 +77,14 @@ impl Meeting {
         stream.filter(is_kept).name(&filter_of(side)).key_by(key_of)
     }
 
-    /// What the filter of a side lets through, of what its source has made.
+    /// Returns the rows that pass the filter of a side, from the records that its source has made.
     fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
         let made = super::read_by(&filter_of(side), report);
         let rows = oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise);
         oracle::filter(&rows, is_kept)
     }
 
-    /// What must come out, stamped, and how many records are late.
+    /// Returns the expected results with their stamps, and the number of late records.
     fn expected(&self, report: &QueryReport) -> (Vec<(i128, Met)>, u64) {
         let sides = [0, 1].map(|side| self.rows_of(side, report));
         let (sides, windows) = ((&sides[0][..], &sides[1][..]), self.sides.sides[0].sliding());
@@ -125,7 +126,7 @@ fn pair(left: Option<&Reading>, right: Option<&Reading>) -> Met {
     met((left.copied(), right.copied()))
 }
 
-/// Ends a pair of streams whose matching is known in a sink: one method for each kind of join, each with a type of its own.
+/// Ends a pair of matched streams in a sink. Each kind of join has a method and a type of its own.
 macro_rules! joined {
     ($matched:expr, $keeps:expr, $end:expr) => {
         match $keeps {

@@ -1,4 +1,4 @@
-//! NYT over generated trips or a recorded file, held to its reference.
+//! NYT over generated trips or a recorded file, compared with its reference.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -22,19 +22,19 @@ pub struct Nyt {
     source: NytSource,
     window: Span,
     splits: usize,
-    /// Kept, since a recorded file takes long to work out.
+    /// Expected results of a recorded file; kept, since computing them takes long.
     whole_answer: Option<NytAnswer>,
     gathered: Gathered<Windowed<Cell, TripSummary>>,
 }
 
-/// Where the trips of a [`Nyt`] come from.
+/// Origin of the trips of a [`Nyt`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NytSource {
-    /// The first so many generated ones, so many per second of event time.
+    /// The first generated trips.
     Generated {
-        /// How many.
+        /// Number of trips.
         trips: u64,
-        /// Per second.
+        /// Trips per second of event time.
         rate_per_s: u64,
     },
     /// A recorded file, read to its end.
@@ -42,7 +42,7 @@ pub enum NytSource {
 }
 
 impl Nyt {
-    /// Trips from `source`, in windows of whole seconds.
+    /// Creates the case with trips from `source`, in windows of whole seconds.
     ///
     /// # Panics
     /// If a recorded file cannot be read.
@@ -54,10 +54,10 @@ impl Nyt {
         Nyt { source, window, splits: 1, whole_answer, gathered: Gathered::default() }
     }
 
-    /// The same trips, made by so many splits.
+    /// Returns the case with the same trips, made by this number of splits.
     ///
     /// # Panics
-    /// If there are none, or the trips are recorded.
+    /// If `splits` is zero, or the trips are recorded.
     pub fn dealt(self, splits: usize) -> Self {
         let is_generated = matches!(self.source, NytSource::Generated { .. });
         assert!(splits > 0 && is_generated, "a generator has splits");
@@ -105,13 +105,13 @@ impl Nyt {
     }
 }
 
-/// The trips of all NYT cases of a process.
+/// Returns the generator shared by all NYT cases of a process.
 fn shared_generator() -> Arc<NytGenerator> {
     static GENERATOR: LazyLock<Arc<NytGenerator>> = LazyLock::new(|| Arc::new(NytGenerator::new(0)));
     Arc::clone(&GENERATOR)
 }
 
-/// The trip of one row of a recorded file.
+/// Parses the trip in one row of a recorded file.
 fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
     tlc::trip_of(field).map_err(|error| match error {
@@ -121,7 +121,7 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     })
 }
 
-/// A result of the engine in the reference's terms.
+/// Converts a result of the engine to a row of the reference.
 pub fn nyt_row(result: &Windowed<Cell, TripSummary>) -> NytRow {
     NytRow {
         window_start_s: result.window.start.as_micros().div_euclid(1_000_000),

@@ -1,4 +1,5 @@
-//! Values that own memory: text keys, and a token in each that tells whether any was lost or dropped twice.
+//! Values that own memory: text keys, and a token in each value which shows whether any was lost or dropped
+//! twice.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ struct Parcel {
 }
 
 impl Parcels {
-    /// A hostile stream of `count` parcels.
+    /// Draws a hostile stream of `count` parcels.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -47,12 +48,12 @@ impl Parcels {
         }
     }
 
-    /// The same stream, dealt to splits.
+    /// Returns the case with the same stream, dealt to splits.
     pub fn dealt(self, deal: Deal) -> Self {
         Parcels { deal, ..self }
     }
 
-    /// Breaks its next plan, and all after it, as told: at a place it has, which are all but those of a join.
+    /// Sabotages the next plan and all later ones, at a place of this case: any place but those of a join.
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
@@ -68,7 +69,7 @@ impl Parcels {
         self.deal.deal(&self.input).into_iter().map(source).collect()
     }
 
-    /// Everything behind the source.
+    /// Adds everything after the source.
     fn finish<C: Segment<Parcel>>(&mut self, parcels: Stream<Parcel, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();

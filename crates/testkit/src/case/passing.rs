@@ -1,4 +1,5 @@
-//! Streams without state: what comes out is what went in, less what the filter drops, in exactly that order.
+//! Streams without state: the output is the input without the records that the filter drops, in exactly that
+//! order.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use crate::oracle;
 use crate::script::Script;
 use crate::seed::pick;
 
-/// What stands between source and sink.
+/// The operators between source and sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// Nothing.
+    /// No operator.
     Bare,
     /// A map, a filter, a map.
     Straight,
@@ -37,7 +38,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// A hostile stream of `count` records.
+    /// Draws a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let shapes = [Shape::Bare, Shape::Straight, Shape::Filters, Shape::Boxed, Shape::TwoStreams];
         let shape = pick(entropy, &shapes);
@@ -57,7 +58,7 @@ impl Passing {
         sink
     }
 
-    /// Adds one stream.
+    /// Adds one stream to the query.
     fn stream(&mut self, query: &Query) {
         let [source, end] = ["source", "sink"].map(|kind| format!("{kind} {}", self.gathered.len()));
         let stream = query.source(&source, self.source(), self.hostile.strategy());
@@ -75,7 +76,7 @@ impl Passing {
         }
     }
 
-    /// What must come out of the first `read` records.
+    /// Returns the expected output of the first `read` records.
     fn expected(&self, read: usize) -> Vec<(i64, Reading)> {
         let rows = oracle::source(&self.input[..read], self.hostile.promise);
         let rows = match self.shape {
@@ -92,10 +93,10 @@ impl Passing {
         rows.iter().map(|row| (row.at_us, row.value)).collect()
     }
 
-    /// How many records each stream's source has made.
+    /// Returns the number of records that each stream's source has made.
     fn made(&self, report: &QueryReport) -> Vec<u64> {
         match self.shape {
-            // Of two, the report has the sum; but each feeds a map of its own.
+            // The report has the sum of two sources only, but each source feeds a map of its own.
             Shape::TwoStreams => {
                 let read = |name| report.operators.iter().find(|operator| operator.operator == name);
                 ["map", "map-3"].map(|name| read(name).map_or(0, |operator| operator.counts.read)).to_vec()
@@ -153,7 +154,7 @@ impl Case for Passing {
         self.gathered.iter().map(|gathered| gathered as _).collect()
     }
 
-    /// Sorted together: which sink a row goes to may differ.
+    /// Returns the rows of all sinks sorted together, since the sink of a row may differ between runs.
     fn rows(&self) -> Vec<String> {
         let rows: Vec<_> = self.gathered.iter().flat_map(|gathered| gathered.each(Clone::clone)).collect();
         sorted_text(&rows)

@@ -1,5 +1,5 @@
-//! The splits of a source, hostile each in its own way, and to each other: one may be years ahead, one empty, one falls
-//! silent.
+//! The splits of a source, each hostile in its own way, and to each other: one may be years ahead, one empty,
+//! one may become idle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::splits;
 
 const YEAR_US: i64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// How long a split is silent that falls silent, and after how long it is left out: in processing time.
+/// Time for which an idle split is silent, and time after which it is left out: both in processing time.
 const SILENCE_NS: u64 = 50_000_000;
 const IDLE_AFTER: Duration = Duration::from_millis(1);
 
-/// How the splits are hostile to each other.
+/// Ways in which the splits are hostile to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quirk {
-    /// One is years ahead.
+    /// One split is years ahead.
     FarAhead,
-    /// One has no records.
+    /// One split has no records.
     Empty,
-    /// All stamps of one jump ahead by years, now and then.
+    /// All stamps of one split jump ahead by years, now and then.
     Jumps,
-    /// One falls silent halfway, for so long that it is left out.
+    /// One split is silent halfway, for so long that it is left out as idle.
     Silent,
-    /// All have pauses and polls that bring nothing.
+    /// All splits have pauses and polls that return nothing.
     Pauses,
 }
 
@@ -41,7 +41,7 @@ impl Quirk {
 /// Readings of several splits.
 pub(super) struct Quirky {
     quirks: Vec<Quirk>,
-    /// The split to which things happen.
+    /// The split to which the quirks apply.
     odd: usize,
     promise: Promise,
     pub(super) inputs: Vec<Vec<(i64, Reading)>>,
@@ -49,7 +49,7 @@ pub(super) struct Quirky {
 }
 
 impl Quirky {
-    /// As many splits as there are sides, with about `count` records in all.
+    /// Draws as many splits as there are sides, with about `count` records in all.
     pub(super) fn draw(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut inputs = sides.readings(count, entropy);
         let mut quirks = Quirk::ALL.to_vec();
@@ -75,20 +75,21 @@ impl Quirky {
         Quirky { quirks, odd, promise: sides.sides[0].promise, inputs, pauses: entropy.next_u64() }
     }
 
-    /// The same without any quirk.
+    /// Creates the splits without any quirk.
     pub(super) fn plain(sides: &Sides, count: usize, entropy: &mut dyn Entropy) -> Self {
         let inputs = sides.readings(count, entropy);
         Quirky { quirks: Vec::new(), odd: 0, promise: sides.sides[0].promise, inputs, pauses: 0 }
     }
 
-    /// What this run does.
+    /// Describes this run.
     pub(super) fn told(&self) -> String {
         let Quirky { quirks, odd, promise, .. } = self;
         let lengths: Vec<usize> = self.inputs.iter().map(Vec::len).collect();
         format!("{quirks:?} of split {odd} of {lengths:?}, {promise:?}")
     }
 
-    /// Whether there is one split only: then its silence makes nothing late, since nobody else goes on meanwhile.
+    /// Returns whether there is only one split: then its silence makes no record late, since no other split
+    /// advances meanwhile.
     pub(super) fn is_single(&self) -> bool {
         self.inputs.len() == 1
     }
@@ -97,7 +98,7 @@ impl Quirky {
         self.quirks.contains(&quirk)
     }
 
-    /// The splits.
+    /// Returns the sources of the splits.
     pub(super) fn sources(&self, sabotage: &Arc<Sabotage>) -> Vec<Script<Reading>> {
         (0..self.inputs.len()).map(|split| self.source(split, sabotage)).collect()
     }
@@ -116,7 +117,7 @@ impl Quirky {
         source
     }
 
-    /// How they set watermarks.
+    /// Returns the watermark strategy of the splits.
     pub(super) fn strategy(&self) -> WatermarkStrategy {
         let Promise { bound_us, step_us } = self.promise;
         let strategy = WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us));
@@ -124,7 +125,7 @@ impl Quirky {
         if self.has(Quirk::Silent) { strategy.with_idle_after(IDLE_AFTER) } else { strategy }
     }
 
-    /// The rows of what the splits have made.
+    /// Returns the rows of the records that the splits have made.
     pub(super) fn rows(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         splits::rows(&self.inputs, &report.made, self.promise)
     }

@@ -1,4 +1,4 @@
-//! Hostile readings through every operator: filter, map, join, windows. Any of its functions can be told to break.
+//! Hostile readings through every operator: filter, map, join, windows. Any of its functions can be sabotaged.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
 use crate::splits::Deal;
 
-/// Keys below this one, but for those divisible by five, have a factor.
+/// Keys below this one, except those divisible by five, have a factor.
 const FACTOR_KEYS: u64 = 150;
 
 /// Count, sum, least and largest amount of each key and window, after a filter, a map and a join.
@@ -28,7 +28,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// A hostile stream of `count` records.
+    /// Draws a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -37,18 +37,18 @@ impl Readings {
         Readings { hostile, input, deal, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// The same stream, dealt to splits.
+    /// Returns the case with the same stream, dealt to splits.
     pub fn dealt(self, deal: Deal) -> Self {
         Readings { deal, ..self }
     }
 
-    /// Breaks its next plan, and all after it, as told.
+    /// Sabotages the next plan and all later ones.
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// The stream that it reads.
+    /// Returns the stream that the case reads.
     pub fn hostile(&self) -> &Hostile {
         &self.hostile
     }
@@ -64,7 +64,7 @@ impl Readings {
         self.deal.deal(&self.input).into_iter().zip(0..).map(source).collect()
     }
 
-    /// Everything behind the source.
+    /// Adds everything after the source.
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();
@@ -152,7 +152,7 @@ impl Case for Readings {
     }
 }
 
-/// A result of the engine in the oracle's terms.
+/// Converts a result of the engine to a result of the oracle.
 pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result<K, A> {
     oracle::Result {
         start_us: result.window.start.as_micros().into(),
@@ -165,21 +165,21 @@ pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result
 /// The result of [`Tally`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct TallyResult {
-    /// Values.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: i64,
-    /// The least.
+    /// Least value.
     pub least: i64,
-    /// The largest.
+    /// Largest value.
     pub largest: i64,
 }
 
 impl TallyResult {
-    /// What [`Tally`] must make of these, in the plainest way.
+    /// Computes the result that [`Tally`] must have for these readings, in the plainest way.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no values.
     pub fn of(values: &[&Reading]) -> Self {
         let amounts: Vec<i64> = values.iter().map(|reading| reading.amount).collect();
         TallyResult {
@@ -191,11 +191,11 @@ impl TallyResult {
     }
 }
 
-/// Folds amounts; breaks where it is told to.
+/// Folds amounts; panics or fails where it is sabotaged.
 pub struct Tally(pub Arc<Sabotage>);
 
 impl Fold<Reading> for Tally {
-    /// Count, sum, least, largest.
+    /// Count, sum, least and largest amount.
     type Accumulator = (u64, i64, i64, i64);
     type Result = TallyResult;
 

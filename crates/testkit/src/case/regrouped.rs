@@ -1,10 +1,11 @@
-//! Windows and sessions that are brought together again: sliding windows that allow lateness, of two streams united and
-//! of one alone; sessions of one; and per key and longer window all windows and sessions that ended in it.
+//! Windows and sessions that are co-grouped again. The windows are sliding ones that allow lateness, over two
+//! united streams and over one alone; the sessions are of one stream. All windows and sessions of a key that
+//! ended in a longer window form its group.
 //!
-//! What depends on chance is left out of the comparison, and nothing else: the order of rows, and, of the windows behind
-//! the union, how many updates lead to the last one of a key and window, since that depends on how far the united
-//! watermark is behind the records. What they fired on time and their last update do not. Of one stream all updates are
-//! compared.
+//! Only results that depend on chance are left out of the comparison. They are the order of rows, and, for
+//! windows after the union, the number of updates before the last one of a key and window. That number depends
+//! on how far the united watermark is behind the records. The results fired on time and the last update do not
+//! depend on it. For one stream all updates are compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, sliding, tumbling};
 use crate::oracle::{self, Row, Windows};
 
-/// What windows and sessions come to.
+/// Result of a window or session.
 type Tallied = Windowed<u64, TallyResult>;
 
-/// What ended in a longer window: windows, and sessions.
+/// Windows and sessions that ended in a longer window.
 type Ended<T> = (Vec<T>, Vec<T>);
 
-/// How many of the windows make one of those in which they are brought together, roughly.
+/// Approximate ratio of the size of the longer windows to that of the first windows.
 const LONGER: i64 = 3;
 
-/// Windows of two streams and sessions of one, and both together.
+/// Windows of two streams and sessions of one, and both co-grouped.
 pub struct Regrouped {
     streams: TwoStreams,
     united: Gathered<Tallied>,
@@ -36,10 +37,10 @@ pub struct Regrouped {
 }
 
 impl Regrouped {
-    /// What two streams make, as stamps in microseconds and values.
+    /// Creates the case from the records of two streams, as stamps in microseconds and values.
     ///
     /// # Panics
-    /// If there are not two.
+    /// If there are not two streams.
     pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
         let (united, alone, grouped) = Default::default();
         Regrouped { streams: TwoStreams::new(sides, inputs), united, alone, grouped }
@@ -50,7 +51,7 @@ impl Regrouped {
         Windows { size_us: size_us * LONGER + 1, offset_us: offset_us + 1 }
     }
 
-    /// Of the united streams, what was fired on time, and the last update of each key and window.
+    /// Returns, for the united streams, the results fired on time, and the last update of each key and window.
     fn settled(&self) -> (Vec<Tallied>, Vec<Tallied>) {
         let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
         for result in self.united.each(|record| record.value) {
@@ -73,7 +74,7 @@ fn window_rows(results: &[Tallied]) -> Vec<oracle::Result<u64, TallyResult>> {
     sorted(&results.iter().map(window_row).collect::<Vec<_>>())
 }
 
-/// Results of windows as rows of a stream; none of them is late.
+/// Converts results of windows to rows of a stream; none of them is late.
 fn rows_of_results(
     results: &[oracle::Result<u64, TallyResult>],
 ) -> Vec<Row<oracle::Result<u64, TallyResult>>> {

@@ -1,9 +1,10 @@
-//! Readings of several splits, through operators without state, into sliding windows that allow lateness: what several
-//! workers may share, all of it.
+//! Readings of several splits, through operators without state, into sliding windows that allow lateness.
+//! Several workers may share all of this work.
 //!
-//! The splits are hostile each in its own way, and to each other: one may be years ahead, one empty, one falls silent.
-//! Behind several splits a late record updates its window, and how many updates lead to the last one depends on how far
-//! the others are; so what windows have on time and what they have in the end is compared.
+//! The splits are each hostile in their own way, and to each other: one may be years ahead, one empty, one may
+//! become idle. After several splits a late record updates its window. The number of updates before the last
+//! one depends on the progress of the other splits. So only the results on time and the last updates of windows
+//! are compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,17 +21,17 @@ use crate::oracle::{self, Lenient, Row};
 use crate::sabotage::{Place, Sabotage};
 use crate::seed::pick;
 
-/// Keys below this one, but for those divisible by three, have a factor.
+/// Keys below this one, except those divisible by three, have a factor.
 const FACTOR_KEYS: u64 = 150;
 
-/// What stands between the splits and the windows.
+/// The operators between the splits and the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// Nothing.
+    /// No operator.
     Bare,
     /// A filter and a map.
     Straight,
-    /// A flat map, which makes none to three of each.
+    /// A flat map, which makes zero to three records of each.
     Flat,
     /// A map in a task of its own, a flat map, a filter.
     Apart,
@@ -48,7 +49,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// One to four splits with about `count` records in all.
+    /// Draws one to four splits with about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
@@ -61,7 +62,8 @@ impl Spread {
         Spread { splits, shape, windows, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Three splits with about `count` records in all, which are hostile in every way that leaves something to be seen.
+    /// Creates three splits with about `count` records in all, hostile in every way that still leaves results
+    /// to compare.
     pub fn at_its_worst(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::at_their_worst(3);
         Spread {
@@ -73,18 +75,18 @@ impl Spread {
         }
     }
 
-    /// Breaks its next plan, and all after it, as told; it has not every place in every shape.
+    /// Sabotages the next plan and all later ones. Not every shape has every [`Place`].
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
 
-    /// Whether its results are the same however often its source falls silent.
+    /// Returns whether its results are the same however often its source becomes idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
 
-    /// What this run does.
+    /// Describes this run.
     pub fn told(&self) -> String {
         let Spread { splits, shape, windows, .. } = self;
         format!("{}, {shape:?}, {windows:?}", splits.told())
@@ -107,7 +109,7 @@ impl Spread {
             .sink("sink", sink);
     }
 
-    /// The rows that reach the windows, of what the splits have made.
+    /// Returns the rows that reach the windows, from the records that the splits have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         let rows = self.splits.rows(report);
         match self.shape {
@@ -131,7 +133,7 @@ impl Spread {
         }
     }
 
-    /// What was fired on time, and the last update of each key and window.
+    /// Returns the results fired on time, and the last update of each key and window.
     fn settled(&self) -> [Vec<Windowed<u64, TallyResult>>; 2] {
         let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
         for result in self.gathered.each(|record| record.value) {
@@ -210,7 +212,8 @@ impl Case for Spread {
         query.plan(layout).expect("the stream ends in a sink")
     }
 
-    /// If one of several splits was left out, what is late depends on when: then nothing but conservation can be told.
+    /// If one of several splits was left out as idle, lateness depends on timing, so that only conservation can
+    /// be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let rows = self.rows_of(report);
         let window = report.operators.iter().find(|operator| operator.operator == "window");

@@ -1,8 +1,8 @@
-//! Windows behind windows: counts per key, through a map and a filter, and behind an edge how many keys there were
-//! in a longer window.
+//! Windows after windows: counts per key, through a map and a filter, and after an edge the number of keys in a
+//! longer window.
 //!
-//! Results of the first windows are never late for the second: a window that closes at watermark `w` was open at
-//! the watermark before it, so its last instant was not yet promised to have passed.
+//! Results of the first windows are never late for the second. A window that closes at watermark `w` was open
+//! at the previous watermark, so that watermark had not yet passed the window's last instant.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::hostile::{Hostile, Reading, records, tumbling};
 use crate::oracle::{self, Promise, Windows};
 use crate::script::Script;
 
-/// How many of the first windows make one of the second, roughly: the borders of the two do not meet.
+/// Approximate ratio of the window sizes; the borders of the two kinds of windows do not coincide.
 const LONGER: i64 = 3;
 
 /// Two window aggregates in a row.
@@ -27,7 +27,7 @@ pub struct Twice {
 }
 
 impl Twice {
-    /// A hostile stream of `count` records.
+    /// Draws a hostile stream of `count` records.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
@@ -72,7 +72,7 @@ impl Case for Twice {
             .filter(|result| result.value > 1)
             .map(|result| (i64::try_from(result.end_us - 1).expect("stamps fit 64 bits"), result.key + 1))
             .collect();
-        // Whatever was promised, nothing is late.
+        // Whatever the source promised, no result is late.
         let nothing = Promise { bound_us: i64::MAX, step_us: 1 };
         let rows = oracle::source(&repeated, nothing);
         let expected = oracle::tumbling(&rows, self.longer(), |key| key % 4, |values| values.len() as u64);

@@ -1,4 +1,5 @@
-//! Two hostile streams as the sources of a query, each with a map behind it that tells how many records it has made.
+//! Two hostile streams as the sources of a query, each followed by a map whose count tells how many records
+//! were made.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::hostile::{Reading, Sides, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
 
-/// What two streams make.
+/// Input of the two streams.
 pub(super) struct TwoStreams {
     pub(super) sides: Sides,
     /// Stamps in microseconds, and values.
@@ -17,21 +18,22 @@ pub(super) struct TwoStreams {
 }
 
 impl TwoStreams {
-    /// # Panics
-    /// If there are not two.
+    /// Creates the two streams.
+    ///
+    /// # Panics If there are not two.
     pub(super) fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
         assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
         TwoStreams { sides, inputs }
     }
 
-    /// A source, and the map behind it.
+    /// Adds a source, followed by its map.
     pub(super) fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
         let source = Script::new(records(&self.inputs[side]), &Arc::default());
         let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
         stream.map(|reading| reading).name(&map_of(side))
     }
 
-    /// What the source of a side has made.
+    /// Returns the rows that the source of a side has made.
     pub(super) fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
         let made = read_by(&map_of(side), report);
         oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)

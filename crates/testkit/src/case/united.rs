@@ -1,4 +1,4 @@
-//! Streams that come together: every record of every source arrives, those of one source in their order.
+//! United streams: every record of every source arrives, those of one source in their order.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::hostile::{Reading, Sides, records};
 use crate::oracle;
 use crate::script::Script;
 
-/// Two or three sources, whose readings are told apart, united and filtered.
+/// Two or three sources, whose readings are tagged, united and filtered.
 pub struct United {
     sides: Sides,
     inputs: Vec<Vec<(i64, Reading)>>,
@@ -20,7 +20,7 @@ pub struct United {
 }
 
 impl United {
-    /// Hostile streams of about `count` records in all.
+    /// Draws hostile streams of about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(2 + entropy.below(2) as usize, entropy);
         let inputs = sides.readings(count, entropy);
@@ -39,7 +39,7 @@ impl United {
     }
 }
 
-/// The operator that tells the readings of a side from the others.
+/// Returns the name of the operator that tags the readings of a side.
 fn tag(side: usize) -> String {
     format!("tag {side}")
 }

@@ -1,4 +1,4 @@
-//! YSB over so many generated events, held to its reference.
+//! YSB over a number of generated events, compared with its reference.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,26 +17,26 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
 /// Views per campaign and window.
 pub struct Ysb {
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// How they come.
+    /// Pace of the events.
     pub pace: YsbPace,
-    /// What is counted in.
+    /// Window in which views are counted.
     pub window: Span,
     splits: usize,
     gathered: Gathered<Windowed<u64, u64>>,
 }
 
-/// How the events of a [`Ysb`] come.
+/// Pace of the events of a [`Ysb`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum YsbPace {
-    /// As fast as they are taken, stamped from the epoch on at so many per second.
+    /// As fast as they are taken, stamped from the epoch on at this number per second.
     Drained(u64),
-    /// So many per second of processing time, the first at this instant.
+    /// This number per second of processing time, the first at this instant.
     AtRate(u64, ProcessingTime),
 }
 
-/// The events of all YSB cases of a process: 48 MiB, and always the same.
+/// Returns the events of all YSB cases of a process: 48 MiB, and always the same.
 pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
     static GENERATOR: LazyLock<Arc<YsbGenerator>> =
         LazyLock::new(|| Arc::new(YsbGenerator::new(YsbOptions::default())));
@@ -44,15 +44,15 @@ pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
 }
 
 impl Ysb {
-    /// The first `events` events, counted in windows of `window`.
+    /// Creates the case with the first `events` events, counted in windows of `window`.
     pub fn new(events: u64, pace: YsbPace, window: Span) -> Self {
         Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
     }
 
-    /// The same events, made by so many splits.
+    /// Returns the case with the same events, made by this number of splits.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `splits` is zero.
     pub fn dealt(self, splits: usize) -> Self {
         assert!(splits > 0, "somebody makes them");
         Ysb { splits, ..self }
@@ -68,7 +68,8 @@ impl Ysb {
     }
 
     fn stamp_us(&self, index: u64) -> i64 {
-        // In nanoseconds first: an event sent at a rate is stamped with its intended time, cut twice.
+        // Computed in nanoseconds first: an event sent at a rate is stamped with its intended time, which is
+        // truncated twice.
         let (rate_per_s, start_ns) = match self.pace {
             YsbPace::Drained(rate_per_s) => (rate_per_s, 0),
             YsbPace::AtRate(rate_per_s, start) => (rate_per_s, start.as_nanos()),

@@ -8,7 +8,7 @@ use thalweg_model::disk::WriteFile;
 
 use super::{Call, Node, State};
 
-/// A file that is being read; keeps it when its name goes to another.
+/// A file open for reading; it keeps its contents when its name is given to another file.
 pub(super) struct Reading {
     state: Arc<Mutex<State>>,
     path: PathBuf,
@@ -39,7 +39,7 @@ impl Read for Reading {
     }
 }
 
-/// A file that is being written.
+/// A file open for writing.
 pub(super) struct Writing {
     state: Arc<Mutex<State>>,
     node: Arc<Mutex<Node>>,
@@ -68,7 +68,7 @@ impl Write for Writing {
 }
 
 impl WriteFile for Writing {
-    /// After an error nothing more is known of the file than before: what was synced stays, the rest is in doubt
+    /// Syncs the file. An error makes nothing durable: what was synced before stays, and the rest may be lost
     /// and counts as lost.
     fn sync(&mut self) -> io::Result<()> {
         self.state.lock().count(Call::Sync)?;

@@ -1,4 +1,4 @@
-//! The faulty disk does what it is told, and survives a power cut with what was synced and no more.
+//! The faulty disk fails as requested, and a power cut leaves exactly what was synced.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ fn write(disk: &FaultyDisk, path: &str, text: &str) -> Box<dyn WriteFile> {
     file
 }
 
-/// Files on `disk` as `path=text`, in order.
+/// Shows the files on `disk` as `path=text`, in order.
 fn files(disk: &FaultyDisk) -> String {
     let show = |path: &PathBuf| {
         format!("{}={}", path.display(), String::from_utf8_lossy(&disk.bytes(path).unwrap_or_default()))

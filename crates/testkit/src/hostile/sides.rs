@@ -1,5 +1,5 @@
-//! Several hostile streams that come together, in a union or a join: of one kind and over the same span of time, so
-//! that their keys meet, but each with its own features and its own promise.
+//! Several hostile streams for a union or a join. They are of one kind and over the same span of time, so that
+//! their keys match, but each has its own features and its own promise.
 
 use thalweg_model::Entropy;
 
@@ -8,30 +8,31 @@ use crate::arrival::Arrival;
 use crate::oracle::{Counting, Interval, Promise, Windows};
 use crate::seed::pick;
 
-/// How far behind the watermarks of a side are that is slow: further than any stream in the present lasts.
+/// Delay of the watermarks of a slow side: longer than any stream in the present lasts.
 const SLOW_US: i64 = 1 << 40;
 
-/// One way for several streams to be hostile to who takes them together. What happens to one side happens to the odd one.
+/// A way in which several streams are hostile to an operator that reads them together. Features of one side
+/// apply to the odd one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideFeature {
-    /// The odd side has no records, but watermarks, or not even these.
+    /// The odd side has no records, and either watermarks only or nothing.
     Empty,
     /// Nine in ten records of every side have the same key.
     HotKey,
     /// Only the odd side has runs of late records.
     LateBursts,
-    /// Behind its first third, the odd side is over.
+    /// The odd side ends after its first third.
     EndsEarly,
     /// The odd side lacks its first two thirds.
     StartsLate,
     /// The odd side's watermarks are far behind its records.
     SlowWatermarks,
-    /// The odd side has the stamps and keys of its neighbour, to which another watermark applies.
+    /// The odd side has the stamps and keys of its neighbour, but watermarks of its own.
     Echo,
 }
 
 impl SideFeature {
-    /// All of them.
+    /// All features.
     pub const ALL: [SideFeature; 7] = [
         SideFeature::Empty,
         SideFeature::HotKey,
@@ -43,27 +44,27 @@ impl SideFeature {
     ];
 }
 
-/// Hostile streams that come together.
+/// Hostile streams for a union or a join.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// What this run does; the rest is disabled.
+    /// Features of this run; the others are disabled.
     pub features: Vec<SideFeature>,
     /// The streams. Windows, slide, gap and allowed lateness are the same for all.
     pub sides: Vec<Hostile>,
-    /// Where right records may lie that meet a left one.
+    /// Interval around a left record in which right records match it.
     pub interval: Interval,
-    /// The side to which things happen.
+    /// The side to which the features of one side apply.
     odd: usize,
 }
 
 impl Sides {
-    /// Draws what a run does with so many streams.
+    /// Draws the properties of a run with this number of streams.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `side_count` is zero.
     pub fn draw(side_count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut features = SideFeature::ALL.to_vec();
-        // Fewer than of a single stream: together, they leave little of the odd side.
+        // Fewer features than for a single stream, since together they leave little of the odd side.
         features.retain(|_| entropy.below(4) == 0);
         let odd = entropy.below(side_count as u64) as usize;
         let first = Hostile::draw(entropy);
@@ -90,8 +91,8 @@ impl Sides {
         drawn
     }
 
-    /// Streams that are hostile in every way at once, always the same ways. But for those that leave little to be seen: a
-    /// stamp in the far future, and a side that lacks records or watermarks.
+    /// Returns streams that are hostile in every way at once, always in the same ways. Excluded are features
+    /// that leave little to compare: a stamp in the far future, and a side that lacks records or watermarks.
     pub fn at_their_worst(side_count: usize) -> Self {
         let is_visible = |feature: &Feature| *feature != Feature::FarFuture;
         let features: Vec<Feature> = Feature::ALL.into_iter().filter(is_visible).collect();
@@ -102,7 +103,7 @@ impl Sides {
             gap_us: 10,
             counting: Counting { size: 2, slide: 3 },
             allowed_us: 150,
-            // One knows less of its future than the other.
+            // The bound of each side is larger than that of the previous one.
             promise: Promise { bound_us: 40 + 20 * side as i64, step_us: 10 },
             spread_us: 8,
             keys: 5,
@@ -112,7 +113,7 @@ impl Sides {
         Sides { features: vec![SideFeature::HotKey], sides, interval, odd: 0 }
     }
 
-    /// Makes `count` records in all, as stamps in microseconds and values, side by side.
+    /// Makes `count` records in all, as stamps in microseconds and values, one list per side.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<(i64, Reading)>> {
         let start_us = self.sides[0].start_us(entropy);
         let count = count / self.sides.len();
@@ -130,7 +131,7 @@ impl Sides {
         readings
     }
 
-    /// The same with watermarks between them.
+    /// Makes the same records with watermarks between them.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<Arrival<Reading>>> {
         let readings = self.readings(count, entropy);
         let with_watermarks =
@@ -149,12 +150,12 @@ impl Sides {
         self.features.contains(&feature)
     }
 
-    /// The side beside the odd one; if there is but one, itself.
+    /// Returns the side next to the odd one; with one side only, that side.
     fn neighbour(&self) -> usize {
         (self.odd + 1) % self.sides.len()
     }
 
-    /// Leaves of the odd side what its features say.
+    /// Removes from the odd side the records that its features exclude.
     fn cut<T>(&self, made: &mut Vec<T>) {
         let third = made.len() / 3;
         if self.has(SideFeature::Empty) {
@@ -173,8 +174,8 @@ mod tests {
     use crate::oracle;
     use crate::seed::entropy_for;
 
-    /// Of two streams at their worst some records are late for every window, many have the stamp of the one before and most
-    /// the same key; and most are in time all the same.
+    /// In two streams at their worst, some records are late for every window, many have the stamp of the
+    /// previous one and most have the same key. Yet most records are in time.
     #[test]
     fn the_worst_is_late_equal_and_hot() {
         let sides = Sides::at_their_worst(2);
@@ -188,7 +189,8 @@ mod tests {
         }
     }
 
-    /// Over two hundred seeds each feature is there in about a quarter of the runs, alone too, and shows.
+    /// Over two hundred seeds each feature occurs in about a quarter of the runs, also alone, and has its
+    /// effect.
     #[test]
     fn features_come_and_go_and_do_what_they_say() {
         let mut runs_with = [0; SideFeature::ALL.len()];

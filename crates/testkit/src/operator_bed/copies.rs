@@ -1,31 +1,31 @@
-//! An operator that several workers share, as the bed sees one: its records go to copies at random, and what those have
-//! gathered is put together at each watermark, before the operator itself sees it.
+//! An operator that several workers share, for the bed: its records go to random copies, and the copies' state
+//! is merged at each watermark, before the operator itself sees it.
 
 use thalweg_model::{
     Allowance, Counts, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, SeededEntropy,
     Sharing, StateError, StateReader, StateWriter,
 };
 
-/// An operator and its copies: it sees the watermarks, they see the records. State is saved right behind a watermark,
-/// where no copy has any.
+/// An operator and its copies: the operator gets the watermarks, the copies get the records. State is saved
+/// right after a watermark, when no copy has any.
 pub struct Copies<P> {
     whole: P,
     copies: Vec<P>,
     count: usize,
-    /// Who takes the next record.
+    /// Chooses the copy that takes the next record.
     chance: SeededEntropy,
     last: usize,
-    /// As far as marks have told.
+    /// The last watermark that marks have brought.
     watermark: EventTime,
     late_by: EventTime,
     allowance: Allowance,
 }
 
 impl<P> Copies<P> {
-    /// So many copies of an operator, made when it is seeded.
+    /// Creates an operator with `count` copies, which are made when it is seeded.
     ///
     /// # Panics
-    /// If there are none, or the operator does not merge.
+    /// If `count` is zero, or the operator does not merge.
     pub fn of<T>(whole: P, count: usize) -> Self
     where
         P: Operator<T>,
@@ -48,7 +48,7 @@ impl<P> Copies<P> {
         self.copies.iter().chain([&self.whole])
     }
 
-    /// Tells a copy by which watermark its records are late.
+    /// Tells a copy the watermark by which its records are late.
     fn tell<T, O: Output<P::Out>>(late_by: EventTime, copy: &mut P, output: &mut O)
     where
         P: Operator<T>,
@@ -58,7 +58,7 @@ impl<P> Copies<P> {
     }
 }
 
-/// Nobody writes here.
+/// An output without room, into which no record is pushed.
 struct Closed;
 
 impl<T> Output<T> for Closed {

@@ -1,4 +1,4 @@
-//! Calls an operator as a task would, and checks after each call what it promises.
+//! Calls an operator as a task would, and checks its promises after each call.
 
 use std::sync::Arc;
 
@@ -13,52 +13,52 @@ use super::purse::Purse;
 use super::{Emitted, Manner, Ran, Restore};
 use crate::oracle::Row;
 
-/// Calls in a row in which an operator may have room and neither push nor be done.
+/// Largest number of consecutive calls in which an operator has room and neither pushes nor is done.
 const FRUITLESS_MAX: u32 = 3;
 
-/// Whether the run goes on.
+/// Whether the run continues.
 pub(super) type Ended = Result<(), Starved>;
 
-/// The operator was refused memory: whoever runs it calls it no more.
+/// The operator was refused memory, and is not called again.
 #[derive(Debug)]
 pub(super) struct Starved;
 
-/// One operator on its way through the input.
+/// One operator during its run through the input.
 pub(super) struct Driver<In, P: Operator<In>, Make> {
     make: Make,
     operator: P,
     manner: Manner,
     entropy: SeededEntropy,
     purse: Arc<Purse>,
-    /// Of the operator, behind the last call.
+    /// State bytes of the operator after the last call.
     state_bytes: usize,
-    /// Counts of those that stood in its place before.
+    /// Summed counts of the operators that this one has replaced.
     earlier: Vec<Counts>,
     watermark: EventTime,
-    /// The input watermark that was told last, and whether it was to this operator.
+    /// The input watermark that was sent last, and whether it was sent to this operator.
     told: EventTime,
     is_told: bool,
-    /// What it has forwarded.
+    /// The last watermark that the operator has forwarded.
     promised: EventTime,
     promised_of_input: EventTime,
     ran: Ran<In, P::Out>,
 }
 
-/// Room for one call.
+/// Room of the output for one call.
 #[derive(Clone, Copy)]
 enum Room {
     Exactly(usize),
-    /// It may close early, but not before it has taken one.
+    /// The output may close early, but not before it has taken one record.
     AtMost(usize),
 }
 
-/// How records are handed over.
+/// The way in which records are passed to the operator.
 #[derive(Clone, Copy)]
 enum Way {
     Batch,
-    /// As to one that is measured.
+    /// Staged, as for an operator whose stages are measured.
     Staged,
-    /// As from a neighbour of the same chain.
+    /// One by one, as from a neighbour in the same chain.
     OneByOne,
 }
 
@@ -90,7 +90,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         }
     }
 
-    /// Records of one input whose own watermark is `own`; `told` is that too where there are several inputs.
+    /// Processes records of one input whose own watermark is `own`; `told` is `own` too if there are several
+    /// inputs.
     pub(super) fn batch(&mut self, batch: Vec<Record<In>>, own: EventTime, told: Option<EventTime>) -> Ended {
         if batch.is_empty() {
             return Ok(());
@@ -110,7 +111,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             Way::OneByOne => self.one_by_one(batch)?,
             way => {
                 let mut rest = batch.into_iter();
-                // Who does not expand is given no more than there is room for (O2).
+                // An operator that does not expand gets no more records than there is room for (O2).
                 let part = if P::EXPANDS { rest.len() } else { self.manner.room };
                 while rest.len() > 0 {
                     self.process(rest.by_ref().take(part).collect(), way)?;
@@ -121,7 +122,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         self.between()
     }
 
-    /// The least watermark of all inputs, if it has moved on.
+    /// Sends the least watermark of all inputs, if it has advanced.
     pub(super) fn watermark(&mut self, watermark: EventTime) -> Ended {
         if watermark <= self.watermark {
             return Ok(());
@@ -135,7 +136,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         self.between()
     }
 
-    /// Shows a mark until the operator is done with it, and takes note of how it travels on.
+    /// Passes a mark until the operator is done with it, and notes how the operator forwards it.
     pub(super) fn mark(&mut self, mark: Mark) -> Ended {
         if let Mark::InputWatermark(own) = mark {
             (self.told, self.is_told) = (own, true);
@@ -154,7 +155,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(())
     }
 
-    /// What came out, when all is over.
+    /// Returns the results of the run.
     pub(super) fn finish(mut self, is_starved: bool) -> Ran<In, P::Out> {
         self.check_counts();
         self.add_counts();
@@ -226,17 +227,17 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(flow)
     }
 
-    /// For who may stop and go on later.
+    /// Returns the room for a call after which the operator may stop and continue later.
     fn any_room(&mut self) -> Room {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }
 
-    /// For who is given records: all of it, if it cannot stop.
+    /// Returns the room for a call with records: all of it, if the operator cannot stop.
     fn room_for_records(&self) -> Room {
         if P::EXPANDS { Room::AtMost(self.manner.room) } else { Room::Exactly(self.manner.room) }
     }
 
-    /// One call into the operator.
+    /// Makes one call of the operator, and checks its state bytes.
     fn call<Q>(
         &mut self,
         room: Room,
@@ -295,7 +296,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// Adds the counts of this operator to those that stood in its place before.
+    /// Adds the counts of this operator to those of the operators that it has replaced.
     fn add_counts(&mut self) {
         let mut place = 0;
         self.operator.visit_counts(&mut |_, counts| {
@@ -312,7 +313,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         });
     }
 
-    /// What may happen between any two calls.
+    /// Makes the calls that may happen between any two others.
     fn between(&mut self) -> Ended {
         match self.entropy.below(16) {
             0 => self.mark(Mark::Latency(ProcessingTime::from_nanos(7)))?,
@@ -325,7 +326,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         Ok(())
     }
 
-    /// A fresh operator takes the place of this one, with its state.
+    /// Replaces the operator by a fresh one that loads its state.
     fn restore(&mut self) {
         self.add_counts();
         let mut state = StateWriter::default();
@@ -343,7 +344,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             "{} bytes of state were loaded, but only {granted_bytes} asked for",
             self.state_bytes
         );
-        // A task that starts tells its operator anew what it reads from.
+        // A task that starts must tell its operator again which input it reads.
         self.is_told = false;
     }
 }

@@ -1,22 +1,22 @@
-//! Where an operator on the bed writes: with little room, of which some may be gone behind the next push.
+//! The output of an operator on the bed: it has little room, and may close after any push.
 
 use thalweg_model::{Entropy, Output, Record};
 
-/// Room for some records.
+/// An output with room for some records.
 pub(super) struct Bounded<T> {
     pub(super) records: Vec<Record<T>>,
     room: usize,
-    /// Closes behind so many, as an edge may where a watermark is to be set.
+    /// Number of records after which the output closes, as an edge may where a watermark is due.
     closes_behind: usize,
 }
 
 impl<T> Bounded<T> {
-    /// Room for exactly so many.
+    /// Creates an output with room for exactly this number of records.
     pub(super) fn new(room: usize) -> Self {
         Bounded { records: Vec::new(), room, closes_behind: room }
     }
 
-    /// The same, but it may close early, though not before it has taken one.
+    /// Returns an output that may close early, but not before it has taken one record.
     pub(super) fn or_less(self, entropy: &mut dyn Entropy) -> Self {
         let closes_behind = match entropy.below(4) {
             0 => 1 + entropy.below(self.room as u64) as usize,

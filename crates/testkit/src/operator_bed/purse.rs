@@ -1,4 +1,4 @@
-//! Pays for an operator's state and remembers what it has paid.
+//! Grants memory for an operator's state and counts the granted bytes.
 
 use thalweg_memory::sync::Mutex;
 use thalweg_model::Lender;
@@ -16,17 +16,17 @@ struct Spent {
 }
 
 impl Purse {
-    /// Grants all that is asked for if there is no limit.
+    /// Creates a memory grant with this limit; without a limit every request is granted.
     pub(super) fn new(limit_bytes: Option<usize>) -> Self {
         Purse { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
     }
 
-    /// All that was ever granted.
+    /// Returns the sum of all bytes granted.
     pub(super) fn granted_bytes(&self) -> usize {
         self.spent.lock().granted_bytes
     }
 
-    /// Whether something was refused.
+    /// Returns whether a request was refused.
     pub(super) fn has_refused(&self) -> bool {
         self.spent.lock().has_refused
     }

@@ -1,4 +1,4 @@
-//! What came out of an operator, and what can be asked of it.
+//! The output of an operator on the bed, and the checks on it.
 
 use std::fmt::Debug;
 
@@ -7,34 +7,35 @@ use thalweg_model::{Counts, Either};
 use crate::case::{first_difference, in_order_difference};
 use crate::oracle::Row;
 
-/// What an operator was given and what it made of it.
+/// Input and output of an operator.
 #[derive(Clone, Debug)]
 pub struct Ran<In, Out> {
-    /// All records in the order of arrival, each with the watermark of its own input: what oracles read.
+    /// All input records in the order of arrival, each with the watermark of its own input; oracles read them.
     pub arrived: Vec<Row<In>>,
-    /// All records that came out, in order.
+    /// All output records, in order.
     pub emitted: Vec<Emitted<Out>>,
-    /// The watermarks that it was given, in microseconds.
+    /// The watermarks that the operator was given, in microseconds.
     pub watermarks_us: Vec<i64>,
-    /// The counts of each operator of a chain, summed over all that stood in its place.
+    /// The counts of each operator of a chain, summed over all operators that replaced each other.
     pub counts: Vec<Counts>,
-    /// Whether it was refused memory, and not called any more.
+    /// Whether the operator was refused memory, and not called any more.
     pub is_starved: bool,
 }
 
-/// A record that came out, and where.
+/// An output record with its position among the watermarks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Emitted<Out> {
-    /// It, and the watermark that those behind judge it by: the last one forwarded of either kind.
+    /// The record, with the watermark by which later operators judge it: the last one forwarded, of either
+    /// kind.
     pub row: Row<Out>,
-    /// How many watermarks were given before it, counting the one that brought it about.
+    /// Number of watermarks given before the record, including the one that caused it.
     pub watermark_count: usize,
-    /// The watermark that was forwarded last before it, in microseconds.
+    /// The watermark that was forwarded last before the record, in microseconds.
     pub promised_us: Option<i64>,
 }
 
 impl<In, Out> Ran<In, Out> {
-    /// All records that came out, in order.
+    /// Returns all output records, in order.
     pub fn emitted_rows(&self) -> Vec<Row<Out>>
     where
         Out: Clone,
@@ -42,30 +43,30 @@ impl<In, Out> Ran<In, Out> {
         self.emitted.iter().map(|emitted| emitted.row.clone()).collect()
     }
 
-    /// The same, of what came out only what `is_asked` for.
+    /// Keeps only the output records for which `is_asked` returns true.
     #[must_use]
     pub fn only(mut self, is_asked: impl Fn(&Row<Out>) -> bool) -> Self {
         self.emitted.retain(|emitted| is_asked(&emitted.row));
         self
     }
 
-    /// Sum of a count over the operators of a chain.
+    /// Returns the sum of a count over the operators of a chain.
     pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
         self.counts.iter().map(count).sum()
     }
 
-    /// Asserts that exactly so many records were late.
+    /// Asserts that exactly `expected` records were late.
     ///
     /// # Panics
-    /// If not.
+    /// If the number differs.
     pub fn assert_late(&self, expected: u64) {
         assert_eq!(self.total(|counts| counts.late), expected, "late records");
     }
 
-    /// Asserts that the results are those expected, in any order.
+    /// Asserts that the results are the expected ones, in any order.
     ///
     /// # Panics
-    /// If they are not, telling the first difference.
+    /// If they differ; the message has the first difference.
     pub fn assert_results<R: Ord + Debug>(&self, expected: Vec<R>, look: impl Fn(&Row<Out>) -> R) {
         let found = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
         if let Some(difference) = first_difference(expected, found) {
@@ -73,10 +74,10 @@ impl<In, Out> Ran<In, Out> {
         }
     }
 
-    /// Asserts that the results are those expected, in this order.
+    /// Asserts that the results are the expected ones, in this order.
     ///
     /// # Panics
-    /// If they are not, telling the first difference.
+    /// If they differ; the message has the first difference.
     pub fn assert_sequence<R: PartialEq + Debug>(&self, expected: &[R], look: impl Fn(&Row<Out>) -> R) {
         let found: Vec<R> = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
         if let Some(difference) = in_order_difference(expected, &found) {
@@ -84,10 +85,11 @@ impl<In, Out> Ran<In, Out> {
         }
     }
 
-    /// Asserts that what came out are these rows in this order, each with the watermark by which those behind judge it.
+    /// Asserts that the output is these rows in this order, each with the watermark by which later operators
+    /// judge it.
     ///
     /// # Panics
-    /// If not, telling the first difference.
+    /// If they differ; the message has the first difference.
     pub fn assert_rows(&self, expected: &[Row<Out>])
     where
         Out: Clone + PartialEq + Debug,
@@ -95,11 +97,11 @@ impl<In, Out> Ran<In, Out> {
         self.assert_sequence(expected, Row::clone);
     }
 
-    /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that hand on late
-    /// records cannot promise it; those that emit results of their own must.
+    /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that forward
+    /// late records cannot promise it; those that emit results of their own must.
     ///
     /// # Panics
-    /// If one is.
+    /// If a record is stamped below such a watermark.
     pub fn assert_keeps_its_promise(&self) {
         for Emitted { row: Row { at_us, .. }, promised_us, .. } in &self.emitted {
             assert!(
@@ -109,11 +111,11 @@ impl<In, Out> Ran<In, Out> {
         }
     }
 
-    /// Asserts that each result came with the first watermark that reaches the end of its window, in microseconds, in
-    /// the order of these ends; results for which `end_of` has none are left out.
+    /// Asserts that each result came with the first watermark that reaches the end of its window, in
+    /// microseconds, and in the order of these ends. Results for which `end_of` returns `None` are left out.
     ///
     /// # Panics
-    /// If one came before, behind or out of order.
+    /// If a result came too early, too late or out of order.
     pub fn assert_fires_at(&self, end_of: impl Fn(&Row<Out>) -> Option<i64>) {
         let mut last_end_us = i64::MIN;
         for Emitted { row, watermark_count, .. } in &self.emitted {
@@ -137,7 +139,7 @@ impl<In, Out> Ran<In, Out> {
 }
 
 impl<L: Clone, R: Clone, Out> Ran<Either<L, R>, Out> {
-    /// What arrived on either side.
+    /// Returns the rows that arrived on either side.
     pub fn sides(&self) -> (Vec<Row<L>>, Vec<Row<R>>) {
         let mut sides = (Vec::new(), Vec::new());
         for row in &self.arrived {

@@ -1,5 +1,5 @@
-//! The bed finds what an operator does wrong, and nothing in one that does it right. The operators here are the plainest
-//! that keep the contract, each with mistakes that it can be told to make.
+//! The bed finds each mistake of an operator, and no fault in a correct one. The operators here are the
+//! plainest that keep the contract, each with mistakes that can be switched on.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::hostile::{Reading, Sides};
 use crate::oracle;
 use crate::seed::entropy_for;
 
-/// What an operator does wrong.
+/// A mistake of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mistake {
     None,
@@ -39,7 +39,7 @@ enum Mistake {
 struct Hold {
     mistake: Mistake,
     held: Vec<(EventTime, Reading)>,
-    /// On their way out.
+    /// Records being emitted.
     leaving: VecDeque<(EventTime, Reading)>,
     watermark: EventTime,
     input_watermark: EventTime,
@@ -196,7 +196,7 @@ impl Operator<Reading> for Hold {
     }
 }
 
-/// Each record as often as its amount says: none to three times.
+/// Emits each record as often as its amount says: zero to three times.
 #[derive(Default)]
 struct Repeat {
     mistake: Option<Slip>,
@@ -204,7 +204,7 @@ struct Repeat {
     counts: Counts,
 }
 
-/// What an operator that expands does wrong.
+/// A mistake of an operator that expands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slip {
     HidesItsRest,
@@ -279,7 +279,7 @@ impl Operator<Reading> for Repeat {
     }
 }
 
-/// Beds of so many inputs, each restored in its own way.
+/// Returns beds with this number of inputs, in each way of restoring.
 fn beds(input_count: usize) -> impl Iterator<Item = Bed<Reading>> {
     (0..60).flat_map(move |seed| {
         let mut entropy = entropy_for(seed, "bed");
@@ -316,7 +316,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
     }
 }
 
-/// In a chain, what the first hands on is judged by the marks that it forwards.
+/// In a chain, records of the first operator are judged by the marks that it forwards.
 #[test]
 fn chains_are_driven_as_one() {
     for bed in beds(2) {
@@ -332,7 +332,7 @@ fn chains_are_driven_as_one() {
     }
 }
 
-/// Who is refused memory is not called again, and has accounted for all that it has read.
+/// An operator that is refused memory is not called again, and has accounted for all records it has read.
 #[test]
 fn memory_runs_out() {
     let starved = beds(2).map(|bed| bed.with_purse(10 * HELD_BYTES));
@@ -341,7 +341,7 @@ fn memory_runs_out() {
     assert!(starved.count() > 30);
 }
 
-/// The message with which `check` panics.
+/// Returns the message with which `check` panics.
 fn message(check: impl FnOnce()) -> String {
     let panicked = catch_unwind(AssertUnwindSafe(check)).expect_err("a mistake is found");
     match panicked.downcast::<String>() {
@@ -372,7 +372,7 @@ fn every_mistake_is_found() {
         let found = message(|| check_hold(mistake, 1));
         assert!(found.contains(expected), "{mistake:?}: {found}");
     }
-    // With one input there is nothing to forget.
+    // With one input the mistake has no effect.
     check_hold(Mistake::ForgetsInputWatermark, 1);
     let found = message(|| check_hold(Mistake::ForgetsInputWatermark, 2));
     assert!(found.contains("rows expected"), "{found}");

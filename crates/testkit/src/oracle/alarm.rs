@@ -1,30 +1,30 @@
-//! A keyed function with timers, small enough to be told in a sentence: a key that has had no row for as long as a limit
-//! raises an alarm.
+//! A keyed function with timers, with a simple rule: a key that has had no row for as long as a limit raises an
+//! alarm.
 //!
-//! A row is late if its stamp lies below its watermark, and is ignored. After each stamp `t` of a key that no other
-//! stamp of it follows in `(t, t + limit)` there is one alarm, at `t + limit`.
+//! A row is late if its stamp lies below its watermark; late rows are ignored. A stamp `t` of a key causes one
+//! alarm, at `t + limit`, if no other stamp of the key lies in `(t, t + limit)`.
 
 use super::Row;
 
 /// An alarm. Sorts by its stamp, then key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Alarm<K> {
-    /// When the limit was reached.
+    /// Time at which the limit was reached.
     pub at_us: i128,
-    /// Whose.
+    /// Key of the alarm.
     pub key: K,
 }
 
-/// All alarms, and how many rows were late.
+/// All alarms, and the number of late rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Alarms<K> {
-    /// By stamp, then key.
+    /// Alarms by stamp, then key.
     pub alarms: Vec<Alarm<K>>,
-    /// Ignored.
+    /// Number of late rows, which were ignored.
     pub late: u64,
 }
 
-/// Who was silent for `limit_us`, and when.
+/// Returns the alarms of keys that had no row for `limit_us`.
 pub fn alarms<T, K: Ord>(rows: &[Row<T>], limit_us: i64, key_of: impl Fn(&T) -> K) -> Alarms<K> {
     let mut stamps: Vec<(K, i128)> = Vec::new();
     for row in rows.iter().filter(|row| !row.is_late()) {
@@ -32,7 +32,7 @@ pub fn alarms<T, K: Ord>(rows: &[Row<T>], limit_us: i64, key_of: impl Fn(&T) -> 
     }
     let late = (rows.len() - stamps.len()) as u64;
     stamps.sort();
-    // Equal stamps are one.
+    // Equal stamps count as one.
     stamps.dedup();
     let limit = i128::from(limit_us);
     let is_followed: Vec<bool> = stamps
@@ -57,7 +57,8 @@ mod tests {
         assert_eq!(format!("{} late {late}", shown.join(" ")), expected, "{input}");
     }
 
-    /// The limit itself is silence, one less is not, and the end of the input is silence too.
+    /// A silence of exactly the limit raises an alarm, a shorter one does not; the end of the input counts as
+    /// silence.
     #[test]
     fn silence_is_told_once() {
         check("a1@0 a2@9 b1@9 a3@19 a4@19", "a@19 b@19 a@29 late 0");

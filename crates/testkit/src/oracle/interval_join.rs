@@ -1,39 +1,39 @@
-//! Interval join: a left row at `l` meets each right row of its key in `[l + lower, l + upper]`.
+//! Interval join: a left row at `l` matches each right row of its key in `[l + lower, l + upper]`.
 //!
-//! A row is late if its stamp lies below its watermark; late rows meet nobody. A pair is stamped with the later of its
-//! two stamps, what met nobody with its own.
+//! A row is late if its stamp lies below its watermark; late rows match none. A pair is stamped with the later
+//! of its two stamps, and a row without a match with its own.
 
 use super::Row;
 use super::window_join::{Joined, Keeps};
 
-/// How far a right row may lie behind the left one, both ends included; either may be below zero.
+/// Interval of a right row's stamp relative to the left row's, both ends included; either may be below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
-    /// At most `upper_us`.
+    /// Lower end, at most `upper_us`.
     pub lower_us: i64,
-    /// At least `lower_us`.
+    /// Upper end, at least `lower_us`.
     pub upper_us: i64,
 }
 
-/// A pair or what met nobody. Sorts by stamp.
+/// A pair, or a row without a match. Sorts by stamp.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Matched<L, R> {
     /// Its stamp.
     pub at_us: i64,
-    /// Who met.
+    /// The pair, or the row without a match.
     pub value: Joined<L, R>,
 }
 
-/// What comes of an interval join.
+/// Results of an interval join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matches<L, R> {
-    /// By stamp.
+    /// Results by stamp.
     pub results: Vec<Matched<L, R>>,
-    /// Records of both inputs that came too late.
+    /// Late records of both inputs.
     pub late: u64,
 }
 
-/// All pairs, and what met nobody if it is kept.
+/// Returns all pairs, and the rows without a match that are kept.
 pub fn interval_join<L: Clone + Ord, R: Clone + Ord, K: PartialEq>(
     (left, right): (&[Row<L>], &[Row<R>]),
     interval: Interval,
@@ -70,7 +70,8 @@ mod tests {
     use super::super::words::{kept, key_of, pair, rows};
     use super::*;
 
-    /// All that comes out of a full join, with `_` for nobody; of the other kinds what they keep. Then the late ones.
+    /// Checks a full join, with `_` for a missing side, then the other kinds, which keep less. The number of
+    /// late rows follows.
     fn check(lower_us: i64, upper_us: i64, left: &str, right: &str, expected: &str) {
         let (left, right) = (rows(left), rows(right));
         for keeps in Keeps::KINDS {
@@ -93,7 +94,8 @@ mod tests {
         check(-9, 9, "a1@3", "b@3", "_b@3 a1_@3 late 0");
     }
 
-    /// By its own side's watermark: a stamp at it is in time, one below is not, and nobody meets it.
+    /// A row is judged by its own side's watermark: a stamp equal to it is in time; one below is late and
+    /// matches none.
     #[test]
     fn who_is_late_meets_nobody() {
         check(-9, 9, "W8 a1@8", "W9 a2@8", "a1_@8 late 1");

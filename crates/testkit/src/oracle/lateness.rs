@@ -1,36 +1,37 @@
-//! Allowed lateness: what comes behind the end of its window, but not too far, changes the window's result once more.
+//! Allowed lateness: a record that comes after the end of its window, but not too late, changes the window's
+//! result once more.
 //!
-//! With allowed lateness `a`, a row whose watermark lies at or above the end `e` of one of its windows, but below
-//! `e + a`, is an update of that window. What a window has on time does not contain its updates. A row is late if each
-//! of its windows has `e + a` at or below its watermark.
+//! With allowed lateness `a`, a row whose watermark lies at or above the end `e` of one of its windows, but
+//! below `e + a`, is an update of that window. A window's result on time does not contain its updates. A row is
+//! late if each of its windows has `e + a` at or below its watermark.
 
 use super::Row;
 use super::windows::{Result, Sliding, groups, result};
 
-/// Windows, and how long they may change behind their end.
+/// Windows, and how long they may change after their end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lenient {
     /// The windows.
     pub windows: Sliding,
-    /// What is allowed, from zero.
+    /// Allowed lateness, zero or above.
     pub allowed_us: i64,
 }
 
-/// What comes of a window aggregate that allows lateness.
+/// Results of a window aggregate that allows lateness.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leniently<K, A> {
-    /// Of each key and window with records in time: the result of these.
+    /// Results on time: for each key and window with records in time, the aggregate of these.
     pub on_time: Vec<Result<K, A>>,
-    /// Of each key and window with updates: the result of all records, which is the last update.
+    /// Last updates: for each key and window with updates, the aggregate of all its records.
     pub last: Vec<Result<K, A>>,
-    /// Of one input, where watermarks follow each other: every update, one for each watermark before which records came
-    /// that change something.
+    /// All updates of one input, whose watermarks follow each other: one for each watermark before which
+    /// records came that change a result.
     pub updates: Vec<Result<K, A>>,
-    /// Records that came too late for all their windows.
+    /// Number of records that came too late for all their windows.
     pub late: u64,
 }
 
-/// For each key and window what `aggregate` makes of its values, on time and behind it.
+/// Aggregates the values of each key and window with `aggregate`, on time and late.
 pub fn lenient<T: Clone, K: Ord, A>(
     rows: &[Row<T>],
     Lenient { windows, allowed_us }: Lenient,
@@ -61,7 +62,7 @@ pub fn lenient<T: Clone, K: Ord, A>(
     found
 }
 
-/// The rows that come too late for all their windows: what a side output for late records has.
+/// Returns the rows that come too late for all their windows: the content of a side output for late records.
 pub fn too_late<T: Clone>(rows: &[Row<T>], Lenient { windows, allowed_us }: Lenient) -> Vec<Row<T>> {
     rows.iter().filter(|row| windows.is_late(row, allowed_us)).cloned().collect()
 }
@@ -86,14 +87,15 @@ mod tests {
         check(10, 10, 0, input, ["0..10:a=a1 0..10:b=b1", "", ""], 4);
     }
 
-    /// A key that nobody in time had, and a record that is in time for one of its windows and late for another.
+    /// A key without a record in time, and a record that is in time for one of its windows and late for
+    /// another.
     #[test]
     fn updates_without_a_result_on_time_and_beside_one() {
         check(10, 10, 5, "W10 a1@3", ["", "0..10:a=a1", "0..10:a=a1"], 0);
         check(10, 5, 1, "W10 a1@7 W11 a2@8", ["5..15:a=a1+a2", "0..10:a=a1", "0..10:a=a1"], 0);
     }
 
-    /// Of two inputs the one is further than the other: what is on time for one is an update of the other.
+    /// One of two inputs is further ahead than the other: what is on time for one is an update of the other.
     #[test]
     fn each_input_by_its_own_watermark() {
         check(10, 10, 5, "W12 a1@3 | a2@4", ["0..10:a=a2", "0..10:a=a1+a2", "0..10:a=a1+a2"], 0);

@@ -1,10 +1,11 @@
-//! What has to do with order: the largest of many, rows by their stamps, and those that are late by them.
+//! Operations on order: the largest of many values, rows sorted by stamp, and late rows.
 
 use std::cmp::Ordering;
 
 use super::Row;
 
-/// The `count` largest values, the largest first; of equal ones those that came first. The aggregate of a top-n.
+/// Returns the `count` largest values, the largest first, equal ones in their order of arrival. The aggregate
+/// of a top-n.
 pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut sorted: Vec<T> = values.iter().map(|value| (*value).clone()).collect();
     sorted.sort_by(|a, b| compare(b, a));
@@ -12,12 +13,12 @@ pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -
     sorted
 }
 
-/// The rows that are stamped below their watermark: what is late where there are no windows.
+/// Returns the rows stamped below their watermark: the rule for lateness without windows.
 pub fn late<T: Clone>(rows: &[Row<T>]) -> Vec<Row<T>> {
     rows.iter().filter(|row| row.is_late()).cloned().collect()
 }
 
-/// The rows that are not late, by stamp and with equal stamps in the order in which they are given.
+/// Returns the rows that are not late, by stamp, with equal stamps in the given order.
 pub fn sorted<T: Clone>(rows: &[Row<T>]) -> Vec<(i64, T)> {
     let in_time = rows.iter().filter(|row| !row.is_late());
     let mut sorted: Vec<(i64, T)> = in_time.map(|row| (row.at_us, row.value.clone())).collect();

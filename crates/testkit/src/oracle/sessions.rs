@@ -1,20 +1,21 @@
 //! Sessions: spans of one key that a gap closes.
 //!
-//! A row at `t` alone is a session `[t, t + gap)`, and late if that has ended by its watermark. Two rows of a key that are
-//! not late belong together if their sessions overlap and neither had ended by the watermark of the other; and with them
-//! all who belong to either. So a session spans from its first stamp to one gap behind its last, two stamps that are a
-//! whole gap apart do not belong together, and it does not matter who came first.
+//! A row at `t` alone is a session `[t, t + gap)`, and is late if that session has ended by the row's
+//! watermark. Two rows of a key that are not late belong together if their sessions overlap and neither had
+//! ended by the watermark of the other. The relation is transitive. So a session spans from its first stamp to
+//! one gap after its last. Two stamps that are a whole gap apart do not belong together, and the order of the
+//! two rows does not matter.
 //!
-//! With allowed lateness `a`, a row is too late only if its session had ended `a` before its watermark or earlier; and to
-//! one that is late, but not too late, another row may belong whose session had ended less than `a` before. What belongs
-//! together by way of late rows is an update, as soon as all of it has ended. The sessions of the rows in time are what
-//! they are without.
+//! With allowed lateness `a`, a row is too late only if its session had ended `a` before its watermark or
+//! earlier. To a row that is late, but not too late, another row may belong whose session had ended less than
+//! `a` before. A group that is connected through late rows is an update, as soon as all of it has ended. The
+//! sessions of the rows in time are the same as without allowed lateness.
 
 use super::Row;
 use super::lateness::Leniently;
 use super::windows::{Aggregated, Span, result};
 
-/// For each session of each key what `aggregate` makes of its values, in the order in which they came.
+/// Aggregates the values of each session of each key with `aggregate`, in their order of arrival.
 pub fn sessions<T, K: Ord, A>(
     rows: &[Row<T>],
     gap_us: i64,
@@ -33,8 +34,9 @@ pub fn sessions<T, K: Ord, A>(
     Aggregated { results, late: (rows.len() - in_time.len()) as u64 }
 }
 
-/// The same with allowed lateness: on time, and what late rows change. The last updates are all that belongs together in
-/// the end by way of late rows; those of one input are told in the order in which they come.
+/// Returns the same with allowed lateness: the results on time, and the updates by late rows. The last updates
+/// are the final groups that are connected through late rows. Updates are those of one input, in the order in
+/// which they come.
 pub fn lenient_sessions<T, K: Ord, A>(
     rows: &[Row<T>],
     gap_us: i64,
@@ -47,7 +49,7 @@ pub fn lenient_sessions<T, K: Ord, A>(
     let mut found = Leniently { on_time, last: Vec::new(), updates: Vec::new(), late: 0 };
     let of = |rows: &[&Row<T>]| result(gaps.span(rows), rows, &key_of, &aggregate);
     let (mut counted, mut numbers): (Vec<&Row<T>>, _) = (Vec::new(), Vec::new());
-    // Groups are told apart by their sizes and first rows: they never shrink.
+    // Groups are identified by size and first row, since they never shrink.
     let mut emitted: Vec<(*const Row<T>, usize)> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         if gaps.is_too_late(row) {
@@ -56,7 +58,7 @@ pub fn lenient_sessions<T, K: Ord, A>(
             counted.push(row);
             add(&mut numbers, |other| gaps.belong(row, counted[other], &key_of));
         }
-        // Behind the last row, the end of the input closes all.
+        // After the last row, the end of the input closes all groups.
         let next = rows.get(place + 1).map_or(Some(i128::MAX), |next| next.watermark_us);
         if next > row.watermark_us {
             for rows in groups(&counted, &numbers) {
@@ -75,13 +77,13 @@ pub fn lenient_sessions<T, K: Ord, A>(
     found
 }
 
-/// The rows that come too late: what a side output for late records has.
+/// Returns the rows that come too late: the content of a side output for late records.
 pub fn too_late_for_sessions<T: Clone>(rows: &[Row<T>], gap_us: i64, allowed_us: i64) -> Vec<Row<T>> {
     let gaps = Gaps { gap_us: gap_us.into(), allowed_us: allowed_us.into() };
     rows.iter().filter(|row| gaps.is_too_late(row)).cloned().collect()
 }
 
-/// What closes sessions, and how long they may change behind their end.
+/// The gap that closes sessions, and how long they may change after their end.
 #[derive(Clone, Copy)]
 struct Gaps {
     gap_us: i128,
@@ -109,7 +111,7 @@ impl Gaps {
         overlap && are_open && key_of(&a.value) == key_of(&b.value)
     }
 
-    /// From the first stamp to one gap behind the last.
+    /// Returns the span from the first stamp to one gap after the last.
     fn span<T>(self, rows: &[&Row<T>]) -> Span {
         let starts = rows.iter().map(|row| i128::from(row.at_us));
         let ends = rows.iter().map(|row| self.end_of(row));
@@ -117,7 +119,8 @@ impl Gaps {
     }
 }
 
-/// Adds a row behind those that have a number: its own, and then one for all that belong together with it.
+/// Adds a row after the numbered ones. It gets a new number, which all rows that belong together with it get
+/// too.
 fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
     let to = numbers.len();
     for other in 0..to {
@@ -129,7 +132,7 @@ fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
     numbers.push(to);
 }
 
-/// The rows of each number, in the order in which they came.
+/// Returns the rows of each number, in their order of arrival.
 fn groups<'a, T>(rows: &[&'a Row<T>], numbers: &[usize]) -> Vec<Vec<&'a Row<T>>> {
     let of = |number: usize| (0..rows.len()).filter(move |&place| numbers[place] == number);
     let groups = (0..rows.len()).map(|number| of(number).map(|place| rows[place]).collect::<Vec<_>>());
@@ -158,7 +161,7 @@ mod tests {
         check("a1@16 a2@0 a3@-9 a4@8 a5@8", "-9..26:a=a1+a2+a3+a4+a5 late 0");
     }
 
-    /// Watermark 10 ends the session [0, 10): who comes for it is late, or begins another.
+    /// Watermark 10 ends the session [0, 10): a row that comes for it is late, or begins another session.
     #[test]
     fn who_comes_behind_the_end_is_late_or_alone() {
         check("a1@0 W9 a2@3 W12 a3@4", "0..14:a=a1+a2+a3 late 0");
@@ -166,8 +169,8 @@ mod tests {
         check("a1@0 W10 a2@5 | a3@7", "0..17:a=a1+a2+a3 late 0");
     }
 
-    /// The one input is at 12, the other at 18, where the session of the first has ended: they are apart, whoever comes
-    /// first. A third that belongs to both brings them together.
+    /// One input is at 12, the other at 18, where the first input's session has ended: the two rows are apart
+    /// in either order. A third row that belongs to both connects them.
     #[test]
     fn each_input_by_its_own_watermark() {
         check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");
@@ -190,7 +193,8 @@ mod tests {
         check_lenient(0, input, ["0..10:a=a1", "", ""], 4);
     }
 
-    /// The late row joins a session that has fired and one that is open, which fires as if it had not come.
+    /// The late row joins a session that has fired and one that is open; the open one fires as if the late row
+    /// had not come.
     #[test]
     fn an_update_waits_for_what_is_open() {
         let joined = "0..25:a=a1+a2+a3";
@@ -202,7 +206,7 @@ mod tests {
         );
     }
 
-    /// What is over for a row in time is not for one that is late.
+    /// A session that has ended for a row in time has not ended for one that is late.
     #[test]
     fn rows_in_time_join_what_has_ended_only_by_way_of_late_ones() {
         check_lenient(20, "a1@0 W10 a2@5", ["0..10:a=a1 5..15:a=a2", "", ""], 0);

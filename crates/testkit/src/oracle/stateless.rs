@@ -1,18 +1,18 @@
-//! Filter, map, flat map and split: each row by itself, at its own place and with its own stamp.
+//! Filter, map, flat map and split: each row on its own, at its own position and with its own stamp.
 
 use super::Row;
 
-/// The rows whose value `keep` accepts.
+/// Returns the rows whose value `keep` accepts.
 pub fn filter<T: Clone>(rows: &[Row<T>], keep: impl Fn(&T) -> bool) -> Vec<Row<T>> {
     rows.iter().filter(|row| keep(&row.value)).cloned().collect()
 }
 
-/// Each row with another value.
+/// Returns each row with its value replaced by `function` of it.
 pub fn map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> U) -> Vec<Row<U>> {
     rows.iter().map(|row| row.with(function(&row.value))).collect()
 }
 
-/// Each row once for each value that `function` makes of its own.
+/// Returns each row once for each value that `function` returns for its value.
 pub fn flat_map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> Vec<U>) -> Vec<Row<U>> {
     let mut flat = Vec::new();
     for row in rows {
@@ -23,7 +23,7 @@ pub fn flat_map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> Vec<U>) -> Vec<R
     flat
 }
 
-/// The rows that `is_left` accepts, and the others.
+/// Returns the rows that `is_left` accepts, and the others.
 pub fn split<T: Clone>(rows: &[Row<T>], is_left: impl Fn(&T) -> bool) -> (Vec<Row<T>>, Vec<Row<T>>) {
     (filter(rows, &is_left), filter(rows, |value| !is_left(value)))
 }

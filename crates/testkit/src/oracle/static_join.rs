@@ -1,8 +1,8 @@
-//! Static join: each row with the entries of a table that have its key. What is late does not matter.
+//! Static join: each row with the entries of a table that have its key. Lateness does not matter.
 
 use super::Row;
 
-/// Each row with each entry of its key.
+/// Returns each row combined with each table entry of its key.
 pub fn join<T, K: PartialEq, R, U>(
     rows: &[Row<T>],
     table: &[(K, R)],
@@ -13,7 +13,7 @@ pub fn join<T, K: PartialEq, R, U>(
     join_left(rows, table, key_of, both).into_iter().filter_map(Row::transpose).collect()
 }
 
-/// The same, and each row whose key no entry has once without one.
+/// Returns the same, and each row whose key has no entry once, combined with `None`.
 pub fn join_left<T, K: PartialEq, R, U>(
     rows: &[Row<T>],
     table: &[(K, R)],

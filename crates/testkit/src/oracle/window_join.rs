@@ -1,22 +1,22 @@
-//! Window join and co-group: what two inputs have in one window under one key, as pairs or as a whole.
+//! Window join and co-group: the rows of two inputs in one window under one key, as pairs or as a whole.
 //!
-//! A row counts for each of its windows whose end lies above its watermark, and is late if there is none. A left and a
-//! right row of one key meet once in each window for which both count.
+//! A row counts for each of its windows whose end lies above its watermark, and is late if there is none. A
+//! left and a right row of one key match once in each window for which both count.
 
 use super::Row;
 use super::windows::{Aggregated, Result, Sliding, groups};
 
-/// Which rows come out although they met nobody.
+/// Which rows without a match are emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeps {
-    /// Those of the left input.
+    /// Whether left rows without a match are emitted.
     pub left: bool,
-    /// Those of the right input.
+    /// Whether right rows without a match are emitted.
     pub right: bool,
 }
 
 impl Keeps {
-    /// An inner join, a left, a right and a full outer one.
+    /// The four kinds: an inner, a left, a right and a full outer join.
     pub const KINDS: [Keeps; 4] = [
         Keeps { left: false, right: false },
         Keeps { left: true, right: false },
@@ -25,7 +25,7 @@ impl Keeps {
     ];
 }
 
-/// A left and a right value, or one that met nobody.
+/// A left and a right value, or one value without a match.
 pub type Joined<L, R> = (Option<L>, Option<R>);
 
 /// A value of either input.
@@ -38,7 +38,7 @@ enum Side<L, R> {
 /// The left and the right values of one key in one window.
 type Both<L, R> = (Vec<L>, Vec<R>);
 
-/// For each key and window all pairs, and what met nobody if it is kept.
+/// Returns all pairs of each key and window, and the rows without a match that are kept.
 pub fn window_join<L: Clone + Ord, R: Clone + Ord, K: Ord>(
     inputs: (&[Row<L>], &[Row<R>]),
     windows: Sliding,
@@ -73,7 +73,7 @@ pub fn window_join<L: Clone + Ord, R: Clone + Ord, K: Ord>(
     Aggregated { results, late: grouped.late }
 }
 
-/// For each key and window with rows of at least one input: the values of both, sorted.
+/// Returns, for each key and window with rows of at least one input, the sorted values of both inputs.
 pub fn co_group<L: Clone + Ord, R: Clone + Ord, K: Ord>(
     (left, right): (&[Row<L>], &[Row<R>]),
     windows: Sliding,
@@ -108,7 +108,8 @@ mod tests {
     use super::super::words::{kept, key_of, pair, rows};
     use super::*;
 
-    /// All that comes out of a full join, with `_` for nobody; of the other kinds what they keep. Then the late ones.
+    /// Checks a full join, with `_` for a missing side, then the other kinds, which keep less. The number of
+    /// late rows follows.
     fn check(size_us: i64, slide_us: i64, left: &str, right: &str, expected: &str) {
         let (left, right) = (rows(left), rows(right));
         for keeps in Keeps::KINDS {
@@ -134,14 +135,14 @@ mod tests {
         );
     }
 
-    /// Two windows overlap: who shares both meets twice.
+    /// Two windows overlap: rows that share both match twice.
     #[test]
     fn pairs_meet_once_in_each_window_that_they_share() {
         check(10, 5, "a1@7", "a2@8", "0..10:a=a1a2 5..15:a=a1a2 late 0");
         check(10, 5, "a1@7", "a2@11", "0..10:a=a1_ 5..15:a=a1a2 10..20:a=_a2 late 0");
     }
 
-    /// A row is in time for a window or not by the watermark of its own side.
+    /// Whether a row is in time for a window is judged by the watermark of its own side.
     #[test]
     fn each_side_by_its_own_watermark() {
         check(10, 10, "W10 a1@9 a2@10", "a3@9 a4@10", "0..10:a=_a3 10..20:a=a2a4 late 1");

@@ -1,9 +1,9 @@
-//! Windows: tumbling and sliding ones by time, and those of so many records.
+//! Windows: tumbling and sliding ones by time, and those of a number of records.
 //!
 //! Window `n` of size `s`, slide `d` and offset `o` spans `[n d + o, n d + o + s)`, for every whole number `n`; in
-//! tumbling windows the slide is the size. A row counts for each of its windows whose end lies above its watermark, and
-//! is late if it has windows, but none of these. (With a slide above the size it may have none at all: then it counts
-//! for nothing, and is not late either.)
+//! tumbling windows the slide is the size. A row counts for each of its windows whose end lies above its
+//! watermark. It is late if it has windows, but counts for none. (With a slide above the size it may have no
+//! window: then it counts for nothing, and is not late either.)
 
 use super::Row;
 
@@ -13,47 +13,47 @@ pub(super) type Span = (i128, i128);
 /// Back-to-back windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Above zero.
+    /// Size of a window, above zero.
     pub size_us: i64,
-    /// Where one of them starts.
+    /// Start of one of the windows.
     pub offset_us: i64,
 }
 
 /// Windows of one size that start one slide after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sliding {
-    /// Above zero.
+    /// Size of a window, above zero.
     pub size_us: i64,
-    /// Above zero.
+    /// Distance between the starts of two windows, above zero.
     pub slide_us: i64,
-    /// Where one of them starts.
+    /// Start of one of the windows.
     pub offset_us: i64,
 }
 
 /// The result of one key in one window. Sorts by window, then key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Result<K, A> {
-    /// The first instant inside.
+    /// The first instant in the window.
     pub start_us: i128,
-    /// The first instant behind.
+    /// The first instant after the window.
     pub end_us: i128,
     /// The key.
     pub key: K,
-    /// What its records make.
+    /// Aggregate of the window's values.
     pub value: A,
 }
 
-/// What comes of a window aggregate.
+/// Results of a window aggregate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aggregated<K, A> {
-    /// By window, then key.
+    /// Results by window, then key.
     pub results: Vec<Result<K, A>>,
-    /// Records that came too late for their windows.
+    /// Number of records that came too late for their windows.
     pub late: u64,
 }
 
-/// For each key and window with records that are not late: what `aggregate` makes of their values, in the order
-/// in which they came.
+/// Aggregates the values of each key and window with `aggregate`, in their order of arrival. Late records are
+/// left out.
 pub fn tumbling<T, K: Ord, A>(
     rows: &[Row<T>],
     windows: Windows,
@@ -63,7 +63,7 @@ pub fn tumbling<T, K: Ord, A>(
     sliding(rows, windows.into(), key_of, aggregate)
 }
 
-/// The same in sliding windows.
+/// Aggregates in the same way in sliding windows.
 pub fn sliding<T, K: Ord, A>(
     rows: &[Row<T>],
     windows: Sliding,
@@ -75,7 +75,7 @@ pub fn sliding<T, K: Ord, A>(
     Aggregated { results, late: rows.iter().filter(|row| windows.is_late(row, 0)).count() as u64 }
 }
 
-/// Each key once in each window in which it has records that are not late.
+/// Returns each key once for each window in which it has records that are not late.
 pub fn distinct<T, K: Ord>(rows: &[Row<T>], windows: Windows, key_of: impl Fn(&T) -> K) -> Aggregated<K, ()> {
     tumbling(rows, windows, key_of, |_| ())
 }
@@ -87,12 +87,12 @@ impl From<Windows> for Sliding {
 }
 
 impl Sliding {
-    /// All windows that contain an instant, the latest first.
+    /// Returns all windows that contain an instant, the latest first.
     pub(super) fn spans(self, at_us: i64) -> Vec<Span> {
         let at = i128::from(at_us);
         let Sliding { size_us, slide_us, offset_us } = self;
         let (size, slide, offset) = (i128::from(size_us), i128::from(slide_us), i128::from(offset_us));
-        // Division rounds towards zero, so the latest start not behind `at` may be one slide further down.
+        // Division rounds towards zero, so the latest start at or before `at` may be one slide earlier.
         let mut start = (at - offset) / slide * slide + offset;
         if start > at {
             start -= slide;
@@ -105,19 +105,19 @@ impl Sliding {
         spans
     }
 
-    /// The windows that a row is in time for.
+    /// Returns the windows for which a row is in time.
     pub(super) fn open_spans<T>(self, row: &Row<T>) -> Vec<Span> {
         self.spans(row.at_us).into_iter().filter(|span| row.is_before(span.1)).collect()
     }
 
-    /// Whether a row comes too late for all its windows, by more than what is allowed.
+    /// Returns whether a row comes too late for all its windows, by more than the allowed lateness.
     pub(super) fn is_late<T>(self, row: &Row<T>, allowed_us: i64) -> bool {
         let spans = self.spans(row.at_us);
         !spans.is_empty() && spans.iter().all(|span| !row.is_before(span.1 + i128::from(allowed_us)))
     }
 }
 
-/// The rows of each span and key, given the spans that a row counts for.
+/// Groups the rows by span and key; `spans_of` returns the spans for which a row counts.
 pub(super) fn groups<T, K: Ord>(
     rows: &[Row<T>],
     spans_of: impl Fn(&Row<T>) -> Vec<Span>,
@@ -134,7 +134,7 @@ pub(super) fn groups<T, K: Ord>(
     of_one.map(|group| (group[0].0, group.iter().map(|(_, _, index)| &rows[*index]).collect())).collect()
 }
 
-/// What `aggregate` makes of the values of some rows of one window and key.
+/// Aggregates the values of some rows of one window and key with `aggregate`.
 pub(super) fn result<T, K, A>(
     (start_us, end_us): Span,
     rows: &[&Row<T>],
@@ -145,37 +145,38 @@ pub(super) fn result<T, K, A>(
     Result { start_us, end_us, key: key_of(values[0]), value: aggregate(&values) }
 }
 
-/// Windows of so many records of a key, one of which begins every so many; both above zero.
+/// Windows of `size` records of a key, one of which begins every `slide` records; both above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counting {
-    /// Records of each.
+    /// Number of records of each window.
     pub size: usize,
-    /// From the start of one to that of the next.
+    /// Number of records between the starts of two windows.
     pub slide: usize,
 }
 
-/// What comes of a count window. Sorts by key.
+/// Result of a count window. Sorts by key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Counted<K, A> {
     /// The key.
     pub key: K,
-    /// The stamp of its last record.
+    /// Stamp of the window's last record.
     pub at_us: i64,
-    /// What its records make.
+    /// Aggregate of the window's values.
     pub value: A,
 }
 
-/// What comes of count windows.
+/// Results of count windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedAll<K, A> {
-    /// By key, then in the order in which they were full; what is not full at the end has no result.
+    /// Results by key, then in the order in which windows became full; a window that is not full at the end has
+    /// no result.
     pub results: Vec<Counted<K, A>>,
-    /// Records that lie between two windows, for which the slide is above the size.
+    /// Number of records that lie between two windows, which happens if the slide is above the size.
     pub outside: u64,
 }
 
-/// For each key: what `aggregate` makes of the values of each window, in the order in which they came. Depends on the
-/// order of arrival, in which the rows are given; none is late.
+/// Aggregates the values of each window of each key with `aggregate`, in their order of arrival. The result
+/// depends on the order of arrival, which is that of `rows`; no row is late.
 pub fn count_windows<T, K: Ord, A>(
     rows: &[Row<T>],
     Counting { size, slide }: Counting,
@@ -211,7 +212,7 @@ mod tests {
     fn tumbling_windows_tile_the_line_below_zero_too_and_late_records_are_counted() {
         check(10, 10, 0, "a@-1 W-1 a@0 W0 b@9 W9 a@10", "-10..0:a=a 0..10:a=a 0..10:b=b 10..20:a=a late 0");
         check(10, 10, 3, "a@2 W2 a@3 W3 a@13", "-7..3:a=a 3..13:a=a 13..23:a=a late 0");
-        // The watermark 10 closes [0, 10) and no more.
+        // The watermark 10 closes [0, 10) only.
         check(10, 10, 0, "a1@10 W10 a2@9 a3@11 W11 a4@10", "10..20:a=a1+a3+a4 late 1");
     }
 
@@ -221,7 +222,7 @@ mod tests {
         check(10, 5, 0, "a1@12 W10 a2@8 | a3@8", "0..10:a=a3 5..15:a=a1+a2+a3 10..20:a=a1 late 0");
         check(10, 5, 0, "W15 a@8", " late 1");
         check(10, 4, 1, "a@-8 a@0", "-15..-5:a=a -11..-1:a=a -7..3:a=a -3..7:a=a late 0");
-        // Between windows that do not meet, there is nothing to be late for.
+        // A record between windows that do not touch cannot be late.
         check(2, 5, 0, "W90 a@3 a@99 b@1 a@96", "95..97:a=a late 1");
     }
 

@@ -1,12 +1,13 @@
 //! Rows and results as words, for the tests of the oracles.
 //!
-//! `a1@3` is the value `a1` at 3 µs, whose key is its first letter; `W5` a watermark; `|` begins another input.
+//! The word `a1@3` is the value `a1` at 3 µs, whose key is its first letter; `W5` is a watermark; `|` begins
+//! another input.
 
 use std::fmt::Debug;
 
 use super::{Joined, Keeps, Result, Row};
 
-/// The rows of one input or, behind each other, of several.
+/// Parses the rows of one input or, one after the other, of several.
 pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     let mut rows = Vec::new();
     let mut watermark_us = None;
@@ -22,18 +23,18 @@ pub(super) fn rows(text: &str) -> Vec<Row<String>> {
     rows
 }
 
-/// The key of a value.
+/// Returns the key of a value.
 #[allow(clippy::ptr_arg, reason = "it is passed where a function of a value is wanted")]
 pub(super) fn key_of(value: &String) -> char {
     value.chars().next().unwrap()
 }
 
-/// All values of a group.
+/// Joins all values of a group.
 pub(super) fn all(values: &[&String]) -> String {
     values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join("+")
 }
 
-/// `0..10:a=a1+a2` for each result.
+/// Shows each result as `0..10:a=a1+a2`.
 pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     let show = |result: &Result<K, String>| {
         let key = format!("{:?}", result.key);
@@ -42,18 +43,18 @@ pub(super) fn shown<K: Debug>(results: &[Result<K, String>]) -> String {
     results.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-/// `a1@3` for each row.
+/// Shows each row as `a1@3`.
 pub(super) fn shown_rows(rows: &[Row<String>]) -> String {
     rows.iter().map(|row| format!("{}@{}", row.value, row.at_us)).collect::<Vec<_>>().join(" ")
 }
 
-/// `a1a2` for a pair, with `_` for nobody.
+/// Shows a pair as `a1a2`, with `_` for a missing side.
 pub(super) fn pair((left, right): &Joined<String, String>) -> String {
     let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "_".to_owned());
     side(left) + &side(right)
 }
 
-/// Of the words of a full join those that another kind of join keeps.
+/// Returns, from the words of a full join, those that another kind of join keeps.
 pub(super) fn kept(full: &str, keeps: Keeps) -> String {
     let value = |word: &str| word.split(['=', '@']).find(|part| part.contains('_')).map(str::to_owned);
     let is_kept = |word: &&str| {

@@ -1,4 +1,4 @@
-//! What an engine under simulation is made of.
+//! Settings of an engine under simulation.
 
 use thalweg::{Chaining, Layout, Parallel};
 use thalweg_model::Entropy;
@@ -10,28 +10,28 @@ use crate::seed::pick;
 /// Engine and schedule of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// Workers.
+    /// Number of workers.
     pub workers: u64,
-    /// Who runs next, by name.
+    /// Name of the policy.
     pub policy: &'static str,
     /// Bounds of each edge.
     pub edges: EdgeLimits,
-    /// The engine's budget.
+    /// The engine's memory budget.
     pub memory_budget_bytes: u64,
-    /// The pool is asked to grow in one action of so many.
+    /// The pool is asked to grow in one of this number of actions.
     pub grow_one_in: u64,
-    /// The clock moves in one action of so many,
+    /// The clock advances in one of this number of actions.
     pub tick_one_in: u64,
-    /// by less than this.
+    /// Exclusive upper bound of an advance of the clock.
     pub tick_ns_max: u64,
-    /// The worker that steps most often,
+    /// The worker that steps most often.
     pub favourite: usize,
-    /// in so many of eight actions.
+    /// Number of actions in eight in which the favourite steps.
     pub favour: u64,
 }
 
 impl Setup {
-    /// Draws from sets in which the smallest values that can be stand beside ordinary ones.
+    /// Draws from sets that hold the smallest possible values beside ordinary ones.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         let workers = 1 + entropy.below(4);
         let edges = EdgeLimits {
@@ -54,7 +54,8 @@ impl Setup {
     }
 }
 
-/// How a query is cut into tasks: one in two has copies of its operators, as many as workers, fewer or more.
+/// Draws how a query is divided into tasks. Half of the queries have copies of their operators, as many as
+/// workers, fewer or more.
 pub fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
     let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
     let copies = pick(entropy, &[1, 2, 3, 8]);

@@ -1,4 +1,4 @@
-//! The simulation repeats itself, and notices when nothing moves any more.
+//! The simulation is repeatable, and detects that nothing makes progress any more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +21,7 @@ fn hundred() -> Given<i64> {
     Given::new((0..100).map(|value| Record::new(EventTime::from_micros(value), value)).collect())
 }
 
-/// Never has anything and never ends.
+/// A source without records that never ends.
 struct Silent(SourceStatus);
 
 impl Source for Silent {
@@ -67,7 +67,7 @@ fn what_is_stuck_is_told() {
     assert!(busy.contains("no progress for 65536 actions"), "{busy}");
 }
 
-/// Events happen at their action, or when nothing else is left to do; an exhausted budget comes back.
+/// Events happen at their action, or when nothing else is left to do; a reserved budget is released.
 #[test]
 fn events_happen() {
     let mut simulation = Simulation::new(1);
@@ -84,8 +84,8 @@ fn events_happen() {
     assert_eq!((budget.used_bytes(), budget.peak_bytes()), (0, budget.limit_bytes()));
 }
 
-/// A paused query stands still, whatever it has in hand; it ends normally once it is resumed, or by a stop or a cancel
-/// without that. Nothing but an event would ever wake it.
+/// A paused query makes no progress, whatever its tasks hold. It ends normally once it is resumed, or by a stop
+/// or a cancel without that. Only an event wakes it.
 #[test]
 fn a_paused_query_stands_still_until_it_is_woken() {
     for seed in 0..20 {
@@ -115,7 +115,7 @@ fn a_paused_query_stands_still_until_it_is_woken() {
     }
 }
 
-/// The simulation would tell if a paused query ran.
+/// The simulation detects a paused query that runs.
 #[test]
 #[should_panic(expected = "a query ran while it was paused")]
 fn a_paused_query_that_runs_is_told() {
@@ -123,7 +123,7 @@ fn a_paused_query_that_runs_is_told() {
     let paused = simulation.submit(query(hundred()).0).unwrap();
     simulation.happen(Event::Pause(paused));
     simulation.run_for(100);
-    // Behind the back of the simulation.
+    // Resumed without telling the simulation.
     simulation.queries[0].as_ref().unwrap().resume();
     simulation.idle.fill(None);
     simulation.run();

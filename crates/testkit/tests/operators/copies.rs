@@ -1,5 +1,5 @@
-//! Operators that several workers share: records go to copies at random, and what these have gathered is put together
-//! at watermarks. What comes out is what one operator makes.
+//! Operators that several workers share: records go to random copies, and the copies' state is merged at
+//! watermarks. The output is that of a single operator.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use thalweg_testkit::oracle::{self, Row};
 use crate::inputs::{is_kept, key_of, union_at_watermarks, without_memory};
 use crate::stateless::{factors, scaled, table};
 
-/// Beds, with one to four copies in turn.
+/// Runs `test` on beds, with one to four copies in turn.
 fn copied(test: impl Fn(&Sides, &Bed<Reading>, usize)) {
     let runs = Cell::new(0);
     union_at_watermarks(|sides, bed| {
@@ -70,7 +70,7 @@ fn sliding_windows_with_allowed_lateness() {
     });
 }
 
-/// Every aggregate there is. Amounts are whole numbers, so that sums of floating-point numbers are exact.
+/// Every aggregate. Amounts are whole numbers, so that floating-point sums are exact.
 #[test]
 fn every_aggregate() {
     copied(|sides, bed, copies| {
@@ -104,7 +104,7 @@ fn every_aggregate() {
             let oracle::Result { start_us, end_us, key, value } = window_row(&row.value);
             let (ends, (sum, float, mean), ((mut all, best), counts)) = value;
             all.sort();
-            // Zeros of either sign are equal.
+            // Adding zero makes zeros of either sign equal.
             let floats = [float + 0.0, mean + 0.0].map(f64::to_bits);
             oracle::Result { start_us, end_us, key, value: (ends, sum, floats, all, best, counts) }
         });
@@ -112,7 +112,7 @@ fn every_aggregate() {
     });
 }
 
-/// What is shared is often a chain.
+/// A shared operator is often a chain.
 #[test]
 fn a_chain_that_ends_in_a_window() {
     copied(|sides, bed, copies| {

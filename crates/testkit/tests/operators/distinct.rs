@@ -1,4 +1,4 @@
-//! Each key once per window.
+//! Distinct keys: each key once per window.
 
 use thalweg_model::Either;
 use thalweg_operators::Distinct;

@@ -1,5 +1,5 @@
-//! At the ends of time, where windows and sessions are cut off and nothing may overflow. Oracles count in 128 bits: what
-//! they say is cut off here.
+//! Windows and sessions at the ends of time, where they are cut off and nothing may overflow. Oracles compute
+//! in 128 bits; their results are cut off here.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use thalweg_testkit::oracle::{self, Leniently};
 
 use crate::inputs::{at_the_ends_of_time, key_of};
 
-/// What is left of a result's window within the range.
+/// Cuts a result's window off at the ends of the range.
 fn cut_off<A>(result: oracle::Result<u64, A>) -> oracle::Result<u64, A> {
     let within = |at_us: i128| at_us.clamp(i64::MIN.into(), i64::MAX.into());
     oracle::Result { start_us: within(result.start_us), end_us: within(result.end_us), ..result }

@@ -1,4 +1,4 @@
-//! The inputs that operators are driven with, and what they do with a reading.
+//! The inputs that drive operators, and the functions applied to a reading.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -10,15 +10,15 @@ use thalweg_testkit::hostile::{Reading, Sides};
 use thalweg_testkit::operator_bed::{Bed, Manner, Restore};
 use thalweg_testkit::seed::entropy_for;
 
-/// Records of all inputs of a long run, at most.
+/// Largest number of records of all inputs of a long run.
 const LONG_RECORDS_MAX: u64 = 400;
-/// Short runs for each long one: they cost next to nothing, hold so little state that nothing else hides what is wrong,
-/// and are easily told.
+/// Number of short runs for each long one. They are cheap, hold so little state that nothing hides a fault, and
+/// are easy to describe.
 const SHORT_RUNS: u64 = 15;
-/// Records of all inputs of a short run, at most.
+/// Largest number of records of all inputs of a short run.
 const SHORT_RECORDS_MAX: u64 = 12;
 
-/// One to three streams of one type that come together.
+/// Runs `test` on one to three united streams of one type.
 pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1 + entropy.below(3) as usize, entropy);
@@ -28,7 +28,7 @@ pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// The same for who can be saved right behind a watermark only.
+/// Runs `test` in the same way, for operators whose state can be saved only right after a watermark.
 pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     union(|sides, bed| {
         if bed.manner().restore != Restore::Anywhere {
@@ -37,7 +37,7 @@ pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
     });
 }
 
-/// One stream.
+/// Runs `test` on one stream.
 pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1, entropy);
@@ -47,8 +47,8 @@ pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// One stream that is moved to an end of time: its first record lies at the least instant, or its last one at the
-/// greatest. Watermarks from beyond are left out.
+/// Runs `test` on one stream that is moved to an end of time: its first record is at the least instant, or its
+/// last one at the greatest. Watermarks beyond that are left out.
 pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     let stamp_of = |arrival: &Arrival<Reading>| match arrival {
         Arrival::Record(at_us, _) => Some(*at_us),
@@ -74,7 +74,7 @@ pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
-/// The two sides of a join.
+/// Runs `test` on the two sides of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;
     let draw = |record_count, entropy: &mut SeededEntropy| {
@@ -89,7 +89,8 @@ pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     runs(draw, test);
 }
 
-/// Who is refused memory panics as little as who gets it, and breaks no rule until it is not called any more.
+/// Checks an operator that is refused memory: it does not panic, and breaks no rule until it is not called any
+/// more.
 pub fn without_memory<P: Operator<Reading>>(make: impl Fn(&Sides) -> P) {
     let starved = Cell::new(0);
     union(|sides, bed| {
@@ -99,7 +100,8 @@ pub fn without_memory<P: Operator<Reading>>(make: impl Fn(&Sides) -> P) {
     assert!(starved.get() > 0, "nobody was refused");
 }
 
-/// Runs `test` on beds of hostile input: for each seed a long one and some short ones, and each restored in every way.
+/// Runs `test` on beds of hostile input: for each seed a long one and some short ones, each in every way of
+/// restoring.
 fn runs<S: Debug, In: Clone + Debug>(
     draw: impl Fn(usize, &mut SeededEntropy) -> (S, Vec<Vec<Arrival<In>>>),
     test: impl Fn(&S, &Bed<In>),
@@ -123,7 +125,7 @@ fn runs<S: Debug, In: Clone + Debug>(
     });
 }
 
-/// Told if its scope ends in a panic; worked out only then.
+/// A text that is printed if its scope ends in a panic; computed only then.
 struct Told<'a>(&'a dyn Fn() -> String);
 
 impl Drop for Told<'_> {

@@ -1,9 +1,9 @@
-//! Every operator against its oracle, without an engine: hostile input, hostile room, state saved and loaded at every
-//! watermark or anywhere; one input, or several that come together.
+//! Every operator compared with its oracle, without an engine: hostile input, little room, state saved and
+//! loaded at every watermark or anywhere; one input, or several united ones.
 //!
 //! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test operators`; a failure prints the command that replays it.
 //!
-//! To add an operator, drive it on the bed that has its inputs and say what must come out:
+//! To add an operator, drive it on the bed with its inputs and state the expected output:
 //!
 //! ```ignore
 //! #[test]

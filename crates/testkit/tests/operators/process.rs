@@ -1,4 +1,4 @@
-//! A function of the user's with state per key and timers: it raises an alarm when a key falls silent.
+//! A user's function with state per key and timers: it raises an alarm when a key has no more readings.
 
 use thalweg_model::{EventTime, Record, Span};
 use thalweg_operators::{KeyedProcess, Process, ProcessContext};
@@ -7,13 +7,13 @@ use thalweg_testkit::oracle;
 
 use crate::inputs::{key_of, union, without_memory};
 
-/// Tells of each key that had no reading for so long.
+/// Emits an alarm for each key that has had no reading for this span.
 struct Silence(Span);
 
 type Context<'a> = ProcessContext<'a, u64, Vec<EventTime>, u64>;
 
 impl KeyedProcess<u64, Reading> for Silence {
-    /// Stamps that a timer may still ask for.
+    /// Stamps for which a timer is still set.
     type State = Vec<EventTime>;
     type Out = u64;
 

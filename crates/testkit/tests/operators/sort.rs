@@ -7,7 +7,7 @@ use thalweg_testkit::oracle::{self, Row};
 
 use crate::inputs::{key_of, union, without_memory};
 
-/// By stamp, then key, then as they came.
+/// Returns the rows by stamp, then key, then order of arrival.
 fn sorted(rows: &[Row<Reading>]) -> Vec<(i64, Reading)> {
     let mut sorted = oracle::sorted(rows);
     sorted.sort_by_key(|(at_us, reading)| (*at_us, reading.key));

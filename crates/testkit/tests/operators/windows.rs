@@ -42,7 +42,8 @@ fn expected_of_lenient_sessions<Out>(
     oracle::lenient_sessions(&ran.arrived, gap_us, allowed_us, key_of, TallyResult::of)
 }
 
-/// Results fire with their windows, behind nothing that was promised, and are stamped with the last instant of theirs.
+/// Checks that results fire with their windows, never behind a promised watermark, stamped with the window's
+/// last instant.
 fn check_firing<In>(ran: &Ran<In, Windowed<u64, TallyResult>>) {
     ran.assert_keeps_its_promise();
     ran.assert_fires_at(|row| Some(row.value.window.end.as_micros()));
@@ -72,8 +73,8 @@ fn sliding_windows() {
     });
 }
 
-/// Behind several inputs, what a window has on time and what it has in the end are determined; what it has in between
-/// depends on how far the others are.
+/// With several inputs, a window's result on time and its last update are determined. Updates in between depend
+/// on how far the other inputs are.
 #[test]
 fn allowed_lateness() {
     union(|sides, bed| {
@@ -97,7 +98,7 @@ fn allowed_lateness() {
     });
 }
 
-/// Of one input every update is determined.
+/// With one input every update is determined.
 #[test]
 fn allowed_lateness_of_one_input() {
     one_input(|sides, bed| {
@@ -137,8 +138,8 @@ fn sessions() {
     });
 }
 
-/// What fires on time is what fires without allowed lateness. Behind several inputs, updates in between depend on how far
-/// the others are; the last one of what belongs together does not, and the others lie within it.
+/// Sessions on time are those without allowed lateness. With several inputs, updates in between depend on how
+/// far the other inputs are. The last update of a group does not, and the other updates lie within it.
 #[test]
 fn allowed_lateness_of_sessions() {
     union(|sides, bed| {
@@ -165,7 +166,7 @@ fn allowed_lateness_of_sessions() {
     });
 }
 
-/// Of one input every update is determined.
+/// With one input every update is determined.
 #[test]
 fn allowed_lateness_of_sessions_of_one_input() {
     one_input(|sides, bed| {
@@ -187,7 +188,7 @@ fn records_that_are_late_for_sessions_go_another_way() {
     });
 }
 
-/// Which records of a key come first depends on how inputs mix, so it is told by the order of arrival.
+/// The order of a key's records depends on how inputs mix, so the oracle takes the order of arrival.
 #[test]
 fn count_windows() {
     union(|sides, bed| {
@@ -204,7 +205,7 @@ fn count_windows() {
     });
 }
 
-/// Panes of aggregates that take away what leaves, that keep what they aggregate, and that keep the best of it.
+/// Panes of aggregates that subtract leaving values, that keep all values, and that keep the best ones.
 #[test]
 fn aggregates_of_panes() {
     union(|sides, bed| {
@@ -242,7 +243,7 @@ fn windows_without_memory() {
     without_memory(|_| CountAggregate::new("window", two, key_of, Tally(Arc::default())));
 }
 
-/// A chain is one operator, whose records are late by the marks that reach its end.
+/// A chain is one operator; lateness at its end is judged by the marks that reach it.
 #[test]
 fn a_chain_that_ends_in_a_window() {
     union(|sides, bed| {

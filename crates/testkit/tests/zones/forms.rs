@@ -1,4 +1,4 @@
-//! The queries: everything that carries windows on, each with its rows by the reference.
+//! The queries: every operator that passes windows on, each with the reference's rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,14 +16,14 @@ CREATE VIEW Tens AS SELECT window_time AS rt, k, COUNT(*) AS n
 CREATE VIEW Late AS SELECT * FROM L WHERE DATE_FORMAT(ts, 'HH') >= '02';
 ";
 
-/// The rows of both tables, in the order in which they come.
+/// The rows of both tables, in the order of arrival.
 pub struct Tables {
     pub left: Vec<Row>,
     pub right: Vec<Row>,
 }
 
 impl Tables {
-    /// The sections of a file of cases that hold them.
+    /// Returns the sections of a file of cases that hold the rows.
     pub fn inputs(&self) -> String {
         let mut text = String::new();
         let instant = |row: &Row| format!("{}Z", shown(row.ts_ms));
@@ -42,7 +42,7 @@ impl Tables {
     }
 }
 
-/// A query and its rows.
+/// A query and its expected rows.
 pub struct Form {
     pub name: String,
     pub query: String,
@@ -62,7 +62,7 @@ fn within<'a>(windows: Windows, clocks: &Clocks, rows: &'a [Row]) -> Vec<In<'a>>
     assigned.map(|(place, start, end)| In { window: (start, end), row: &rows[place] }).collect()
 }
 
-/// Rows by what they have in common.
+/// Groups rows by a key.
 fn grouped<'a, K: Ord>(rows: &[In<'a>], key: impl Fn(&In<'a>) -> K) -> BTreeMap<K, Vec<&'a Row>> {
     let mut groups: BTreeMap<K, Vec<&Row>> = BTreeMap::new();
     for one in rows {
@@ -75,12 +75,12 @@ fn sum(rows: &[&Row]) -> i64 {
     rows.iter().map(|row| row.v).sum()
 }
 
-/// Start and end as a query shows them.
+/// Shows start and end as a query does.
 fn window((start, end): (i64, i64)) -> String {
     format!("{},{}", shown(start), shown(end))
 }
 
-/// Queries over windows.
+/// Returns the queries over windows.
 pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<Form> {
     let (left, right) = (windows.of("L", "ts"), windows.of("R", "ts"));
     let lefts = within(windows, clocks, &tables.left);
@@ -148,7 +148,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
             .collect(),
     );
 
-    // The first of windows.
+    // Top rows per window.
     let mut rows = Vec::new();
     for (at, of) in &by_window {
         let mut of = of.clone();
@@ -196,7 +196,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
         );
     }
 
-    // Two tables.
+    // Joins of two tables.
     let on = "ON L.k = R.k AND L.window_start = R.window_start AND L.window_end = R.window_end";
     let sides = format!("(SELECT * FROM {left}) L {{}} (SELECT * FROM {right}) R {on}");
     let meets = |one: &In<'_>, other: &In<'_>| one.window == other.window && one.row.k == other.row.k;
@@ -289,7 +289,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
         of_all,
     );
 
-    // Windows over windows, and over rows that are chosen by what the clocks show.
+    // Windows over windows, and over rows that are selected by local time.
     let tens = Windows::Tumble { size: 10, offset: 0 };
     let tens: Vec<Row> = grouped(&within(tens, clocks, &tables.left), |one| (one.window, one.row.k))
         .iter()
@@ -333,7 +333,7 @@ pub fn over_windows(windows: Windows, clocks: &Clocks, tables: &Tables) -> Vec<F
     forms
 }
 
-/// Queries that go by instants: the zone only shows in their times.
+/// Returns the queries over instants: the zone shows only in their printed times.
 pub fn alone(clocks: &Clocks, tables: &Tables) -> Vec<Form> {
     let mut forms = Vec::new();
     let mut add = |name: &str, query: &str, rows: Vec<String>| {

@@ -1,9 +1,10 @@
-//! Windows over TIMESTAMP_LTZ in zones: every kind of window, below everything that carries windows on, in UTC, New York and
-//! Shanghai, with input that goes over both changes of New York's clocks of 2021. All rows are those of the reference, and no
-//! row is late: the reference computes windows and results from the whole input and shares no code with the engine.
+//! Windows over TIMESTAMP_LTZ in time zones: every kind of window, under every operator that passes windows on,
+//! in UTC, New York and Shanghai, with input across both clock changes of New York in 2021. All rows are those
+//! of the reference, and no row is late. The reference computes windows and results from the whole input and
+//! shares no code with the engine.
 //!
-//! A seed draws rows, workers and batches; six seeds in a row meet each zone with each change. `cargo xtask deep zones` runs
-//! many.
+//! A seed draws rows, workers and batches; six consecutive seeds combine each zone with each change. `cargo
+//! xtask deep zones` runs many.
 #![forbid(unsafe_code)]
 
 mod forms;
@@ -21,20 +22,20 @@ use reference::{Clocks, MINUTE_MS, Row, Windows};
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
 
-/// Zones with and without a change of clocks, on both sides of UTC.
+/// Zones with and without a clock change, on both sides of UTC.
 const ZONES: [Tz; 3] = [Tz::UTC, Tz::America__New_York, Tz::Asia__Shanghai];
 
-/// When clocks of New York were put forward from 2:00 to 3:00, and back from 2:00 to 1:00.
+/// Instants at which New York's clocks were put forward from 2:00 to 3:00, and back from 2:00 to 1:00.
 const CHANGES_MS: [i64; 2] = [1_615_705_200_000, 1_636_264_800_000];
 
-/// Minutes around a change in which rows lie, and some far from it, so that there are other days.
+/// Minutes relative to a change, in which rows lie; some are far from it, so that there are other days.
 const NEAR: std::ops::Range<i64> = -150..210;
 const FAR: [i64; 4] = [-1_460, -700, 860, 1_620];
 
-/// Rows come at most so many minutes later than those behind them, and watermarks are five minutes behind.
+/// Largest delay of a row in minutes, behind rows with later stamps; watermarks are five minutes behind.
 const LATENESS_MAX: u64 = 4;
 
-/// How a case is run: workers, and rows a batch.
+/// Settings of a case: number of workers, and rows per batch.
 const MANNERS: [(usize, usize); 5] = [(1, 1), (4, 3), (1, 64), (4, 7), (2, 4_096)];
 
 /// Every kind of window, in minutes.
@@ -52,7 +53,7 @@ const WINDOWS: [Windows; 11] = [
     Windows::Session { gap: 9, is_by_key: false },
 ];
 
-/// Rows of a table around a change, in the order in which they come.
+/// Draws the rows of a table around a change, in the order of arrival.
 fn draw(change_ms: i64, first_id: i64, entropy: &mut impl Entropy) -> Vec<Row> {
     let mut rows = Vec::new();
     for minute in NEAR.chain(FAR) {
@@ -102,7 +103,8 @@ fn windows_in_zones_have_the_rows_of_the_reference() {
         let cases = Cases::parse(&text).expect("cases are well formed");
         assert_eq!(cases.cases.len(), forms.len(), "every form is a case");
         for (case, form) in cases.cases.iter().zip(&forms) {
-            // Half of them for each draw, so that the test stays quick: every form meets every zone over a few seeds.
+            // Half of the forms for each draw, so that the test stays quick: over a few seeds every form meets
+            // every zone.
             if entropy.next_u64().is_multiple_of(2) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What clocks show and which windows rows are in, computed from the whole input in the plainest way.
+//! Local times of instants, and the windows of rows, computed from the whole input in the plainest way.
 
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -25,7 +25,7 @@ pub enum Windows {
 }
 
 impl Windows {
-    /// The windows of a table with a time column, as SQL.
+    /// Returns SQL for these windows over a table with a time column.
     pub fn of(self, table: &str, time: &str) -> String {
         let span = |minutes: i64| format!("INTERVAL '{minutes}' MINUTES");
         let time = format!("DESCRIPTOR({time})");
@@ -50,7 +50,8 @@ impl Windows {
         format!("TABLE({call})")
     }
 
-    /// The windows of rows, of which only the key and the reading of the clocks matter: a row's place, start and end for each.
+    /// Assigns rows to windows, given each row's key and local time. Returns index of the row, start and end
+    /// for each pair.
     pub fn assign(self, rows: &[(&str, i64)]) -> Vec<(usize, i64, i64)> {
         let mut found = Vec::new();
         match self {
@@ -86,7 +87,7 @@ impl Windows {
         found
     }
 
-    /// All windows, of those that are cut by time alone, which a reading lies in.
+    /// Returns all windows that contain a local time, for kinds of windows without sessions.
     fn around(self, reading: i64) -> Vec<(i64, i64)> {
         let begins = |size: i64, offset: i64| {
             let (size, offset) = (size * MINUTE_MS, offset * MINUTE_MS);
@@ -112,40 +113,41 @@ impl Windows {
     }
 }
 
-/// The clocks of a zone, by the minute.
+/// The local times of a zone, by the minute.
 pub struct Clocks {
     zone: Tz,
-    /// Instants, each a minute behind the one before it.
+    /// Instants, each a minute after the previous one.
     minutes: Vec<i64>,
 }
 
 impl Clocks {
-    /// The clocks for some days around an instant.
+    /// Creates the local times for some days around an instant.
     pub fn new(zone: Tz, around_ms: i64) -> Self {
         let days = 5 * 24 * 60;
         Clocks { zone, minutes: (-days..days).map(|minute| around_ms + minute * MINUTE_MS).collect() }
     }
 
-    /// What the clocks show at an instant.
+    /// Returns the local time of an instant.
     pub fn reading(&self, instant_ms: i64) -> i64 {
         let instant = DateTime::<Utc>::from_timestamp_millis(instant_ms).expect("an instant of our days");
         let offset = self.zone.offset_from_utc_datetime(&instant.naive_utc()).fix().local_minus_utc();
         instant_ms + i64::from(offset) * 1_000
     }
 
-    /// `window_time` of a window that ends on a whole minute: the last millisecond at which the clocks show less than its end.
+    /// Returns `window_time` of a window that ends on a whole minute: the last millisecond whose local time is
+    /// below its end.
     pub fn time_of(&self, end: i64) -> i64 {
         let last = self.minutes.iter().rev().find(|minute| self.reading(**minute) < end);
         last.expect("windows lie within some days") + MINUTE_MS - 1
     }
 
-    /// An instant as the clocks show it.
+    /// Shows an instant in local time.
     pub fn shown(&self, instant_ms: i64) -> String {
         shown(self.reading(instant_ms))
     }
 }
 
-/// A reading as text.
+/// Shows a local time as text.
 pub fn shown(reading: i64) -> String {
     let time = DateTime::<Utc>::from_timestamp_millis(reading).expect("a reading of our days");
     time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()

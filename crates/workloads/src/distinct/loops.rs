@@ -1,5 +1,5 @@
-//! The ceiling: distinct as a hand-written single-threaded loop, without an engine; one way to write it,
-//! [`LoopKind::Blocks`]: a loop per operator, rows copied through blocks.
+//! The ceiling: distinct as a hand-written single-threaded loop, without an engine. It is written in one way,
+//! [`LoopKind::Blocks`]: one loop per operator, with rows copied through blocks.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -15,12 +15,12 @@ use crate::prose::table::WordTable;
 pub use crate::loops::LoopKind;
 pub use crate::prose::LoopOptions;
 
-/// Runs the loop on new threads, and waits for all of them. Results come by window.
+/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<(), u64>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// A window: what it has seen, and how much of that is different.
+/// The state of one window: the URLs seen, and the number of different ones.
 #[derive(Default)]
 struct Seen<'a> {
     urls: WordTable<'a>,
@@ -73,7 +73,7 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Distinct: what the window has not seen. Returns how many.
+/// Distinct: keeps the requests which the window has not seen. Returns how many there are.
 #[inline(never)]
 fn keep_first<'a>(
     seen: &mut WordTable<'a>,

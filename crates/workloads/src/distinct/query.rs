@@ -4,8 +4,8 @@ use thalweg::{Count, Query, Sink, Source, Text, TumblingWindows, WatermarkStrate
 
 /// Adds distinct to `query`: the number of different texts per window goes to `sink`.
 ///
-/// What is different comes as soon as it is seen first, stamped with the last instant of its window; so the count is of the
-/// same windows, and holds one number, not a set.
+/// The first occurrence of a text in a window is emitted at once, stamped with the last instant of the window.
+/// So the count falls into the same window, and its state is one number, not a set.
 pub fn different_per_window<S, K>(
     query: &Query,
     splits: impl IntoIterator<Item = S>,

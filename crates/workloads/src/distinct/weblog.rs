@@ -1,12 +1,12 @@
-//! Recorded requests: one line of a web server's log in the combined format, of which the time and the URL are read.
+//! Recorded requests: the time and the URL of one line of a web server's log in the combined format.
 //!
 //! ```text
 //! 10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET /index.html HTTP/1.1" 200 203023 "http://..." "Mozilla/5.0 ..."
 //!              ^------- 26 bytes -------^        ^--- URL --^
 //! ```
 //!
-//! A line is taken if the first `[` begins a time that there was, with its zone, and `] "` and a request of three parts
-//! stand behind it; what else it holds is not looked at. Anything else is a bad line.
+//! A line is accepted if its first `[` begins a valid time with its zone, followed by `] "` and a request of
+//! three parts. The rest of the line is not read. Any other line is a bad line.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use thalweg_model::{Coded, EventTime, Record};
 
 use crate::nyt::civil::{days_from_civil, days_in_month, digits};
 
-/// Why a line is not taken.
+/// Reason why a line is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WeblogError {
     /// There is no time in brackets, or it names no instant.
     Time,
-    /// There is no request in quotes behind it, or it is not made of three parts.
+    /// There is no quoted request after the time, or it does not have three parts.
     Request,
 }
 
@@ -55,13 +55,13 @@ impl Coded for WeblogError {
     }
 }
 
-/// Bytes of a time.
+/// Length of a time in bytes.
 const TIME_BYTES: usize = "17/May/2015:10:05:03 +0000".len();
 
 const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Where the URL of a request lies in its line, and when it was asked for.
+/// Finds the URL of a request in its line, and the time of the request.
 ///
 /// ```
 /// use thalweg_workloads::distinct::weblog::request_of;
@@ -71,7 +71,7 @@ const MONTHS: [&[u8]; 12] =
 /// ```
 ///
 /// # Errors
-/// [`WeblogError`], if there is none.
+/// [`WeblogError`], if the line has no valid time or no valid request.
 pub fn request_of(line: &str) -> Result<Record<Range<usize>>, WeblogError> {
     let bytes = line.as_bytes();
     let time = line.find('[').ok_or(WeblogError::Time)? + 1;
@@ -92,7 +92,7 @@ pub fn request_of(line: &str) -> Result<Record<Range<usize>>, WeblogError> {
     Ok(Record::new(event_time, start..start + url.len()))
 }
 
-/// The instant that `17/May/2015:10:05:03 +0000` names.
+/// Returns the instant that a text such as `17/May/2015:10:05:03 +0000` names.
 fn instant(time: &[u8]) -> Option<EventTime> {
     let marks = [(2, b'/'), (6, b'/'), (11, b':'), (14, b':'), (17, b':'), (20, b' ')];
     if marks.iter().any(|&(place, mark)| time[place] != mark) {
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Engine and reference read the same of a line.
+    /// Engine and reference read the same from a line.
     #[track_caller]
     fn check(line: &str, expected: &str) {
         assert_eq!(shown(line), expected, "{line}");

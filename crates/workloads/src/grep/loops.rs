@@ -1,5 +1,5 @@
-//! The ceiling: grep as a hand-written single-threaded loop, without an engine; one way to write it,
-//! [`LoopKind::Blocks`]: a loop per operator, rows copied through blocks.
+//! The ceiling: grep as a hand-written single-threaded loop, without an engine. It is written in one way,
+//! [`LoopKind::Blocks`]: one loop per operator, with rows copied through blocks.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -16,7 +16,7 @@ use crate::prose::ceiling::{self, BLANK, LineSource, Panes};
 pub use crate::loops::LoopKind;
 pub use crate::prose::ceiling::LoopOptions;
 
-/// Runs the loop on new threads, and waits for all of them. Results come by window.
+/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<(), Found>> {
     ceiling::run(options, Blocks::new)
 }
@@ -72,7 +72,8 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Filter and map: the occurrences of the lines that have any. Returns how many lines those are.
+/// Filter and map: writes the number of occurrences of each line that has any. Returns how many such lines
+/// there are.
 #[inline(never)]
 fn search(pattern: &Regex, lines: &[Record<&str>], found: &mut [Record<u32>]) -> usize {
     let mut count = 0;
@@ -85,7 +86,7 @@ fn search(pattern: &Regex, lines: &[Record<&str>], found: &mut [Record<u32>]) ->
     count
 }
 
-/// Window: lines and occurrences.
+/// Window: adds up lines and occurrences.
 #[inline(never)]
 fn add_up(pane: &mut Found, rows: &[Record<u32>]) {
     for row in rows {
@@ -105,7 +106,8 @@ mod tests {
     use crate::reference::grep::{GrepRow, grep_rows};
     use crate::reference::lines::LineInput;
 
-    /// Windows fill up, slide on and run out; workers and blocks make no difference.
+    /// Windows fill up, slide on and close at the end; the numbers of workers and block records make no
+    /// difference.
     #[test]
     fn results_are_the_reference_s() {
         let generator = &grep::generator(3);

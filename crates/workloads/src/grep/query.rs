@@ -6,7 +6,7 @@ use thalweg::{Fold, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy
 
 use super::{Found, PATTERN};
 
-/// The pattern, ready to be looked for.
+/// Compiles the pattern.
 ///
 /// # Panics
 /// Never: the pattern is a valid one.
@@ -15,11 +15,12 @@ pub fn pattern() -> Regex {
 }
 
 thread_local! {
-    /// Of each worker: with one for all, two workers do no more than one, since each line takes the pattern's working memory.
+    /// One regex per worker. With one for all, two workers are no faster than one, since each line takes the
+    /// working memory of the regex.
     static PATTERN_HERE: Regex = pattern();
 }
 
-/// How often the pattern occurs in a line, if it does.
+/// Returns the number of occurrences of the pattern in a line; `None` if there is none.
 #[inline]
 pub fn occurrences(pattern: &Regex, line: &str) -> Option<u32> {
     let mut found = pattern.find_iter(line);
@@ -49,11 +50,11 @@ pub fn occurrences_per_window<S, K>(
         .sink("sink", sink);
 }
 
-/// Adds up what was found, line by line.
+/// Sums the occurrences, line by line.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundSum;
 
-/// What was found so far.
+/// Lines and occurrences found so far.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub struct FoundSoFar {
     lines: u64,

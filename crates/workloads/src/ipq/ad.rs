@@ -1,32 +1,32 @@
-//! Ads that were shown and what each has earned, from a seed: made once into a cache, then copied from it.
+//! Ads that were shown, with their revenue, from a seed: made once into a cache, then copied from it.
 
 use std::fmt;
 
 use thalweg_model::{Entropy, EventTime, Generate, Record, SeededEntropy};
 
-/// Events in the cache, 4 MiB; the sequence repeats after them.
+/// Number of events in the cache, 4 MiB; the sequence repeats after them.
 pub const CACHE_EVENTS: usize = 1 << 18;
 
-/// Campaigns, numbered from 0.
+/// Number of campaigns, numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
 
-/// What an ad earns is below this: a hundred cents, in millionths of a dollar.
+/// Exclusive upper bound of an ad's revenue: a hundred cents, in millionths of a dollar.
 pub const REVENUE_MICROS_BELOW: u64 = 1_000_000;
 
-/// An ad was shown.
+/// An ad that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdEvent {
-    /// Whose it was, below [`CAMPAIGN_COUNT`].
+    /// Campaign of the ad, below [`CAMPAIGN_COUNT`].
     pub campaign: u64,
-    /// What it has earned, in millionths of a dollar.
+    /// Revenue of the ad, in millionths of a dollar.
     pub revenue_micros: u64,
 }
 
-/// On which throughput in bytes and the number of records in a block depend.
+/// Throughput in bytes and the number of records in a block depend on this size.
 const _: () = assert!(size_of::<Record<AdEvent>>() == 24);
 
-/// The endless sequence of ads: event `index` is event `index % CACHE_EVENTS` of the cache. Campaigns and revenues are drawn
-/// evenly.
+/// The endless sequence of ads: event `index` is event `index % CACHE_EVENTS` of the cache. Campaigns and
+/// revenues are drawn evenly.
 pub struct AdGenerator {
     cache: Box<[AdEvent; CACHE_EVENTS]>,
 }
@@ -52,7 +52,7 @@ impl AdGenerator {
 }
 
 impl fmt::Debug for AdGenerator {
-    /// Without the cache, which would fill a book.
+    /// Leaves out the cache, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdGenerator").finish_non_exhaustive()
     }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(first.cache_bytes(), 4 << 20);
     }
 
-    /// Every campaign has its hundredth of the events, and earns as much as others.
+    /// Every campaign has one hundredth of the events, and the same mean revenue as others.
     #[test]
     fn campaigns_and_revenues_are_drawn_evenly() {
         let generator = AdGenerator::new(1);

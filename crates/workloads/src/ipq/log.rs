@@ -1,59 +1,60 @@
-//! What jobs log, from a seed: events of a level (IPQ3), and requests and the errors that some of them end in (IPQ4).
+//! Events that jobs log, from a seed: events of a level (IPQ3), and requests with the errors that some of them
+//! end in (IPQ4).
 //!
-//! Both are made where they are looked at. Errors and requests of the same time draw from as many numbers of requests as a
-//! stream has events in a window, so each meets one of the other stream on average, often none and sometimes several: as
-//! the records of [`crate::join`] do, and for the same reason.
+//! Values are computed on access; nothing is cached. Errors and requests draw from as many request numbers as a
+//! stream has events in a window. So each meets one of the other stream on average, often none and sometimes
+//! several, as the records of [`crate::join`] do, and for the same reason.
 
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::{Entropy, EventTime, Generate, Record, SeededEntropy};
 
-/// Jobs, numbered from 0.
+/// Number of jobs, numbered from 0.
 pub const JOB_COUNT: u64 = 1_000;
 
-/// Levels of what is logged, numbered from 0: trace, debug, info, warning, error.
+/// Number of log levels, numbered from 0: trace, debug, info, warning, error.
 pub const LEVEL_COUNT: u64 = 5;
 
-/// A job has logged something.
+/// An event that a job has logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogEvent {
-    /// Which, below [`JOB_COUNT`].
+    /// Job number, below [`JOB_COUNT`].
     pub job: u32,
-    /// How grave it is, below [`LEVEL_COUNT`].
+    /// Log level, below [`LEVEL_COUNT`].
     pub level: u32,
 }
 
-/// By what IPQ3 groups.
+/// Grouping key of IPQ3.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct JobLevel {
-    /// Which job.
+    /// Job number.
     pub job: u32,
-    /// Which level.
+    /// Log level.
     pub level: u32,
 }
 
-/// A job was asked for something, or could not do what it was asked for.
+/// A request to a job, or an error that a request ended in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Which request.
+    /// Number of the request.
     pub request: u64,
-    /// Which job, below [`JOB_COUNT`]: it follows from the request.
+    /// Job number, below [`JOB_COUNT`]; derived from the request.
     pub job: u64,
 }
 
-/// On which throughput in bytes and the number of records in a block depend.
+/// Throughput in bytes and the number of records in a block depend on these sizes.
 const _: () = assert!(size_of::<Record<LogEvent>>() == 16);
 const _: () = assert!(size_of::<Record<Request>>() == 24);
 
-/// The endless sequence of what is logged; jobs and levels are drawn evenly. Keeps nothing.
+/// The endless sequence of log events; jobs and levels are drawn evenly. Caches nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct LogGenerator {
     draws: u64,
 }
 
 impl LogGenerator {
-    /// Equal seeds give equal events.
+    /// Creates the sequence of this seed; equal seeds give equal events.
     pub fn new(seed: u64) -> Self {
         LogGenerator { draws: SeededEntropy::new(seed).next_u64() }
     }
@@ -78,13 +79,13 @@ impl Generate for LogGenerator {
 /// One of the two streams of IPQ4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// What was asked for.
+    /// The requests.
     Requests,
-    /// What has failed.
+    /// The requests that have failed.
     Errors,
 }
 
-/// The endless sequence of one stream. Keeps nothing.
+/// The endless sequence of one stream's events. Caches nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestGenerator {
     draws: u64,
@@ -92,7 +93,7 @@ pub struct RequestGenerator {
 }
 
 impl RequestGenerator {
-    /// A stream of so many events in a window; equal seeds give equal streams.
+    /// Creates a stream of `events_per_window` events in each window; equal seeds give equal streams.
     pub fn new(seed: u64, side: Side, events_per_window: NonZeroU64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let [requests, errors] = [(); 2].map(|()| entropy.next_u64());
@@ -120,10 +121,10 @@ impl Generate for RequestGenerator {
     }
 }
 
-/// What two numbers of a sequence of SplitMix64 lie apart before they are mixed; odd, so that no two are the same.
+/// Distance of two numbers of a SplitMix64 sequence before they are mixed; odd, so that no two are the same.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The place of a sequence from which its `index`-th number comes next.
+/// Returns the state of a sequence from which its `index`-th number comes next.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))
@@ -150,7 +151,7 @@ mod tests {
         assert!((2..20).any(|seed| value(seed) != value(1)));
     }
 
-    /// Both streams speak of the same requests, and of each job.
+    /// Both streams use the same request numbers, and a request always has the same job.
     #[test]
     fn streams_share_their_requests() {
         let numbers = |side| requests(3, side).iter().map(|event| event.request).collect::<BTreeSet<_>>();

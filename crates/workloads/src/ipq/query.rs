@@ -8,13 +8,14 @@ use thalweg::{
 use super::ad::AdEvent;
 use super::log::{JobLevel, LogEvent, Request};
 
-/// The names of IPQ4's sources, as edges and metrics have them.
+/// Names of IPQ4's sources in edges and metrics.
 pub const SOURCES: [&str; 2] = ["requests", "errors"];
 
-/// Adds IPQ1, or with windows that overlap IPQ2, to `query`: the revenue of each window, whose start is the key, goes to `sink`.
+/// Adds IPQ1, or IPQ2 with windows that overlap, to `query`: the revenue of each window, keyed by its start,
+/// goes to `sink`.
 ///
-/// The first stage adds up campaigns, the second these. Its windows are as long as the first one's slide: so each holds the
-/// last instant of one window of the first stage.
+/// The first stage sums per campaign; the second stage sums over campaigns. Windows of the second stage are as
+/// long as the slide of the first, so each holds the last instant of exactly one window of the first stage.
 ///
 /// # Errors
 /// [`WindowError`]: never, since the slide of windows is above zero.
@@ -44,11 +45,11 @@ where
     Ok(())
 }
 
-/// Adds up what was earned, in millionths of a dollar. 64 bits are enough for 18 million million ads.
+/// Sums revenue, in millionths of a dollar. 64 bits are enough for 18 million million ads.
 #[derive(Clone, Copy, Debug)]
 struct Revenue;
 
-/// What can be added up.
+/// Values with a revenue that can be summed.
 trait Earned {
     fn revenue_micros(&self) -> u64;
 }
@@ -60,7 +61,7 @@ impl Earned for AdEvent {
     }
 }
 
-/// A campaign in a window.
+/// A campaign's revenue in a window.
 impl Earned for Windowed<u64, u64> {
     #[inline(always)]
     fn revenue_micros(&self) -> u64 {
@@ -96,7 +97,7 @@ impl<V: Earned> Fold<V> for Revenue {
     }
 }
 
-/// Adds IPQ3 to `query`: how many events of each job and level there were in each window goes to `sink`.
+/// Adds IPQ3 to `query`: the number of events of each job and level in each window goes to `sink`.
 pub fn events_per_job<S, K>(
     query: &Query,
     splits: impl IntoIterator<Item = S>,
@@ -115,8 +116,8 @@ pub fn events_per_job<S, K>(
         .sink("sink", sink);
 }
 
-/// Adds IPQ4 to `query`: how many errors each job's requests of a window had in it goes to `sink`. A request that was made
-/// twice has its errors twice.
+/// Adds IPQ4 to `query`: the number of errors of each job's requests, per window, goes to `sink`. A request
+/// that occurs twice in a window counts its errors twice.
 pub fn errors_per_job<L, R, K>(
     query: &Query,
     requests: L,

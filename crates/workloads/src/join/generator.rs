@@ -1,9 +1,10 @@
-//! Random keys from a seed, made where they are looked at.
+//! Random keys from a seed, computed on access.
 //!
-//! The paper draws "unique 64-bit integers" and does not say how many of them meet. If no key came twice, none would; so
-//! keys are drawn evenly from as many different ones as a stream has records in the second that a record reaches: each
-//! record meets one of the other stream on average, often none and sometimes several, at any rate. (The number that a record
-//! meets has nearly a Poisson distribution with mean 1: 37 % meet nobody, 37 % one, 26 % several.)
+//! The paper draws "unique 64-bit integers" and does not say how many of them match. If every key were unique,
+//! none would match. So keys are drawn evenly from as many different keys as a stream has records in the one
+//! second that a record can match. Then each record matches one of the other stream on average, at any rate.
+//! The number of matches of a record has nearly a Poisson distribution with mean 1: 37 % have none, 37 % have
+//! one, 26 % have several.
 
 use std::num::NonZeroU64;
 
@@ -20,21 +21,21 @@ pub enum Side {
     Right,
 }
 
-/// The endless sequence of one stream's records. Keeps nothing.
+/// The endless sequence of one stream's records. Caches nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct JoinGenerator {
-    /// Where the numbers begin that say which of the keys is drawn.
+    /// Start of the random sequence that chooses among the keys.
     draws: u64,
-    /// Where the keys begin: both streams have the same.
+    /// Start of the random sequence of keys, the same for both streams.
     keys: u64,
     key_count: u64,
 }
 
-/// What two numbers of a sequence of SplitMix64 lie apart before they are mixed; odd, so that no two are the same.
+/// Distance of two numbers of a SplitMix64 sequence before they are mixed; odd, so that no two are the same.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl JoinGenerator {
-    /// A stream of so many records per second of event time; equal seeds give equal streams.
+    /// Creates a stream of `rate_per_s` records per second of event time; equal seeds give equal streams.
     pub fn new(seed: u64, side: Side, rate_per_s: NonZeroU64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let [keys, left, right] = [(); 3].map(|()| entropy.next_u64());
@@ -42,11 +43,11 @@ impl JoinGenerator {
             Side::Left => left,
             Side::Right => right,
         };
-        // Half a second to either side is a second.
+        // Half a second to either side is one second.
         JoinGenerator { draws, keys, key_count: rate_per_s.get() }
     }
 
-    /// How many different keys there are.
+    /// Returns the number of different keys.
     pub fn key_count(&self) -> u64 {
         self.key_count
     }
@@ -60,7 +61,7 @@ impl Generate for JoinGenerator {
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Number {
         let drawn = at(self.draws, index).below(self.key_count);
-        // Mixing loses nothing: different numbers have different keys.
+        // Mixing is injective: different numbers have different keys.
         Number { key: at(self.keys, drawn).next_u64(), number: index }
     }
 
@@ -69,7 +70,7 @@ impl Generate for JoinGenerator {
     }
 }
 
-/// The place of a sequence from which its `index`-th number comes next.
+/// Returns the state of a sequence from which its `index`-th number comes next.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))
@@ -99,7 +100,8 @@ mod tests {
         assert_eq!(generator(7, Side::Left).cache_bytes(), 0);
     }
 
-    /// As many different keys as there should be, the same on both sides, spread over 64 bits, and each as often as others.
+    /// There are as many different keys as promised, the same in both streams, spread over 64 bits and evenly
+    /// drawn.
     #[test]
     fn keys_are_shared_and_drawn_evenly() {
         let (left, right) = (generator(3, Side::Left), generator(3, Side::Right));

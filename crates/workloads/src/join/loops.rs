@@ -1,6 +1,6 @@
-//! The ceiling: the temporal join as a hand-written single-threaded loop, without an engine. What an engine adds to it is
-//! its overhead, so it is as fast as safe Rust lets us make it, and it does the whole job: every record is made, stamped,
-//! joined, and every result is counted and summed up as the reference does it.
+//! The ceiling: the temporal join as a hand-written single-threaded loop, without an engine. The difference to
+//! an engine is the engine's overhead, so the loop is as fast as safe Rust allows. It does the whole job: every
+//! record is made, stamped and joined, and every result is counted and summed as the reference does it.
 //!
 //! ```text
 //! left  -stamp-> 24-byte rows --+
@@ -8,12 +8,13 @@
 //! right -stamp-> 24-byte rows --+
 //! ```
 //!
-//! One way to write it, [`LoopKind::Blocks`]: a block of the left stream, the same of the right one, and so on. `reach` is
-//! what each stream keeps of itself.
+//! It is written in one way, [`LoopKind::Blocks`]: a block of the left stream, a block of the right one, and so
+//! on. The module `reach` holds the state that each stream keeps of itself.
 //!
-//! What it may do and an engine may not: both inputs are known to ascend and to come in step, so what nobody reaches any more
-//! is overwritten where it stands in a ring, without being looked for; chains are sorted by time without being sorted, and
-//! a walk ends at the first record out of reach; memory is reserved once, for a rate that is known.
+//! The loop relies on facts which an engine cannot use. Both inputs are known to ascend and to advance in step,
+//! so records out of reach are overwritten in place in a ring, without a search for them. Chains are in time
+//! order without a sort, and a walk ends at the first record out of reach. Memory is reserved once, for a known
+//! rate.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -33,33 +34,34 @@ use reach::Reach;
 /// The only way in which the loop is written.
 pub const KIND: LoopKind = LoopKind::Blocks;
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions {
     /// Threads. Each runs a loop and two streams of its own.
     pub workers: NonZeroUsize,
     /// Records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS).
     pub block_records: NonZeroUsize,
-    /// When a worker stops: after an even number of records, half of them of either stream.
+    /// When a worker stops: after an even number of records, half of them of each stream.
     pub stop: LoopStop,
-    /// Of each stream: the record at `index` is stamped `start + index / rate_per_s`, rounded down to a microsecond.
+    /// Rate of each stream: the record at `index` is stamped `start + index / rate_per_s`, rounded down to a
+    /// microsecond.
     pub rate_per_s: NonZeroU64,
-    /// The first records' time.
+    /// Time of the first record of each stream.
     pub start: EventTime,
-    /// Where random numbers start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// What the streams of two workers lie apart.
+/// Distance between the first event numbers of two workers' streams.
 const APART: usize = 1 << 40;
 
 /// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
 ///
-/// Record `index` of a worker's streams is the generators' `first_event + index`. Results are those of each second, in
-/// order.
+/// Record `index` of a worker's streams is the generators' `first_event + index`. Results are one row per
+/// second, in order.
 ///
 /// # Panics
-/// If it is to stop after an odd number of records, if half a second of a stream is more than 2^30 records, or if the
+/// If `stop` is an odd number of records, if half a second of a stream is more than 2^30 records, or if the
 /// stamps leave the range of [`EventTime`] (in builds with overflow checks).
 pub fn run(options: LoopOptions) -> LoopReport<JoinSecond> {
     if let LoopStop::Events(events) = options.stop {
@@ -85,7 +87,7 @@ pub fn run(options: LoopOptions) -> LoopReport<JoinSecond> {
     })
 }
 
-/// One of the streams.
+/// One of the two streams, with its state.
 struct Half {
     generator: JoinGenerator,
     next: u64,
@@ -126,7 +128,7 @@ impl Fed for Blocks {
 /// Source: makes records and gives them their time.
 #[inline(never)]
 fn make(half: &mut Half, rows: &mut [Record<Number>]) {
-    // Copies in registers: written back once, not once per row.
+    // Copies are kept in registers and written back once, not once per row.
     let (mut stamps, mut next, generator) = (half.stamps, half.next, half.generator);
     for row in rows {
         let event_time = stamps.next_stamp();
@@ -136,7 +138,7 @@ fn make(half: &mut Half, rows: &mut [Record<Number>]) {
     (half.stamps, half.next) = (stamps, next);
 }
 
-/// Sink: counts results and sums them up by second. They come nearly in order: never more than a block back.
+/// Sink: counts results and sums them by second. Results are nearly in order: at most one block out of place.
 #[inline(never)]
 fn sum_up(matches: &[Record<Match>], seconds: &mut Vec<JoinSecond>) {
     for Record { event_time, value: Match { key, left, right } } in matches {
@@ -148,7 +150,7 @@ fn sum_up(matches: &[Record<Match>], seconds: &mut Vec<JoinSecond>) {
     }
 }
 
-/// Where a second is, which is added if it is not there.
+/// Returns the position of a second in `seconds`, and inserts it if it is missing.
 #[cold]
 fn place_of(second: i64, seconds: &mut Vec<JoinSecond>) -> usize {
     seconds.binary_search_by_key(&second, |known| known.second).unwrap_or_else(|place| {

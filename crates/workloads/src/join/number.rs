@@ -1,4 +1,4 @@
-//! A record of either stream, and two that have met.
+//! A record of either stream, and a pair of records that match.
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::Record;
@@ -6,23 +6,23 @@ use thalweg_model::Record;
 /// A record of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Number {
-    /// What it is joined by.
+    /// Join key.
     pub key: u64,
-    /// Which it is in its stream: so a result tells who met whom.
+    /// Position of the record in its stream, by which a result identifies its two records.
     pub number: u64,
 }
 
-/// Two records of one key.
+/// A pair of records with the same key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Match {
-    /// The key of both.
+    /// Key of both records.
     pub key: u64,
-    /// Which record of the left stream.
+    /// Position of the left record in its stream.
     pub left: u64,
-    /// Which record of the right stream.
+    /// Position of the right record in its stream.
     pub right: u64,
 }
 
-/// On which throughput in bytes and the number of records in a block depend.
+/// Throughput in bytes and the number of records in a block depend on these sizes.
 const _: () = assert!(size_of::<Record<Number>>() == 24);
 const _: () = assert!(size_of::<Record<Match>>() == 32);

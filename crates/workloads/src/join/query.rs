@@ -5,10 +5,11 @@ use thalweg::{Interval, Query, Sink, Source, Span, WatermarkStrategy};
 use super::WITHIN;
 use super::number::{Match, Number};
 
-/// The names of the sources, as edges and metrics have them.
+/// Names of the sources in edges and metrics.
 pub const SOURCES: [&str; 2] = ["left", "right"];
 
-/// Adds the join to `query`: whoever of `left` and `right` meets goes to `sink`, stamped with the later of their times.
+/// Adds the join to `query`: each pair of `left` and `right` that matches goes to `sink`, stamped with the
+/// later of their times.
 ///
 /// # Panics
 /// Never: the interval begins before it ends.

@@ -1,4 +1,4 @@
-//! Event times of a steady rate, exact and without a division per record.
+//! Event times at a steady rate, exact and without a division per record.
 
 use std::num::NonZeroU64;
 
@@ -8,22 +8,22 @@ const MICROS_PER_S: u64 = 1_000_000;
 
 /// The endless sequence `start + floor(index * 1,000,000 / rate)` microseconds.
 ///
-/// Bresenham's line in event time: a step is the whole part of the quotient, and one microsecond more
-/// whenever the remainders have added up to a whole one. Source: Bresenham, "Algorithm for computer control
-/// of a digital plotter", IBM Systems Journal 4(1), 1965.
+/// Bresenham's line in event time: a step is the whole part of the quotient, plus one microsecond whenever the
+/// remainders add up to a whole one. Source: Bresenham, "Algorithm for computer control of a digital plotter",
+/// IBM Systems Journal 4(1), 1965.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamps {
     next_us: i64,
     step_us: i64,
-    /// Below `rate`: what is missing of `next_us`, in parts of `1 / rate` microseconds.
+    /// Fraction that `next_us` lacks, in units of `1 / rate` microseconds; below `rate`.
     remainder: u64,
-    /// Below `rate`: what a step adds to it.
+    /// Increase of `remainder` per step; below `rate`.
     remainder_step: u64,
     rate: u64,
 }
 
 impl Stamps {
-    /// Starts at `start`.
+    /// Creates the sequence that begins with `start`.
     pub(crate) fn new(start: EventTime, rate_per_s: NonZeroU64) -> Self {
         Stamps {
             next_us: start.as_micros(),
@@ -34,11 +34,11 @@ impl Stamps {
         }
     }
 
-    /// The next event's time.
+    /// Returns the next event's time.
     #[inline(always)]
     pub(crate) fn next_stamp(&mut self) -> EventTime {
         let stamp = self.next_us;
-        // Compared before it is added, so that no rate can overflow.
+        // Compared before the addition, so that no rate can overflow.
         let wrap = self.rate - self.remainder_step;
         let carry = self.remainder >= wrap;
         self.remainder = if carry { self.remainder - wrap } else { self.remainder + self.remainder_step };

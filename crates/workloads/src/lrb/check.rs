@@ -1,5 +1,5 @@
-//! Our records and results in the terms of the reference of the short form, [`crate::reference::lrb`], which knows
-//! nothing of ours: for a run to be held to it.
+//! Conversions of our records and results to the types of the short form's reference,
+//! [`crate::reference::lrb`], which uses none of our types. With them a run is compared with the reference.
 
 use thalweg_model::{Record, Windowed};
 
@@ -7,7 +7,7 @@ use super::report::{LrbRecord, Segment};
 use super::toll::SegmentReport;
 use crate::reference::lrb::{LrbInput, LrbRow};
 
-/// A record as the reference reads it. Of a request it is the time and the type.
+/// Converts a record to the reference's type. A request keeps only its time and its type.
 pub fn input_of(record: &Record<LrbRecord>) -> LrbInput {
     let event_time_us = record.event_time.as_micros();
     let request = |kind| LrbInput {
@@ -39,7 +39,7 @@ pub fn input_of(record: &Record<LrbRecord>) -> LrbInput {
     }
 }
 
-/// A result as a row of `lrb.csv`.
+/// Converts a result to a row of `lrb.csv`.
 pub fn row_of(result: &Windowed<Segment, SegmentReport>) -> LrbRow {
     let Windowed { window, key: Segment { xway, direction, number }, value, .. } = *result;
     LrbRow {

@@ -1,9 +1,9 @@
-//! Recorded traffic: one row of Linear Road's input or of its historical tolls, as fields, to a record.
-//! Splitting bytes into fields is left to the connector. Neither file has a header.
+//! Recorded traffic: converts the fields of one row of Linear Road's input, or of its historical tolls, to a
+//! record. Splitting bytes into fields is left to the connector. Neither file has a header.
 //!
-//! A type uses some of the columns, and the others may hold anything (-1 as a rule). A value out of its range, or
-//! a report whose segment is not that of its position, is a bad row; what happens to it is the source's
-//! stated choice. Times are seconds from the start of a run.
+//! A type uses some of the columns; the others may hold anything (usually -1). A value out of its range, or a
+//! report whose segment does not match its position, makes a bad row. The source decides what happens to a bad
+//! row. Times are seconds from the start of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,37 +23,37 @@ pub const COLUMNS: [&str; 15] = [
 /// The columns of the file of historical tolls, in order.
 pub const TOLL_COLUMNS: [&str; 4] = ["vid", "day", "xway", "toll"];
 
-/// What a car was charged on one day on one expressway.
+/// The toll charged to a car on one day on one expressway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoricalToll {
     /// The car.
     pub vehicle: u32,
-    /// How many days ago, from 1 for yesterday.
+    /// Age in days, from 1 for yesterday.
     pub day: u8,
     /// The expressway.
     pub xway: u16,
-    /// The sum of its tolls.
+    /// Sum of the car's tolls.
     pub toll: u32,
 }
 
-/// Why a row is not taken.
+/// Reason why a row is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LrbCsvError {
     /// A row has more or fewer fields than there are columns.
     FieldCount {
-        /// The columns.
+        /// Number of columns.
         columns: usize,
-        /// Whether it has too many.
+        /// Whether the row has too many fields, rather than too few.
         is_above: bool,
     },
-    /// A field does not hold what its column asks for.
+    /// A field does not hold a value that its column allows.
     Field {
         /// The name of the column.
         column: &'static str,
-        /// What it holds.
+        /// Text of the field.
         value: String,
-        /// What it should hold.
+        /// Description of the values that are allowed.
         expected: &'static str,
     },
 }
@@ -86,7 +86,8 @@ impl Coded for LrbCsvError {
     }
 }
 
-/// The record of one row; `field` gives the row's field at an index from 0, and none behind its last.
+/// Converts one row to its record; `field` returns the row's field at an index from 0, and `None` after the
+/// last.
 ///
 /// ```
 /// use thalweg_workloads::lrb::{LrbRecord, csv};
@@ -98,8 +99,8 @@ impl Coded for LrbCsvError {
 /// ```
 ///
 /// # Errors
-/// [`LrbCsvError::FieldCount`] if there are not fifteen fields; [`LrbCsvError::Field`] if one that the row's type
-/// uses is not what it should be.
+/// [`LrbCsvError::FieldCount`] if there are not fifteen fields; [`LrbCsvError::Field`] if a field that the
+/// row's type uses has a value that is not allowed.
 pub fn record_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<LrbRecord>, LrbCsvError> {
     let row = Row::new(&COLUMNS, field)?;
     let time_s: u32 = row.number("time", MOST, "a whole number of seconds, from 0 to 2147483647")?;
@@ -120,8 +121,9 @@ pub fn record_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<
     Ok(Record::new(EventTime::from_secs(i64::from(time_s)), value))
 }
 
-/// The benchmark's 15 integers for a record, its time in whole seconds, rounded down; -1 where its type uses
-/// nothing. The inverse of [`record_of`], but for what that does not read of a type 4 request.
+/// Converts a record to the benchmark's 15 integers: its time in whole seconds, rounded down, and -1 in the
+/// columns that its type does not use. The inverse of [`record_of`], except for the fields of a type 4 request
+/// which that does not read.
 ///
 /// # Panics
 /// If a number of the record is above 2147483647 (in builds with overflow checks).
@@ -163,11 +165,11 @@ pub fn columns_of(record: &Record<LrbRecord>) -> [i32; COLUMNS.len()] {
     row
 }
 
-/// The historical toll of one row, by its fields as in [`record_of`].
+/// Converts one row to its historical toll; `field` is as in [`record_of`].
 ///
 /// # Errors
-/// [`LrbCsvError::FieldCount`] if there are not four fields; [`LrbCsvError::Field`] if one is not what it
-/// should be.
+/// [`LrbCsvError::FieldCount`] if there are not four fields; [`LrbCsvError::Field`] if one has a value that is
+/// not allowed.
 pub fn historical_toll_of<'a>(
     field: impl Fn(usize) -> Option<&'a str>,
 ) -> Result<HistoricalToll, LrbCsvError> {
@@ -180,7 +182,7 @@ pub fn historical_toll_of<'a>(
     })
 }
 
-/// The benchmark's integers have 32 bits and a sign.
+/// Largest value of the benchmark's integers, which have 32 bits and a sign.
 const MOST: u32 = i32::MAX as u32;
 
 const IDENTIFIER: &str = "a whole number from 0 to 2147483647";
@@ -212,7 +214,7 @@ fn report<'a>(
     })
 }
 
-/// A row of the right length.
+/// A row with the right number of fields.
 struct Row<F> {
     columns: &'static [&'static str],
     field: F,
@@ -228,7 +230,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         Ok(Row { columns, field })
     }
 
-    /// The field in the column of this name, which the compiler turns into its index.
+    /// Returns the field in the column of this name; the compiler turns the name into an index.
     #[inline]
     fn text(&self, column: &'static str) -> Result<&'a str, LrbCsvError> {
         let index = self.columns.iter().position(|name| *name == column);
@@ -236,7 +238,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         (self.field)(index).ok_or(LrbCsvError::FieldCount { columns: self.columns.len(), is_above: false })
     }
 
-    /// The number in the column of this name.
+    /// Returns the number in the column of this name.
     #[inline]
     fn number<N: FromStr + PartialOrd + Copy>(
         &self,

@@ -1,13 +1,13 @@
 //! Linear Road by its full rules: tolls, accident notices, balances, daily expenditures.
 //!
-//! 1. [`journeys`]: what each car does, and which of its reports count.
+//! 1. [`journeys`]: the events of each car, and which of its reports count.
 //! 2. [`accidents`]: two cars that have stopped at one place.
 //! 3. [`traffic`]: how fast cars were in a segment.
-//! 4. [`tolls`]: what a car that enters a segment is told.
-//! 5. [`balances`]: what each car has been charged.
-//! 6. [`query`]: how all of it hangs together.
+//! 4. [`tolls`]: the announcement to a car that enters a segment.
+//! 5. [`balances`]: the sum of each car's charges.
+//! 6. [`query`]: how these operators are connected.
 //!
-//! What comes out must equal [`crate::reference::lrb_full`], where the rules stand.
+//! The results must equal those of [`crate::reference::lrb_full`], which states the rules.
 
 pub mod accidents;
 pub mod balances;

@@ -1,5 +1,6 @@
-//! Linear Road's traffic from a seed: 40 minutes of one expressway are made once into a cache; all others and
-//! all later times are that traffic under other numbers. A record costs a copy and some additions.
+//! Linear Road's traffic from a seed: 40 minutes of one expressway are made once into a cache. All other
+//! expressways and all later times are that traffic under other numbers. A record costs a copy and some
+//! additions.
 //!
 //! ```text
 //! index -> round of 30 s, slot in the round, expressway      every car reports once in a round
@@ -7,13 +8,12 @@
 //!       -> under the numbers of this expressway, and of this period of 80 rounds
 //! ```
 //!
-//! An expressway has as many reports a second as the benchmark's at its busiest, 1,000; so the rate says how many
-//! expressways there are. They differ in the order of their cars, in where their first mile lies, and every
-//! second one is the mirror image. Where a period ends, the journeys that are under way go on in the
-//! next: what repeats is the road's state, never a car or a request.
+//! An expressway has 1,000 records a second, as the benchmark has at its busiest; so the rate determines the
+//! number of expressways. They differ in the order of their cars and in where their first mile lies, and every
+//! second one is a mirror image. Where a period ends, the journeys under way continue in the next period: the
+//! road's state repeats, never a car or a request.
 //!
-//! What there is on the road, and how it comes about, is told in `traffic`; what makes one expressway different from
-//! another in `xway`.
+//! The module `traffic` describes the traffic and how it arises; `xway` describes how expressways differ.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -33,19 +33,19 @@ mod xway;
 pub use cursor::LrbCursor;
 pub use traffic::{ROUNDS, SLOTS};
 
-/// Records in the cache.
+/// Number of records in the cache.
 pub const CACHE_RECORDS: usize = ROUNDS * SLOTS;
 
-/// Records of an expressway in a second.
+/// Records of one expressway per second.
 pub const RECORDS_PER_XWAY_S: u64 = SLOTS as u64 / ROUND_S;
 
 /// Seconds between two reports of a car.
 const ROUND_S: u64 = super::report::REPORT_PERIOD_S as u64;
 
-/// How traffic is made.
+/// Options of the generated traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbOptions {
-    /// Where the random numbers start; equal seeds give equal traffic.
+    /// Seed of the random numbers; equal seeds give equal traffic.
     pub seed: u64,
     /// Records per second of event time: the record at `index` is meant for the event time
     /// `start + index / rate_per_s`.
@@ -53,7 +53,7 @@ pub struct LrbOptions {
 }
 
 impl Default for LrbOptions {
-    /// A hundred expressways.
+    /// Returns the options for a hundred expressways.
     fn default() -> Self {
         LrbOptions {
             seed: 0,
@@ -64,9 +64,9 @@ impl Default for LrbOptions {
 
 /// The endless sequence of reports and requests.
 ///
-/// There are [`xway_count`](Self::xway_count) expressways. Of a rate that is no multiple of
-/// [`RECORDS_PER_XWAY_S`], some of the cars are left out: below 500/s too few are left for tolls, and an accident
-/// may lack one of its cars.
+/// There are [`xway_count`](Self::xway_count) expressways. If the rate is not a multiple of
+/// [`RECORDS_PER_XWAY_S`], some of the cars are left out. Below 500/s too few are left for tolls, and an
+/// accident may lack one of its cars.
 pub struct LrbGenerator {
     cache: Box<[LrbRecord; CACHE_RECORDS]>,
     xway_count: u32,
@@ -103,23 +103,23 @@ impl LrbGenerator {
         }
     }
 
-    /// Expressways, numbered from 0.
+    /// Returns the number of expressways, numbered from 0.
     pub fn xway_count(&self) -> u32 {
         self.xway_count
     }
 
-    /// Records per second of event time.
+    /// Returns the records per second of event time.
     pub fn rate_per_s(&self) -> NonZeroU64 {
         self.rate_per_s
     }
 
-    /// The records from `index` on.
+    /// Returns the records from `index` on.
     pub fn records_from(&self, index: u64) -> LrbCursor<'_> {
         LrbCursor::new(self, index)
     }
 
-    /// What the cars of type 3 requests were charged: the row of the historical tolls for any such request.
-    /// From 10 to 99, as recorded.
+    /// Returns the row of the historical tolls that answers a type 3 request for this car, day and expressway.
+    /// Tolls are from 10 to 99, as recorded.
     pub fn historical_toll(vehicle: u32, day: u8, xway: u16) -> HistoricalToll {
         let mixed = (u64::from(vehicle) << 24 | u64::from(xway) << 8 | u64::from(day))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -143,7 +143,7 @@ impl LrbGenerator {
         let slot = if slot >= SLOTS as u64 { slot - SLOTS as u64 } else { slot };
         let row = self.cache[(at.round * SLOTS as u64 + slot) as usize];
         let numbers = Numbers { period: at.period, xway: at.xway as u16, xway_count: self.xway_count };
-        // Put together from parts that stay in registers: changed in place, or by a function that is not
+        // Built from parts that stay in registers. If it were changed in place, or by a function that is not
         // inlined, it would be written in pieces and read as a whole, which stalls.
         match row {
             LrbRecord::Report(report) => LrbRecord::Report(PositionReport {
@@ -165,19 +165,19 @@ impl LrbGenerator {
     }
 }
 
-/// Which row an index stands for.
+/// The row of the cache that an index stands for.
 #[derive(Clone, Copy)]
 struct Address {
     period: u32,
     /// Below [`ROUNDS`].
     round: u64,
-    /// Below [`SLOTS`], as the first expressway counts.
+    /// Below [`SLOTS`], in the order of the first expressway.
     slot: u64,
     xway: u64,
 }
 
 impl fmt::Debug for LrbGenerator {
-    /// Without the cache, which would fill a book.
+    /// Leaves out the cache, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LrbGenerator").field("xway_count", &self.xway_count).finish_non_exhaustive()
     }

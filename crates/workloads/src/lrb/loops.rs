@@ -1,6 +1,6 @@
-//! The ceiling: Linear Road's short form as a hand-written single-threaded loop, without an engine. What an engine
-//! adds to it is its overhead; so it is as fast as safe Rust lets us make it, operator by operator, and it does
-//! the whole job.
+//! The ceiling: Linear Road's short form as a hand-written single-threaded loop, without an engine. The
+//! difference to an engine is the engine's overhead. So the loop is as fast as safe Rust allows, operator by
+//! operator, and it does the whole job.
 //!
 //! ```text
 //! produce -> keep_reports -> take_positions -+-> keep_standing -> Stops: 120 s by 30 s ---------+
@@ -8,14 +8,15 @@
 //!                                            +-> Counts: count, 60 s -+-> Join: 60 s -> Segments: 60 s -> rows
 //! ```
 //!
-//! One way to write it, [`LoopKind::Blocks`]: `blocks` has the loops over reports, `stops` the accidents, `minute` what
-//! is kept per minute and what becomes of it when it ends; `table` is the hash table of all of them. Rows are the
-//! engine's, 24 bytes a report.
+//! It is written in one way, [`LoopKind::Blocks`]: `blocks` has the loops over reports, `stops` the accidents,
+//! `minute` the state of one minute and its results when it ends; `table` is the hash table of all of them.
+//! Rows are the engine's, 24 bytes a report.
 //!
-//! What it may do and an engine may not: the input is known to ascend, so it is cut at the borders of half
-//! minutes once per block, and windows close there in a fixed order; records are taken from the generator in turn,
-//! which saves the divisions of an index; nothing is counted but the results. What it does not do, though the data
-//! would let it: no array indexed by segment in place of a hash table, no loop that fuses two operators.
+//! The loop relies on facts which an engine cannot use. The input is known to ascend, so it is cut at the
+//! borders of half minutes once per block, and windows close there in a fixed order. Records are taken from the
+//! generator in sequence, which saves the divisions of an index. Nothing is counted except the results. Two
+//! things are left out although the data would allow them: no array indexed by segment replaces a hash table,
+//! and no loop fuses two operators.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -39,7 +40,7 @@ pub use crate::loops::{DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, Wo
 /// The only way in which the loop is written.
 pub const KIND: LoopKind = LoopKind::Blocks;
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
     /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's cache.
@@ -48,21 +49,21 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// When a worker stops.
     pub stop: LoopStop,
-    /// The record at `index` of a worker's stream is stamped `start + index / nominal_rate_per_s`, rounded
-    /// down to a microsecond. The generator's own rate is what it should be: at another the cars report at another
-    /// pace than every 30 s.
+    /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
+    /// nominal_rate_per_s`, rounded down to a microsecond. It should equal the generator's own rate; at another
+    /// rate, cars do not report every 30 s.
     pub nominal_rate_per_s: NonZeroU64,
-    /// The first record's time.
+    /// Time of the first record.
     pub start: EventTime,
-    /// Where records come from.
+    /// Generator of the records.
     pub generator: &'a LrbGenerator,
 }
 
 /// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
 ///
 /// A worker's record `index` is the generator's `first_event + index`. Workers start at equal distances in the
-/// generator's period, so that they do not read the same lines from memory together. Results come by
-/// window, in no order within one.
+/// generator's period, so that they do not read the same memory at the same time. Results are ordered by
+/// window, and unordered within one.
 ///
 /// # Panics
 /// If the stamps leave the range of [`EventTime`] (in builds with overflow checks).
@@ -77,7 +78,7 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Segment, SegmentRepo
     })
 }
 
-/// At the beginning of a round, so that no car reports twice within 30 s.
+/// Returns a worker's first event: the beginning of a round, so that no car reports twice within 30 s.
 fn first_event(options: LoopOptions<'_>, worker: usize) -> u64 {
     let first_round = ROUNDS * worker / options.workers;
     first_round as u64 * options.generator.rate_per_s().get() * u64::from(REPORT_PERIOD_S)

@@ -1,5 +1,5 @@
-//! The short form of Linear Road in the typed interface: ten operators, and a filter behind the accidents' window, which
-//! has a result for every place where a car stood.
+//! The short form of Linear Road in the typed interface: ten operators, and a filter after the accidents'
+//! window, which has a result for every place where a car stood.
 //!
 //! ```text
 //! source -> filter(reports) -> map(position) -+-> filter(stands, not leaving) -> accidents, 120 s / 30 s -> filter -+
@@ -7,7 +7,7 @@
 //!                                             +-> reports, 60 s --------+-> window join, 60 s (toll) -> co-group, 60 s -> sink
 //! ```
 //!
-//! What comes out must equal [`crate::reference::lrb`], doubles within a relative 1e-9.
+//! The results must equal [`crate::reference::lrb`], doubles within a relative 1e-9.
 //!
 //! Source: the Enjima paper, section 5.1.1.
 
@@ -22,7 +22,7 @@ use super::toll::{
     ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS, SegmentReport, WINDOW, toll,
 };
 
-/// A toll as it would be without accidents.
+/// The toll of a segment before accidents are taken into account.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Toll {
     segment: Segment,
@@ -95,7 +95,7 @@ where
                 toll: if count > 0 { 0 } else { toll.toll },
                 accidents: count,
             });
-            // Of cars that stand alone nothing is known but that.
+            // A segment with accidents may have no toll report: its report has the number of accidents only.
             let report =
                 report.or((count > 0).then_some(SegmentReport { accidents: count, ..Default::default() }));
             report.map(|report| Windowed::on_time(window, *segment, report))
@@ -105,19 +105,20 @@ where
     Ok(())
 }
 
-/// Whether enough cars have stopped at a place: each with enough reports there.
+/// Tells whether at least [`ACCIDENT_CARS`] cars have stopped at a place, each with at least
+/// [`STOPPED_REPORTS`] reports there.
 #[derive(Clone, Copy, Debug)]
 struct StoppedCars;
 
-/// Reports of each car at a place. Most have seen one car only, which takes no allocation.
+/// Reports of each car at a place. Most places have seen one car only, which takes no allocation.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 struct Standing {
-    /// None if its reports are 0; then there are no others either.
+    /// First car; if its reports are 0 there is none, and there are no others either.
     first: CarReports,
     others: Vec<CarReports>,
 }
 
-/// A car, and how often it has reported.
+/// A car, and the number of its reports.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct CarReports {
     vehicle: u32,
@@ -190,12 +191,12 @@ impl Fold<PositionReport> for StoppedCars {
     }
 }
 
-/// The mean of whole speeds.
+/// Computes the mean of whole speeds.
 #[derive(Clone, Copy, Debug)]
 struct AverageSpeed;
 
 impl Fold<PositionReport> for AverageSpeed {
-    /// Sum and number.
+    /// Sum and count.
     type Accumulator = (u64, u64);
     type Result = f64;
 

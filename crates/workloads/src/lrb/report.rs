@@ -1,24 +1,24 @@
-//! What cars send: where they are, every 30 s, and now and then a question. And the keys that reports are
-//! grouped by: place, segment.
+//! The records that cars send: their position, every 30 s, and sometimes a request. Also the keys by which
+//! reports are grouped: place and segment.
 //!
-//! A record is 16 bytes, a row with its event time 24, of the benchmark's 15 integers. A report is as large as
-//! a record: the mark of its kind lies in the spare values of its direction.
+//! A record is 16 bytes, a row with its event time 24, for the benchmark's 15 integers. A report is as large as
+//! a record, because the record's discriminant lies in the unused values of the report's direction.
 
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// Segments of an expressway, numbered from 0 in the west: one mile each.
+/// Number of segments of an expressway, numbered from 0 in the west: one mile each.
 pub const SEGMENT_COUNT: u8 = 100;
 /// Feet in a segment: `segment == position_feet / SEGMENT_FEET`.
 pub const SEGMENT_FEET: u32 = 5_280;
-/// Feet of an expressway.
+/// Length of an expressway in feet.
 pub const XWAY_FEET: u32 = SEGMENT_FEET * SEGMENT_COUNT as u32;
-/// Lanes, numbered from 0: [`ENTRY_LANE`], three travel lanes, [`EXIT_LANE`].
+/// Number of lanes, numbered from 0: [`ENTRY_LANE`], three travel lanes, [`EXIT_LANE`].
 pub const LANE_COUNT: u8 = 5;
-/// The lane by which a car comes onto the road.
+/// The lane by which a car enters the road.
 pub const ENTRY_LANE: u8 = 0;
-/// The lane by which it leaves.
+/// The lane by which a car leaves the road.
 pub const EXIT_LANE: u8 = 4;
 /// Seconds between two reports of a car.
 pub const REPORT_PERIOD_S: u32 = 30;
@@ -26,27 +26,27 @@ pub const REPORT_PERIOD_S: u32 = 30;
 /// One record of the input. Its event time is the benchmark's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LrbRecord {
-    /// Type 0: where a car is.
+    /// Type 0: the position of a car.
     Report(PositionReport),
-    /// Type 2: what has this car been charged so far?
+    /// Type 2: a request for the car's charges so far.
     Balance {
         /// The car.
         vehicle: u32,
         /// The request's number, which its answer carries.
         query: u32,
     },
-    /// Type 3: what was this car charged on a day in the past?
+    /// Type 3: a request for the car's charges on a day in the past.
     Daily {
         /// The car.
         vehicle: u32,
         /// The request's number, which its answer carries.
         query: u32,
-        /// On which expressway.
+        /// The expressway of the charges.
         xway: u16,
-        /// How many days ago, from 1 for yesterday.
+        /// Age of the day, from 1 for yesterday.
         day: u8,
     },
-    /// Type 4: how long will a journey take? Nobody answers it, here or elsewhere.
+    /// Type 4: a request for the time of a journey. It is not answered, here or elsewhere.
     TravelTime {
         /// The car.
         vehicle: u32,
@@ -55,10 +55,11 @@ pub enum LrbRecord {
     },
 }
 
-/// Type 0: where a car is.
+/// Type 0: the position of a car.
 ///
-/// In this order in memory: the mark of a record's kind then lies behind twelve bytes that are copied as eight and four.
-/// Behind thirteen, they are copied as twice eight that overlap, and whoever loads what was just stored must wait.
+/// The order in memory matters. In this order the record's discriminant follows twelve bytes, which are copied
+/// as eight and four. After thirteen bytes, the copy would be two overlapping runs of eight, and a load of what
+/// was just stored would stall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct PositionReport {
@@ -68,17 +69,17 @@ pub struct PositionReport {
     pub position_feet: u32,
     /// The expressway.
     pub xway: u16,
-    /// Miles per hour.
+    /// Speed in miles per hour.
     pub speed_mph: u8,
-    /// Below [`LANE_COUNT`].
+    /// Lane, below [`LANE_COUNT`].
     pub lane: u8,
-    /// Which way it goes.
+    /// Direction of travel.
     pub direction: Direction,
-    /// The mile it is in, below [`SEGMENT_COUNT`].
+    /// Segment of the position, below [`SEGMENT_COUNT`].
     pub segment: u8,
 }
 
-/// Which way a car goes.
+/// Direction of travel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Direction {
     /// 0: segments rise.
@@ -87,31 +88,32 @@ pub enum Direction {
     West,
 }
 
-/// One mile of one direction of an expressway: what traffic is counted, and tolls are charged, by.
+/// One mile of one direction of an expressway, by which traffic is counted and tolls are charged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Segment {
     /// The expressway.
     pub xway: u16,
-    /// Which way cars go.
+    /// Direction of travel.
     pub direction: Direction,
-    /// Below [`SEGMENT_COUNT`].
+    /// Number of the segment, below [`SEGMENT_COUNT`].
     pub number: u8,
 }
 
-/// A spot on the road: two cars that stand on the same have met.
+/// A spot on the road; two cars that stand at the same one have had an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The expressway.
     pub xway: u16,
-    /// Which way cars go.
+    /// Direction of travel.
     pub direction: Direction,
-    /// Below [`LANE_COUNT`].
+    /// Lane, below [`LANE_COUNT`].
     pub lane: u8,
     /// Feet from the western end of the expressway, below [`XWAY_FEET`].
     pub position_feet: u32,
 }
 
-/// As one number, with small gaps between roads: tables hash it by a multiplication, which spreads numbers in a row evenly.
+/// Hashes the segment as one number, with small gaps between roads. Tables hash it by a multiplication, which
+/// spreads consecutive numbers evenly.
 impl Hash for Segment {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -122,7 +124,7 @@ impl Hash for Segment {
 
 const _: () = assert!(SEGMENT_COUNT <= 1 << 7);
 
-/// As one number, which tables hash by a multiplication.
+/// Hashes the place as one number, which tables hash by a multiplication.
 impl Hash for Place {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -133,13 +135,13 @@ impl Hash for Place {
 }
 
 impl PositionReport {
-    /// Where traffic is counted.
+    /// Returns the segment in which this report counts.
     #[inline]
     pub fn segment(&self) -> Segment {
         Segment { xway: self.xway, direction: self.direction, number: self.segment }
     }
 
-    /// The spot.
+    /// Returns the place of this report.
     #[inline]
     pub fn place(&self) -> Place {
         let PositionReport { xway, direction, lane, position_feet, .. } = *self;
@@ -148,7 +150,7 @@ impl PositionReport {
 }
 
 impl Direction {
-    /// The number that stands for it in files.
+    /// Returns the number of this direction in files.
     #[inline]
     pub fn number(self) -> u8 {
         self as u8
@@ -156,10 +158,10 @@ impl Direction {
 }
 
 impl Place {
-    /// The mile that the spot lies in.
+    /// Returns the segment of this place.
     #[inline]
     pub fn segment(&self) -> Segment {
-        // Below 100 by the bound on positions.
+        // The number is below 100 by the bound on positions.
         let number = (self.position_feet / SEGMENT_FEET) as u8;
         Segment { xway: self.xway, direction: self.direction, number }
     }

@@ -1,35 +1,35 @@
-//! What the short form of Linear Road says of a segment and a minute, and by which rule it is charged.
+//! The result of Linear Road's short form for a segment and a minute, and the rule for its toll.
 //!
-//! Differs from the full rules: cars are reports, the speed is that of the same minute, the accident is in the
-//! segment itself.
+//! It differs from the full rules: cars are reports, the speed is that of the same minute, the accident is in
+//! the segment itself.
 
 use thalweg_model::Span;
 
-/// The window in which speeds and reports are counted, and accidents are set beside them.
+/// The window in which speeds and reports are counted, and in which accidents are joined to them.
 pub const WINDOW: Span = Span::from_secs(60);
-/// The window in which accidents are looked for.
+/// The window in which accidents are detected.
 pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
-/// From one such window to the next.
+/// Distance between the starts of two such windows.
 pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
-/// Reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on it is stopped there.
+/// Reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on the car counts as stopped.
 pub const STOPPED_REPORTS: u32 = 4;
-/// Cars that are stopped at one place, from which on it is an accident.
+/// Stopped cars at one place from which on there is an accident.
 pub const ACCIDENT_CARS: u32 = 2;
 
-/// What a segment costs in which a minute had so many reports, at this average speed, and no accident.
+/// Returns the toll of a segment for a minute with `cars` reports at this average speed, without an accident.
 #[inline]
 pub fn toll(cars: u64, average_speed_mph: f64) -> u64 {
     if cars > 50 && average_speed_mph < 40.0 { 2 * (cars - 50) * (cars - 50) } else { 0 }
 }
 
-/// What comes out for a segment and a minute.
+/// Result for a segment and a minute.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SegmentReport {
-    /// Reports; 0 if only accidents are known.
+    /// Number of reports; 0 if only accidents are known.
     pub cars: u64,
     /// Mean speed of the reports; 0 without any.
     pub average_speed_mph: f64,
-    /// [`toll`], or 0 if there is an accident.
+    /// Result of [`toll`], or 0 if there is an accident.
     pub toll: u64,
     /// Pairs of a place in the segment and an [`ACCIDENT_WINDOW`] ending in the minute, with an accident.
     pub accidents: u64,

@@ -1,11 +1,12 @@
-//! Recorded probes: one row of a file, as fields, to a record. Splitting bytes into fields, and the header, are left to
-//! the connector.
+//! Recorded probes: converts the fields of one row of a file to a record. Splitting bytes into fields, and
+//! skipping the header, are left to the connector.
 //!
-//! The files know no instants but slices of time, numbered from 0 or 1. Slice `n` is taken for second `n` after 1970 began:
-//! so each slice is a window of its own, unless a run asks for longer ones, and windows have a start that tells the slice.
+//! The files have slices of time instead of instants, numbered from 0 or 1. Slice `n` is taken as second `n`
+//! after the start of 1970. So each slice is a window of its own, unless a run asks for longer ones, and a
+//! window's start tells the slice.
 //!
-//! A slice is a whole number of 32 bits, an address has the form `10.0.0.1`, a round-trip time is a finite number not
-//! below zero: anything else is a bad row, and what happens to it is the source's stated choice.
+//! A slice is a whole number of 32 bits, an address has the form `10.0.0.1`, and a round-trip time is a finite
+//! number not below zero. Any other row is a bad row; the source decides what happens to it.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -17,14 +18,14 @@ use super::probe::{IpPair, Probe};
 /// The columns of a file, in order.
 pub const COLUMNS: [&str; 4] = ["slice", "src_ip", "dst_ip", "rtt"];
 
-/// Why a row is not taken.
+/// Reason why a row is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetmonCsvError {
     /// The name of the column.
     pub column: &'static str,
-    /// What it holds.
+    /// Text of the field.
     pub value: String,
-    /// What it should hold.
+    /// Description of the values that are allowed.
     pub expected: &'static str,
 }
 
@@ -43,7 +44,7 @@ impl Coded for NetmonCsvError {
     }
 }
 
-/// The probe of one row, in the order of [`COLUMNS`], stamped with its slice.
+/// Converts one row, in the order of [`COLUMNS`], to its probe, stamped with its slice.
 ///
 /// ```
 /// use thalweg_workloads::netmon::csv;
@@ -53,7 +54,7 @@ impl Coded for NetmonCsvError {
 /// ```
 ///
 /// # Errors
-/// [`NetmonCsvError`] for the first field that is not what it should be.
+/// [`NetmonCsvError`] for the first field whose value is not allowed.
 pub fn record_of([slice, source, destination, rtt]: [&str; 4]) -> Result<Record<Probe>, NetmonCsvError> {
     let bad = |index: usize, value: &str, expected| NetmonCsvError {
         column: COLUMNS[index],

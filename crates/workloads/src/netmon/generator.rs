@@ -1,9 +1,9 @@
-//! Probes from a seed, distributed like 385,747 recorded ones: 99 machines that all ask each other. Made once into a
-//! cache, then copied from it.
+//! Probes from a seed, distributed like 385,747 recorded ones: 99 machines that all probe each other. Made once
+//! into a cache, then copied from it.
 //!
-//! The recording is of the Seattle network, 99 machines in 40 slices of time. Each slice has a round-trip time for nearly
-//! each of 9,702 pairs, in an unnamed unit that looks like seconds. Of the variance of its logarithm 54 % lies between pairs
-//! and 46 % within them.
+//! The recording is of the Seattle network, 99 machines in 40 slices of time. Each slice has a round-trip time
+//! for nearly each of 9,702 pairs, in an unnamed unit that looks like seconds. Of the variance of its
+//! logarithm, 54 % lies between pairs and 46 % within them.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
 
 use super::probe::{IpPair, Probe};
 
-/// Probes in the cache, 15 MiB; the sequence repeats after them. Two epochs: so that a run at the nominal rate has windows
-/// of two kinds only, which the reference need not count one by one.
+/// Number of probes in the cache, 15 MiB; the sequence repeats after them. It is two epochs. So a run at the
+/// nominal rate has only two different windows, and the reference need not count each one.
 pub const CACHE_PROBES: usize = 1_000_000;
 
-/// Machines, from 10.0.0.1 on.
+/// Number of machines, from 10.0.0.1 on.
 pub const MACHINE_COUNT: u32 = 99;
 
-/// Pairs of different machines, each direction by itself.
+/// Number of pairs of different machines; each direction is a pair.
 pub const PAIR_COUNT: usize = (MACHINE_COUNT * (MACHINE_COUNT - 1)) as usize;
 
-/// 10.0.0.0, before the first machine.
+/// The address 10.0.0.0, before the first machine.
 const NETWORK: u32 = 10 << 24;
 
-/// Shares of round-trip times that are at most so long.
+/// Quantiles of the round-trip time: shares, and the time that such a share of probes does not exceed.
 const RTT_QUANTILES: [(f64, f64); 12] = [
     (0.0, 0.01),
     (0.01, 0.01),
@@ -40,15 +40,15 @@ const RTT_QUANTILES: [(f64, f64); 12] = [
     (1.0, 23.3),
 ];
 
-/// Share of probes that take as long as is usual for their pair. Its square is the share of the variance that lies between
-/// pairs.
+/// Share of probes that have the usual time of their pair. Its square is the share of the variance that lies
+/// between pairs.
 const USUAL_SHARE: f64 = 0.735;
 
 /// The endless sequence of probes: probe `index` is probe `index % CACHE_PROBES` of the cache.
 ///
 /// * Pairs are drawn evenly: a window of a second has about 52 probes of each.
-/// * Round-trip times follow the recording's quantiles, in between by straight lines, in hundredths. Each pair has its
-///   usual one, which three probes of four take, and the others take any.
+/// * Round-trip times follow the recording's quantiles, interpolated linearly, in hundredths. Each pair has a
+///   usual time, which three of four probes take; the others take a random one.
 pub struct NetmonGenerator {
     cache: Box<[Probe; CACHE_PROBES]>,
 }
@@ -71,7 +71,7 @@ impl NetmonGenerator {
 }
 
 impl fmt::Debug for NetmonGenerator {
-    /// Without the cache, which would fill a book.
+    /// Leaves out the cache, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetmonGenerator").finish_non_exhaustive()
     }
@@ -92,7 +92,7 @@ impl Generate for NetmonGenerator {
     }
 }
 
-/// Every pair, with the round-trip time that is usual for it.
+/// Returns every pair, with its usual round-trip time.
 fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
     let machines = 1..=MACHINE_COUNT;
     let pairs = machines.clone().flat_map(|source| machines.clone().map(move |other| (source, other)));
@@ -104,12 +104,13 @@ fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
 
 fn probe(pairs: &[Probe], entropy: &mut SeededEntropy) -> Probe {
     let Probe { pair, rtt: usual } = pairs[entropy.below(pairs.len() as u64) as usize];
-    // Every probe draws all of its numbers, used or not: so pairs are the same whatever the shares are.
+    // Every probe draws all of its numbers, used or not, so that the pairs do not depend on the shares.
     let (is_usual, other) = (entropy.unit() < USUAL_SHARE, rtt_at(entropy.unit()));
     Probe { pair, rtt: if is_usual { usual } else { other } }
 }
 
-/// The round-trip time that a share of the probes does not exceed, in hundredths as recorded.
+/// Returns the round-trip time that this share of the probes does not exceed, rounded to hundredths as
+/// recorded.
 fn rtt_at(share: f64) -> f64 {
     let behind = RTT_QUANTILES.partition_point(|&(quantile, _)| quantile <= share);
     let ((low_share, low), (high_share, high)) = (RTT_QUANTILES[behind - 1], RTT_QUANTILES[behind]);

@@ -1,13 +1,15 @@
-//! The ceilings: netmon as hand-written single-threaded loops, without an engine. What an engine adds to them is its
-//! overhead, so they are as fast as safe Rust lets us make them, and they do the whole job: every probe is read from the
-//! generator's cache, stamped and added to its pair, and the results are compared with the reference.
+//! The ceilings: netmon as hand-written single-threaded loops, without an engine. The difference to an engine
+//! is the engine's overhead, so the loops are as fast as safe Rust allows. They do the whole job: every probe
+//! is read from the generator's cache, stamped and added to its pair, and the results are compared with the
+//! reference.
 //!
-//! Two ways to write it: `blocks`, where the source leaves rows in a block and the window takes them from there, as between
-//! an engine's operators; and `fused`, one loop. They share `window`: the one open window, a hash table of pairs.
+//! There are two ways to write it. In `blocks` the source leaves rows in a block and the window takes them from
+//! there, as between an engine's operators; `fused` is one loop. They share `window`: the one open window, a
+//! hash table of pairs.
 //!
-//! What they may do and an engine may not: the input is known to ascend, so a window closes when the first record behind it
-//! comes; the place in the cache is counted on, not divided; sums are plain, since round-trip times are not below zero;
-//! nothing is counted but the results.
+//! The loops rely on facts which an engine cannot use. The input is known to ascend, so a window closes when
+//! the first record after it comes. The position in the cache is incremented, not divided. Sums are plain,
+//! since round-trip times are not below zero. Nothing is counted except the results.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -27,7 +29,7 @@ use window::OpenWindow;
 /// The ways in which the loop is written.
 pub const KINDS: [LoopKind; 2] = [LoopKind::Blocks, LoopKind::Fused];
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
     /// How the loop is written: one of [`KINDS`].
@@ -39,19 +41,20 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// When a worker stops.
     pub stop: LoopStop,
-    /// The probe at `index` of a worker's stream is stamped `start + index / nominal_rate_per_s`, rounded
-    /// down to a microsecond.
+    /// Rate of event time: the probe at `index` of a worker's stream is stamped `start + index /
+    /// nominal_rate_per_s`, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// The first probe's time.
+    /// Time of the first probe.
     pub start: EventTime,
-    /// Where probes come from.
+    /// Generator of the probes.
     pub generator: &'a NetmonGenerator,
 }
 
 /// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
 ///
 /// A worker's probe `index` is the cache's `(first_event + index) % CACHE_PROBES`. Workers start at equal
-/// distances, so that they do not read the same lines from memory together. Results come by window, then pair.
+/// distances, so that they do not read the same memory at the same time. Results are ordered by window, then
+/// pair.
 ///
 /// # Panics
 /// If there is no loop of this kind, or the stamps leave the range of [`EventTime`] (in builds with overflow checks).
@@ -78,13 +81,13 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<IpPair, f64>> {
 const BLANK: Record<Probe> =
     Record::new(EventTime::EPOCH, Probe { pair: IpPair { source: 0, destination: 0 }, rtt: 0.0 });
 
-/// A loop and the probes that it takes, from the generator's cache.
+/// A worker's loop with its stream of probes, which is read from the generator's cache.
 struct Stream<'a> {
     cache: &'a [Probe; CACHE_PROBES],
-    /// Of the next probe in the cache.
+    /// Position of the next probe in the cache.
     place: usize,
     stamps: Stamps,
-    /// Between source and window; empty if they are one loop.
+    /// Block between source and window; empty if they are one loop.
     block: Vec<Record<Probe>>,
     open: OpenWindow,
 }
@@ -112,7 +115,7 @@ impl Fed for Stream<'_> {
     }
 }
 
-/// Source: copies probes and gives them their time.
+/// Source: copies probes and stamps them.
 #[inline(never)]
 fn stamp(probes: &[Probe], stamps: &mut Stamps, rows: &mut [Record<Probe>]) {
     // A copy in registers: written back once, not once per row.
@@ -133,7 +136,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
         let count = if last.event_time < end {
             rest.len()
         } else {
-            // At least the first, which opened the window.
+            // At least the first row, which opened the window.
             rest.partition_point(|row| row.event_time < end).max(1)
         };
         let (run, behind) = rest.split_at(count);
@@ -144,7 +147,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
     }
 }
 
-/// The whole job in one loop; nothing is written but the sums.
+/// The whole job in one loop; only the sums are written to memory.
 #[inline(never)]
 fn stamp_and_add(probes: &[Probe], stamps: &mut Stamps, open: &mut OpenWindow) {
     let mut local = *stamps;

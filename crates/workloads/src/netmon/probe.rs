@@ -1,24 +1,25 @@
-//! A probe: a packet that went there and back, and how long it took.
+//! A probe: a packet that went to a machine and back, with its round-trip time.
 
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::Record;
 
-/// Who asked whom. Each direction is a pair of its own.
+/// The two machines of a probe. Each direction is a pair of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct IpPair {
-    /// Who asked: an IPv4 address as a number.
+    /// The machine that sent the probe: an IPv4 address as a number.
     pub source: u32,
-    /// Who answered: an IPv4 address as a number.
+    /// The machine that answered: an IPv4 address as a number.
     pub destination: u32,
 }
 
-/// As one number in which the machines of a network are numbered together, with small gaps: `source`, then the last byte
-/// of `destination`, and far above them the other three.
+/// Hashes the pair as one number in which the machines of a network are numbered together, with small gaps:
+/// `source`, then the last byte of `destination`, and far above them its other three bytes.
 ///
-/// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the addresses side by side
-/// pairs were a lattice, of which some multipliers make another one, and a run had from 61 to 201 M records/s by the luck
+/// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the addresses
+/// side by side the pairs formed a lattice, which some multipliers map to another lattice: a run had from 61 to
+/// 201 M records/s depending on its seed. With mixed numbers it had 126.
 /// of its seed; with mixed numbers it had 126.
 impl Hash for IpPair {
     #[inline]
@@ -29,13 +30,13 @@ impl Hash for IpPair {
 }
 
 impl IpPair {
-    /// Both addresses in one number, the source above.
+    /// Returns both addresses in one number, the source in the upper half.
     #[inline]
     pub const fn as_number(self) -> u64 {
         (self.source as u64) << 32 | self.destination as u64
     }
 
-    /// The pair of this number.
+    /// Returns the pair of this number.
     pub const fn of_number(number: u64) -> Self {
         IpPair { source: (number >> 32) as u32, destination: number as u32 }
     }
@@ -44,13 +45,13 @@ impl IpPair {
 /// One measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Probe {
-    /// Between whom.
+    /// The machines of the probe.
     pub pair: IpPair,
-    /// The round-trip time, zero or above, in the unit of whoever measured it.
+    /// The round-trip time, zero or above, in the unit of the measurement.
     pub rtt: f64,
 }
 
-/// On which throughput in bytes and the number of records in a block depend.
+/// Throughput in bytes and the number of records in a block depend on this size.
 const _: () = assert!(size_of::<Record<Probe>>() == 24);
 
 #[cfg(test)]

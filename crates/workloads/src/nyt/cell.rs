@@ -1,7 +1,7 @@
-//! The grid of cells, about 250 m square, that trips are counted by.
+//! The grid of cells, about 250 m square, by which trips are counted.
 //!
 //! Cells are numbered from 1 to 600 to the east and from 1 to 600 to the south. The centre of cell (1, 1) and
-//! the sides of a cell are given in degrees, so a cell is a rectangle on the map and no square on earth.
+//! the sides of a cell are given in degrees, so a cell is a rectangle on the map and not a square on earth.
 //! Source: Jerzak and Ziekow, "The DEBS 2015 Grand Challenge", DEBS 2015, with halved sides (its query 2).
 
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trip::Place;
 
-/// Cells in a row, and rows.
+/// Number of cells in a row, and number of rows.
 pub const CELLS_PER_SIDE: u16 = 600;
 
 const FIRST_CENTRE: Place = Place { longitude: -74.913_583, latitude: 41.474_937 };
@@ -26,7 +26,7 @@ pub struct Cell {
     pub y: u16,
 }
 
-/// As one number, which tables hash by a multiplication.
+/// Hashes the cell as one number, which tables hash by a multiplication.
 impl Hash for Cell {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -38,11 +38,11 @@ impl Hash for Cell {
 const _: () = assert!(CELLS_PER_SIDE < 1 << 10);
 
 impl Cell {
-    /// No cell of the grid, whose numbers start at 1.
+    /// A value that is no cell of the grid, whose numbers start at 1.
     pub const OUTSIDE: Cell = Cell { x: 0, y: 0 };
 
-    /// The cell around `place`; none if it lies outside the grid or is not a number. A cell owns its western
-    /// and northern border.
+    /// Returns the cell around `place`; `None` if the place lies outside the grid or is not a number. A cell
+    /// includes its western and northern border.
     #[inline]
     pub fn around(place: Place) -> Option<Cell> {
         let column = (place.longitude - FIRST_CENTRE.longitude + WIDTH_DEGREES / 2.0) / WIDTH_DEGREES;
@@ -50,7 +50,7 @@ impl Cell {
         Some(Cell { x: number(column)?, y: number(row)? })
     }
 
-    /// The middle of the cell.
+    /// Returns the middle of the cell.
     pub fn centre(self) -> Place {
         Place {
             longitude: FIRST_CENTRE.longitude + f64::from(self.x - 1) * WIDTH_DEGREES,
@@ -58,7 +58,7 @@ impl Cell {
         }
     }
 
-    /// The place that lies `east` cell widths and `south` cell heights from the cell's middle.
+    /// Returns the place at `offset.east` cell widths and `offset.south` cell heights from the cell's middle.
     pub(super) fn place(self, offset: Offset) -> Place {
         let Place { longitude, latitude } = self.centre();
         Place {
@@ -68,19 +68,20 @@ impl Cell {
     }
 }
 
-/// A way from the middle of a cell, in widths and heights of a cell: inside it while both are within one
-/// half.
+/// A distance from the middle of a cell, in widths and heights of a cell. It is inside the cell while both are
+/// within one half.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offset {
     pub(super) east: f64,
     pub(super) south: f64,
 }
 
-/// The number of the cell that lies `steps` behind the first.
+/// Returns the number of the cell that lies `steps` cells after the first; `None` outside the grid.
 #[inline]
 fn number(steps: f64) -> Option<u16> {
-    // Compared as a double: what is no number, or too large for an integer, is in no range. What is within is cut to a whole
-    // number, which is what rounding down does to it; a call of `floor` took a fifth of the query's time.
+    // Compared as a double: a value that is not a number, or too large for an integer, is in no range. A value
+    // in range is truncated, which here equals rounding down; a call of `floor` took a fifth of the query's
+    // time.
     let inside = 0.0 <= steps && steps < f64::from(CELLS_PER_SIDE);
     inside.then(|| steps as u16 + 1)
 }

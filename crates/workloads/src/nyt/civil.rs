@@ -1,10 +1,10 @@
-//! Date and time of day as text, exactly: `2013-01-13 10:43:00` and nothing else, read as UTC.
+//! Date and time of day as text, in exactly one form: `2013-01-13 10:43:00`, read as UTC.
 
 use thalweg_model::EventTime;
 
-/// The instant that `text` names; none unless it has the form `YYYY-MM-DD HH:MM:SS` and names a day and a
-/// time that there were: no 30 February, no hour 24, no leap second. Years from 0000 to 9999 of the Gregorian
-/// calendar, carried on before its introduction.
+/// Returns the instant that `text` names. Returns `None` unless it has the form `YYYY-MM-DD HH:MM:SS` and names
+/// an existing day and time: no 30 February, no hour 24, no leap second. Years are 0000 to 9999 of the
+/// Gregorian calendar, extended to the time before its introduction.
 ///
 /// ```
 /// use thalweg_workloads::nyt::civil::parse_date_time;
@@ -29,7 +29,7 @@ pub fn parse_date_time(text: &str) -> Option<EventTime> {
     Some(EventTime::from_secs(seconds))
 }
 
-/// The number that `bytes` write in decimal; none if one of them is no digit.
+/// Parses `bytes` as a decimal number; `None` if one of them is not a digit.
 pub(crate) fn digits(bytes: &[u8]) -> Option<i64> {
     bytes
         .iter()
@@ -46,7 +46,7 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to the day, negative before it.
+/// Returns the days from 1970-01-01 to this day, negative before 1970-01-01.
 ///
 /// Years begin in March here, so that the leap day is the last of its year and the lengths of the months
 /// before it follow a straight line, `(153 m + 2) / 5`; 400 such years have 146,097 days.

@@ -1,8 +1,8 @@
-//! Trips from a seed, distributed like 14,987 recorded ones of January 2013: distances, vendors, missing
-//! places, and how trips crowd in few cells. Made once into a cache, then copied from it.
+//! Trips from a seed, distributed like 14,987 recorded ones of January 2013 by distances, vendors, missing
+//! places, and the crowding of trips in few cells. Made once into a cache, then copied from it.
 //!
-//! A trip's event time is its end, and nothing of the query asks for its beginning: trips here have no
-//! duration (611 s on average in the recording).
+//! A trip's event time is its end, and the query does not read its beginning: trips here have no duration (611
+//! s on average in the recording).
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
 use super::cell::{Cell, Offset};
 use super::trip::{Place, Trip, Vendor};
 
-/// Trips in the cache, 4 MiB; the sequence repeats after them.
+/// Number of trips in the cache, 4 MiB; the sequence repeats after them.
 pub const CACHE_TRIPS: usize = 1 << 17;
 
-/// Cells that trips begin in.
+/// Number of cells in which trips begin.
 pub const CELL_COUNT: usize = 1_350;
 
 /// Share of trips recorded by VTS; the others are CMT's.
@@ -23,7 +23,7 @@ const VTS_SHARE: f64 = 0.989;
 /// Share of trips that begin at `(0, 0)`.
 const NOWHERE_SHARE: f64 = 0.021;
 
-/// Shares of trips that are at most so many miles long.
+/// Quantiles of the distance: shares, and the miles that such a share of trips does not exceed.
 const DISTANCE_QUANTILES: [(f64, f64); 9] = [
     (0.0, 0.0),
     (0.01, 0.05),
@@ -38,7 +38,7 @@ const DISTANCE_QUANTILES: [(f64, f64); 9] = [
 
 /// The endless sequence of trips: trip `index` is trip `index % CACHE_TRIPS` of the cache.
 ///
-/// * Distances follow the recording's quantiles, in between by straight lines, in hundredths of a mile.
+/// * Distances follow the recording's quantiles, interpolated linearly, in hundredths of a mile.
 /// * 98.9 % are VTS trips.
 /// * 2.1 % have no place; the others begin anywhere in one of [`CELL_COUNT`] cells around Manhattan. A few
 ///   cells have most of the trips: the busiest 50 / 100 / 400 cells have about 23 / 40 / 86 %
@@ -64,7 +64,7 @@ impl NytGenerator {
 }
 
 impl fmt::Debug for NytGenerator {
-    /// Without the cache, which would fill a book.
+    /// Leaves out the cache, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NytGenerator").finish_non_exhaustive()
     }
@@ -98,15 +98,15 @@ fn trip(cells: &[Cell], entropy: &mut SeededEntropy) -> Trip {
     Trip { distance_miles, pickup, vendor }
 }
 
-/// The distance that a share of the trips does not exceed.
+/// Returns the distance in miles that this share of the trips does not exceed.
 fn distance_at(share: f64) -> f64 {
     let behind = DISTANCE_QUANTILES.partition_point(|&(quantile, _)| quantile <= share);
     let ((low_share, low), (high_share, high)) = (DISTANCE_QUANTILES[behind - 1], DISTANCE_QUANTILES[behind]);
     low + (high - low) * (share - low_share) / (high_share - low_share)
 }
 
-/// The rank of a cell by its trips. In the recording the share of the first `r` cells is close to
-/// `1 - exp(-r / 190)`, except that every cell has a few; hence three in a hundred trips to any cell.
+/// Draws the rank of a cell by its number of trips. In the recording the share of the first `r` cells is close
+/// to `1 - exp(-r / 190)`, except that every cell has a few trips. Hence 3 % of the trips go to a random cell.
 fn rank(entropy: &mut SeededEntropy) -> usize {
     let (any, draw) = (entropy.unit() < 0.03, entropy.unit());
     let count = CELL_COUNT as f64;
@@ -114,7 +114,7 @@ fn rank(entropy: &mut SeededEntropy) -> usize {
     (rank as usize).min(CELL_COUNT - 1)
 }
 
-/// Different cells out of 51 columns and 71 rows around Manhattan, in random order.
+/// Returns [`CELL_COUNT`] different cells of the 51 columns and 71 rows around Manhattan, in random order.
 fn cells(entropy: &mut SeededEntropy) -> Vec<Cell> {
     let mut cells: Vec<Cell> = (290..=340).flat_map(|x| (290..=360).map(move |y| Cell { x, y })).collect();
     for place in 0..CELL_COUNT {

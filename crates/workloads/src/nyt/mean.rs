@@ -1,8 +1,8 @@
-//! The aggregate of NYT: how many trips, and how far on average.
+//! The aggregate of NYT: number of trips and mean distance.
 //!
 //! Sums of doubles depend on their order, which depends on blocks and workers. So the sum is compensated, and
-//! results of different orders agree within a relative 1e-9 (far better, in fact: the error does not grow
-//! with the number of trips).
+//! results of different orders agree within a relative 1e-9. In fact they agree far better, since the error
+//! does not grow with the number of trips.
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::Fold;
@@ -16,13 +16,13 @@ pub struct MeanDistance;
 /// The result of [`MeanDistance`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TripSummary {
-    /// How many.
+    /// Number of trips.
     pub trips: u64,
-    /// How far on average, in miles; not a number if there were none.
+    /// Mean distance in miles; not a number if there were no trips.
     pub mean_distance_miles: f64,
 }
 
-/// Trips so far.
+/// Number of trips and sum of distances so far.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DistanceSum {
     trips: u64,
@@ -76,7 +76,7 @@ impl Fold<Trip> for MeanDistance {
     }
 }
 
-/// A sum, and beside it what its additions have lost to rounding.
+/// A sum, together with the part that its additions have lost to rounding.
 /// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct CompensatedSum {
@@ -88,7 +88,7 @@ impl CompensatedSum {
     #[inline]
     fn add(&mut self, number: f64) {
         let sum = self.sum + number;
-        // What was lost can be had exactly, by taking the larger part away first.
+        // The loss is computed exactly when the larger summand is subtracted first.
         self.lost +=
             if self.sum.abs() < number.abs() { (number - sum) + self.sum } else { (self.sum - sum) + number };
         self.sum = sum;

@@ -7,14 +7,14 @@ use super::cell::Cell;
 use super::mean::{DistanceSum, MeanDistance, TripSummary};
 use super::trip::{Trip, Vendor};
 
-/// What the query's map keeps of a trip.
+/// The fields of a trip that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CellTrip {
-    /// Where it began; [`Cell::OUTSIDE`] if that is not in the grid.
+    /// Cell where the trip began; [`Cell::OUTSIDE`] if that is not in the grid.
     pub cell: Cell,
-    /// Whose meter it was.
+    /// Vendor of the taximeter.
     pub vendor: Vendor,
-    /// How far it went.
+    /// Distance of the trip.
     pub distance_miles: f64,
 }
 

@@ -1,10 +1,11 @@
-//! Recorded trips: one row of a `trip_data` file of New York's Taxi and Limousine Commission (TLC), as
-//! fields, to a record. Splitting bytes into fields, and the header, are left to the connector.
+//! Recorded trips: converts the fields of one row of a `trip_data` file of New York's Taxi and Limousine
+//! Commission (TLC) to a record. Splitting bytes into fields, and skipping the header, are left to the
+//! connector.
 //!
-//! The query reads four of the fourteen columns; the others may hold anything. A date must name an instant, a
-//! number must be finite (`.50`, `-0`, `1E-3` are fine; empty, `nan` and `inf` are not): anything else is a
-//! bad row, and what happens to it is the source's stated choice. A place of `0,0` is a number like others:
-//! such a trip falls outside the cells and is dropped by the query.
+//! The query reads four of the fourteen columns; the others may hold anything. A date must name an instant, and
+//! a number must be finite (`.50`, `-0`, `1E-3` are accepted; empty, `nan` and `inf` are not). Any other row is
+//! a bad row; the source decides what happens to it. A place of `0,0` is a valid number: such a trip falls
+//! outside the cells and is dropped by the query.
 
 use std::fmt;
 
@@ -37,22 +38,22 @@ const TRIP_DISTANCE: usize = column("trip_distance");
 const PICKUP_LONGITUDE: usize = column("pickup_longitude");
 const PICKUP_LATITUDE: usize = column("pickup_latitude");
 
-/// Why a row is not taken.
+/// Reason why a row is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TlcError {
     /// A row has more or fewer fields than there are columns.
     FieldCount {
-        /// Whether it has too many.
+        /// Whether the row has too many fields, rather than too few.
         is_above: bool,
     },
-    /// A field does not hold what its column asks for.
+    /// A field does not hold a value that its column allows.
     Field {
         /// The name of the column.
         column: &'static str,
-        /// What it holds.
+        /// Text of the field.
         value: String,
-        /// What it should hold.
+        /// Description of the values that are allowed.
         expected: &'static str,
     },
 }
@@ -85,8 +86,8 @@ impl Coded for TlcError {
     }
 }
 
-/// The trip of one row, stamped with its dropoff; `field` gives the row's field at an index from 0, and none
-/// behind its last.
+/// Converts one row to its trip, stamped with its dropoff. `field` returns the row's field at an index from 0,
+/// and `None` after the last.
 ///
 /// ```
 /// use thalweg_workloads::nyt::{Vendor, tlc};
@@ -99,7 +100,7 @@ impl Coded for TlcError {
 ///
 /// # Errors
 /// [`TlcError::FieldCount`] if there are not fourteen fields; [`TlcError::Field`] if one that the query reads
-/// is not what it should be.
+/// has a value that is not allowed.
 pub fn trip_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<Trip>, TlcError> {
     if field(COLUMNS.len()).is_some() {
         return Err(TlcError::FieldCount { is_above: true });
@@ -129,7 +130,7 @@ pub fn trip_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<Tr
     Ok(Record::new(event_time, trip))
 }
 
-/// The index of the column of this name, found when the program is compiled.
+/// Returns the index of the column of this name; computed when the program is compiled.
 const fn column(name: &str) -> usize {
     let mut index = 0;
     while !is_equal(COLUMNS[index].as_bytes(), name.as_bytes()) {

@@ -1,17 +1,17 @@
-//! A taxi trip, as far as the query reads it.
+//! A taxi trip, with the fields that the query reads.
 
-/// One trip. Its event time is when it ended: only then is its distance known.
+/// One trip. Its event time is its end: only then is its distance known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Trip {
     /// Distance by the taximeter, in miles.
     pub distance_miles: f64,
-    /// Where it began.
+    /// Place where the trip began.
     pub pickup: Place,
-    /// Whose meter it was.
+    /// Vendor of the taximeter.
     pub vendor: Vendor,
 }
 
-/// A place on earth. Recorded trips have many that are wrong: `(0, 0)` where the meter had no satellite.
+/// A place on earth. Many recorded places are wrong: `(0, 0)` where the meter had no satellite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Place {
     /// Degrees east; negative in New York.
@@ -20,14 +20,14 @@ pub struct Place {
     pub latitude: f64,
 }
 
-/// Who made the taximeter and sent the record.
+/// Vendor of the taximeter that sent the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vendor {
-    /// VeriFone Transportation Systems: the one the query keeps.
+    /// VeriFone Transportation Systems, whose trips the query keeps.
     Vts,
     /// Creative Mobile Technologies.
     Cmt,
-    /// Anybody else.
+    /// Any other vendor.
     Other,
 }
 
@@ -42,5 +42,5 @@ impl Vendor {
     }
 }
 
-/// 40 bytes a row with its event time.
+/// A row has 40 bytes with its event time.
 const _: () = assert!(size_of::<Trip>() == 32);

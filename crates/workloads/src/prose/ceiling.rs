@@ -1,9 +1,9 @@
-//! What the hand-written loops over lines share: a source of lines, the windows that they are counted in, and how a loop
-//! is run.
+//! The shared parts of the hand-written loops over lines: a source of lines, the windows in which they are
+//! counted, and a function that runs a loop.
 //!
-//! What they may do and an engine may not: the input is known to ascend, so it is cut at the borders of panes once per
-//! block, and windows close in order; lines are lent from the generator for as long as the loop runs, so no reference
-//! count is touched; nothing is counted but the results.
+//! The loops rely on facts which an engine cannot use. The input is known to ascend, so it is cut at the
+//! borders of panes once per block, and windows close in order. Lines are borrowed from the generator while the
+//! loop runs, so no reference count is changed. Nothing is counted except the results.
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -14,7 +14,7 @@ use super::generator::TextGenerator;
 use crate::loops::stamps::Stamps;
 use crate::loops::{Fed, LoopReport, LoopStop, drive, run_workers};
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
     /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's texts.
@@ -23,13 +23,15 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// When a worker stops.
     pub stop: LoopStop,
-    /// The record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`, rounded down to a microsecond.
+    /// Rate of event time: the record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`,
+    /// rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// Where texts come from.
+    /// Generator of the lines.
     pub generator: &'a TextGenerator,
 }
 
-/// Runs a loop on new threads, from a common start. A worker's record `index` is the generator's `first_event + index`.
+/// Runs a loop on new threads, from a common start, and waits for all of them. A worker's record `index` is the
+/// generator's `first_event + index`.
 pub(crate) fn run<'a, F, M>(options: LoopOptions<'a>, make: M) -> LoopReport<F::Row>
 where
     F: Fed<Row: Send>,
@@ -44,18 +46,18 @@ where
     })
 }
 
-/// A stream of lines and their times.
+/// A stream of lines with their event times.
 pub(crate) struct LineSource<'a> {
     texts: &'a TextGenerator,
     next: u64,
     stamps: Stamps,
 }
 
-/// A row before anything was written to it.
+/// A row of a block before anything was written to it.
 pub(crate) const BLANK: Record<&str> = Record::new(EventTime::EPOCH, "");
 
 impl<'a> LineSource<'a> {
-    /// Source: gives lines their time.
+    /// Source: copies lines and stamps them.
     #[inline(never)]
     pub(crate) fn produce(&mut self, rows: &mut [Record<&'a str>]) {
         let mut stamps = self.stamps;
@@ -67,22 +69,22 @@ impl<'a> LineSource<'a> {
     }
 }
 
-/// Sliding windows over an ascending stream: a pane for each slide.
+/// Sliding windows over an ascending stream, with one pane per slide.
 pub(crate) struct Panes<P, E> {
     size: Span,
     slide: Span,
-    /// The pane that takes records, and when it began and ends.
+    /// The pane that takes records; it spans from `start` to `end`.
     open: P,
     start: EventTime,
     end: EventTime,
-    /// Those before it that are part of windows to come, with their beginnings.
+    /// Closed panes that are part of windows to come, with their starts.
     closed: VecDeque<(EventTime, P)>,
-    /// Puts out the results of a window that is made of some panes.
+    /// Emits the result of a window, given the window's panes.
     emit: E,
 }
 
 impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
-    /// Windows of a size that is a whole number of slides.
+    /// Creates windows of a size that is a whole number of slides.
     pub(crate) fn new(size: Span, slide: Span, emit: E) -> Self {
         assert!(
             size.as_micros() % slide.as_micros() == 0,
@@ -92,7 +94,7 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         Panes { size, slide, open, start, end: start, closed: VecDeque::new(), emit }
     }
 
-    /// Calls `each` with the longest runs of `rows` that lie in one pane, and that pane.
+    /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each run and its pane.
     #[inline(always)]
     pub(crate) fn each_run<T>(&mut self, rows: &[Record<T>], mut each: impl FnMut(&mut P, &[Record<T>])) {
         let mut rest = rows;
@@ -112,7 +114,7 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         }
     }
 
-    /// Ends all windows that the stream has reached into.
+    /// Ends all windows that contain a record.
     pub(crate) fn finish(mut self) {
         if self.start > EventTime::MIN {
             let last = self.start;
@@ -137,7 +139,7 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         self.closed.push_back((self.start, std::mem::take(&mut self.open)));
     }
 
-    /// Emits the windows that end behind the pane that was closed last, up to this instant.
+    /// Emits the windows that end at or after the end of the pane closed last, up to this instant.
     fn emit_until(&mut self, until: EventTime) {
         let mut end = self.end;
         while end <= until {

@@ -1,7 +1,7 @@
-//! Lines from a seed: made once into buffers of text, then handed out as places in them.
+//! Lines from a seed: made once into buffers of text, then returned as slices of them.
 //!
-//! Buffers have 64 KiB: a few hundred short lines share one reference count, and workers that run several queries on one
-//! generator rarely meet at it.
+//! Buffers have 64 KiB: a few hundred short lines share one reference count, and workers that run several
+//! queries on one generator rarely contend for it.
 
 use std::fmt;
 
@@ -9,34 +9,35 @@ use thalweg_model::{EventTime, Generate, SeededEntropy, Text, TextBuffer};
 
 use super::vocabulary::Vocabulary;
 
-/// Text of one buffer, in bytes.
+/// Size of one buffer's text, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// An endless sequence of texts; it repeats after a power of two of them.
 pub struct TextGenerator {
     texts: Box<[Text]>,
-    /// In which order they come; none if each comes once, one after the other.
+    /// Indexes of the texts in the order of the sequence; `None` if each text occurs once, in turn.
     order: Option<Box<[u32]>>,
-    /// Of the buffers that they lie in.
+    /// Bytes of the buffers in which the texts lie.
     buffer_bytes: usize,
-    /// How many texts in a row are taken in turn, and over how many records; none if all are.
+    /// Division of the sequence into kinds of text; `None` if the whole sequence runs in turn.
     moods: Option<Moods>,
 }
 
-/// Texts of one kind after the other.
+/// Division of a sequence into kinds of text, one kind after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moods {
-    /// Texts of each kind: a power of two. There is a power of two of kinds.
+    /// Number of texts of each kind, a power of two. The number of kinds is a power of two as well.
     pub(crate) texts: usize,
-    /// Records of one kind in a row.
+    /// Number of consecutive records of one kind.
     pub(crate) records: u64,
 }
 
 impl TextGenerator {
-    /// Lines of exactly so many bytes, of words parted by blanks; those of equal seeds are equal.
+    /// Creates `count` lines of exactly `line_bytes` bytes, made of words separated by blanks; equal seeds give
+    /// equal lines.
     ///
     /// # Panics
-    /// If `count` is no power of two.
+    /// If `count` is not a power of two.
     pub fn prose(seed: u64, line_bytes: usize, count: usize) -> Self {
         let vocabulary = Vocabulary::new();
         let mut entropy = SeededEntropy::new(seed);
@@ -57,10 +58,10 @@ impl TextGenerator {
         }))
     }
 
-    /// These texts, in turn.
+    /// Creates a generator of these texts, in turn.
     ///
     /// # Panics
-    /// If there is no power of two of them.
+    /// If the number of texts is not a power of two.
     pub(crate) fn of(texts: impl Iterator<Item = String>) -> Self {
         let (mut made, mut buffer_bytes) = (Vec::new(), 0);
         let (mut lines, mut ends) = (String::new(), Vec::new());
@@ -81,10 +82,11 @@ impl TextGenerator {
         TextGenerator::in_turn(made, buffer_bytes)
     }
 
-    /// As many of these texts as `count` says, each where `draw` finds it among them; they lie in memory once.
+    /// Returns a generator of `count` of these texts, each chosen by the index that `draw` returns. A text is
+    /// in memory once.
     ///
     /// # Panics
-    /// If `count` is no power of two, or `draw` finds one that is not there.
+    /// If `count` is not a power of two, or `draw` returns an index out of range.
     pub(crate) fn drawn(self, count: usize, mut draw: impl FnMut() -> usize) -> Self {
         assert!(count.is_power_of_two(), "{count} texts are no power of two");
         let place = |at: usize| {
@@ -100,23 +102,23 @@ impl TextGenerator {
         TextGenerator { texts: texts.into(), order: None, buffer_bytes, moods: None }
     }
 
-    /// Texts after which the sequence repeats.
+    /// Returns the number of texts after which the sequence repeats.
     pub(crate) fn period(&self) -> usize {
         self.order.as_ref().map_or(self.texts.len(), |order| order.len())
     }
 
-    /// The same texts, one kind after the other.
+    /// Returns a generator of the same texts, one kind after the other.
     pub(crate) fn with_moods(self, moods: Moods) -> Self {
         assert!(moods.texts.is_power_of_two() && moods.texts <= self.period(), "{moods:?}");
         TextGenerator { moods: Some(moods), ..self }
     }
 
-    /// The texts, each once.
+    /// Returns the texts, each once.
     pub fn texts(&self) -> &[Text] {
         &self.texts
     }
 
-    /// Which of them is the one at an index of the sequence.
+    /// Returns the index in [`texts`](Self::texts) of the text at an index of the sequence.
     #[inline(always)]
     pub fn place_of(&self, index: u64) -> usize {
         let place = match self.moods {
@@ -133,7 +135,7 @@ impl TextGenerator {
 }
 
 impl fmt::Debug for TextGenerator {
-    /// Without the texts, which would fill a book.
+    /// Leaves out the texts, which are large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextGenerator").field("texts", &self.texts.len()).finish_non_exhaustive()
     }
@@ -142,7 +144,7 @@ impl fmt::Debug for TextGenerator {
 impl Generate for TextGenerator {
     type Item = Text;
 
-    /// To clone a text from the cache is what it would cost to take it from where it is kept.
+    /// Cloning a text from the cache costs as much as taking it from its buffer.
     const IS_CHEAP: bool = true;
 
     #[inline]

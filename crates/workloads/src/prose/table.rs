@@ -1,8 +1,9 @@
-//! Counts by word, for the hand-written loops: open addressing, a multiplication per eight bytes of a word, nothing secret.
+//! Counts by word, for the hand-written loops: open addressing, a multiplication per eight bytes of a word, no
+//! secret key.
 
-/// How often each word came.
+/// The number of occurrences of each word.
 pub(crate) struct WordTable<'a> {
-    /// A power of two of them; a free one has no count.
+    /// Slots; their number is a power of two. A free one has the count 0.
     slots: Vec<(&'a str, u64)>,
     len: usize,
 }
@@ -14,7 +15,7 @@ impl Default for WordTable<'_> {
 }
 
 impl<'a> WordTable<'a> {
-    /// Counts a word so many times more, at least once; whether it is a new one.
+    /// Adds `count`, at least one, to the count of a word. Returns whether the word is new.
     #[inline(always)]
     pub(crate) fn add(&mut self, word: &'a str, count: u64) -> bool {
         let place = self.place_of(word);
@@ -27,7 +28,7 @@ impl<'a> WordTable<'a> {
         true
     }
 
-    /// All words with their counts.
+    /// Returns all words with their counts.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'a str, u64)> {
         self.slots.iter().copied().filter(|(_, count)| *count > 0)
     }
@@ -58,7 +59,7 @@ impl<'a> WordTable<'a> {
         }
     }
 
-    /// Forgets all words; there is room for as many again.
+    /// Removes all words, and keeps the room for as many.
     pub(crate) fn clear(&mut self) {
         self.slots.fill(("", 0));
         self.len = 0;

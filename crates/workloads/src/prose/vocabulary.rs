@@ -1,16 +1,17 @@
-//! The words of generated text, by how often they come.
+//! The words of generated text, with their frequencies.
 //!
-//! The most frequent are English ones; behind them come words made of syllables, each a different one. Frequencies are
-//! Zipf's: word `rank` comes in proportion to `1 / rank`, as near as makes no difference.
+//! The most frequent words are English ones; the others are made of syllables, each different. Frequencies
+//! follow Zipf's law: the word of rank `rank` has a frequency proportional to `1 / rank`, to a good
+//! approximation.
 //!
-//! Source: Zipf, "Human Behavior and the Principle of Least Effort", 1949, chapter 2. Words and scores are ours: no
-//! lexicon of others is embedded here.
+//! Source: Zipf, "Human Behavior and the Principle of Least Effort", 1949, chapter 2. Words and scores are
+//! ours: no foreign lexicon is embedded here.
 
 use std::fmt::Write;
 
 use thalweg_model::Entropy;
 
-/// Different words that there are, at most: a few of those made of syllables may be English ones.
+/// Largest number of different words: a few of those made of syllables may be English words.
 pub const WORD_COUNT: usize = 10_000;
 
 /// The first words, most frequent first.
@@ -20,7 +21,8 @@ const COMMON: &str = "the of and to a in that he was it his is with as had i for
                       know see get go home work night morning week city street game team play show watch read book \
                       film music phone food coffee train rain sun water road house school friend family world life";
 
-/// Words with a feeling, and its score from -5 to 5: the lexicon of generated tweets. They stand behind the common ones.
+/// Words that express a feeling, each with its score from -5 to 5: the lexicon of generated tweets. They follow
+/// the common words.
 pub const SCORED: [(&str, i64); 48] = [
     ("good", 3),
     ("bad", -3),
@@ -72,15 +74,15 @@ pub const SCORED: [(&str, i64); 48] = [
     ("hopeless", -2),
 ];
 
-/// Words that are looked for, and the rank of the first of them: each comes about once in ten thousand words.
+/// Words that grep searches for: each is about one in ten thousand words. The first has the rank `SOUGHT_RANK`.
 pub const SOUGHT: [&str; 3] = ["excellent", "wonderful", "perfect"];
 const SOUGHT_RANK: usize = 1_000;
 
-/// Words by rank.
+/// Words in the order of their ranks.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     words: Vec<String>,
-    /// Where those with a score begin.
+    /// Index of the first word with a score.
     scored: usize,
 }
 
@@ -91,7 +93,7 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// All words.
+    /// Creates the vocabulary of all words.
     pub fn new() -> Self {
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
         let scored = words.len();
@@ -105,7 +107,7 @@ impl Vocabulary {
         Vocabulary { words, scored }
     }
 
-    /// A word as it comes.
+    /// Draws a word by its frequency.
     pub fn draw(&self, entropy: &mut impl Entropy) -> &str {
         // `ranks^u - 1` is below `rank` with a probability of `ln(rank + 1) / ln(ranks)`.
         let ranks = (self.words.len() + 1) as f64;
@@ -113,16 +115,16 @@ impl Vocabulary {
         &self.words[rank.min(self.words.len() - 1)]
     }
 
-    /// A word with a score above or below zero.
+    /// Draws a word with a score above zero, or below zero if not `is_good`.
     pub fn draw_scored(&self, is_good: bool, entropy: &mut impl Entropy) -> &str {
-        // Good ones and bad ones take turns.
+        // Words with a score above and below zero alternate.
         let pairs = SCORED.len() as u64 / 2;
         let place = 2 * entropy.below(pairs) as usize + usize::from(!is_good);
         &self.words[self.scored + place]
     }
 }
 
-/// A word of its own for each number below ten thousand, of 4 to 9 letters.
+/// Returns a word of 4 to 9 letters, different for each number below ten thousand.
 fn of_syllables(number: usize) -> String {
     let mut word = String::new();
     for digits in [number / 100, number % 100] {
@@ -155,7 +157,7 @@ mod tests {
         }
     }
 
-    /// The first word comes twice as often as the second, ten times as often as the tenth.
+    /// The first word is about twice as frequent as the second, ten times as frequent as the tenth.
     #[test]
     fn frequencies_are_zipf_s() {
         let vocabulary = Vocabulary::new();

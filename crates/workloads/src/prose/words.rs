@@ -1,30 +1,31 @@
-//! What a word is: letters and apostrophes, as long a run of them as there is; every byte outside ASCII counts as part of
-//! a letter. As Phoenix has it, whose word count StreamBox took over, but that case is kept.
+//! The definition of a word: a longest run of letters and apostrophes. Every byte outside ASCII counts as part
+//! of a letter. This is the rule of Phoenix, whose word count StreamBox adopted, except that case is kept here.
 //!
-//! A line is cut where it lies: a short word is copied out of it, a long one shares its buffer. Nothing is allocated.
+//! A line is cut in place: a short word is copied out of it, a long one shares its buffer. Nothing is
+//! allocated.
 //!
 //! Source: Ranger et al., "Evaluating MapReduce for Multi-core and Multiprocessor Systems", HPCA 2007, section 4.1; the
 //! rule for other languages is ours.
 
 use thalweg_model::Text;
 
-/// Bytes that are looked at together.
+/// Number of bytes that are examined together.
 const CHUNK_BYTES: usize = 64;
 
 /// Finds the words of a line, one after the other.
 ///
-/// Words are short and of any length: a loop that ends with each of them is predicted wrong for each. So 64 bytes at a
-/// time become a bit each, in one go, and words are runs of bits.
+/// Words are short and vary in length: a loop that ends at each word is mispredicted at each. So 64 bytes at a
+/// time are converted to a bit each, in one pass, and words are runs of bits.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct WordFinder {
-    /// Where the bytes begin that were not looked at yet.
+    /// Position of the first byte that was not examined yet.
     next: usize,
-    /// A bit for each of the 64 before that: whether it is part of a word that was not found yet.
+    /// A bit for each of the 64 bytes before `next`: whether it is part of a word that was not found yet.
     bits: u64,
 }
 
 impl WordFinder {
-    /// Where the next word begins, and where it ends. The line must be the same at every call.
+    /// Returns the start and the end of the next word. The line must be the same at every call.
     #[inline(always)]
     pub(crate) fn next_word(&mut self, line: &[u8]) -> Option<(usize, usize)> {
         while self.bits == 0 {
@@ -43,7 +44,7 @@ impl WordFinder {
         Some((start, self.end_of_word(line)))
     }
 
-    /// Where a word ends that reaches as far as was looked.
+    /// Returns the end of a word that reaches the end of the bytes examined so far.
     #[cold]
     fn end_of_word(&mut self, line: &[u8]) -> usize {
         loop {
@@ -61,7 +62,7 @@ impl WordFinder {
         }
     }
 
-    /// Looks at the next bytes.
+    /// Examines the next bytes.
     #[inline(always)]
     fn look(&mut self, line: &[u8]) {
         let rest = &line[self.next..];
@@ -75,7 +76,7 @@ impl WordFinder {
     }
 }
 
-/// Which bytes are part of a word, the first in the lowest bit.
+/// Returns which bytes are part of a word, the first in the lowest bit.
 #[inline(always)]
 fn word_bits(chunk: &[u8; CHUNK_BYTES]) -> u64 {
     let is_word = chunk.map(|byte| {
@@ -85,13 +86,13 @@ fn word_bits(chunk: &[u8; CHUNK_BYTES]) -> u64 {
     let mut bits = 0;
     for (place, eight) in is_word.chunks_exact(8).enumerate() {
         let eight = u64::from_le_bytes(eight.try_into().expect("a chunk of 8 bytes fills a word"));
-        // Bit `8 n` moves to bit `56 + n`, by 2^(56 - 7 n); nothing else reaches so far.
+        // Bit `8 n` moves to bit `56 + n`, by 2^(56 - 7 n); no other product reaches these bits.
         bits |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * place);
     }
     bits
 }
 
-/// The words of a line that is only looked at.
+/// Returns the words of a borrowed line.
 ///
 /// ```
 /// use thalweg_workloads::prose::words_of;
@@ -106,7 +107,7 @@ pub fn words_of(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of a line that is taken: what a flat map makes of it.
+/// The words of an owned line: the output of a flat map.
 #[derive(Clone, Debug)]
 pub struct Words {
     line: Text,
@@ -114,7 +115,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The words of `line`.
+    /// Creates the iterator over the words of `line`.
     #[inline]
     pub fn of(line: Text) -> Self {
         Words { line, finder: WordFinder::default() }
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the text, both ways find the same words, and those that a plain split finds.
+        /// In any text both ways find the same words, which are those of a plain split.
         #[test]
         fn words_are_runs_of_letters(line in "([a-z'A-Zßé€]{0,30}[ ,.0-9_\t-]{0,3}){0,6}|.{0,40}|[a-z]{50,150} [a-z]{0,80}[@`\\[{]") {
             let is_word = |c: char| c.is_ascii_alphabetic() || c == '\'' || !c.is_ascii();

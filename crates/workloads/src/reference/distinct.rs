@@ -1,7 +1,8 @@
-//! Reference results of distinct: how many different URLs each window has.
+//! Reference results of distinct: the number of different URLs in each window.
 //!
-//! The rules: URLs are different if any character is. Windows lie back to back; one without a request has no row. The
-//! first and the last windows count though the input begins or ends within them. Nothing is ever late.
+//! The rules: URLs are different if any character differs. Windows lie back to back; one without a request has
+//! no row. The first and the last windows count even if the input begins or ends within them. No record is
+//! late.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,9 +12,9 @@ use super::{Row, Windows};
 /// One row of results; the fields are the columns of `distinct.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DistinctRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Different URLs.
+    /// Number of different URLs.
     pub urls: u64,
 }
 
@@ -29,7 +30,7 @@ impl Row for DistinctRow {
     }
 }
 
-/// The results of `inputs`, each of which is one of `urls`, by window.
+/// Returns the results of `inputs`, by window; each input refers to one of `urls`.
 ///
 /// # Panics
 /// If the windows overlap, or their size is not a positive number of whole milliseconds.
@@ -52,10 +53,11 @@ pub fn distinct_rows(
     places.into_iter().map(row).collect()
 }
 
-/// A request of a log in the combined format: microseconds since the Unix epoch, and its URL; none if the line is none.
+/// Returns the request in a line of a log in the combined format: microseconds since the Unix epoch, and the
+/// URL. Returns `None` if the line has no valid request.
 ///
-/// The rules: behind the first `[` stands a time such as `17/May/2015:10:05:03 +0000`, behind that `] "`, and behind that,
-/// before the next `"`, three parts of a request with a blank between them, of which the second is the URL.
+/// The rules: after the first `[` follows a time such as `17/May/2015:10:05:03 +0000`, then `] "`. Then, before
+/// the next `"`, follow the three parts of a request with one blank between them; the second part is the URL.
 pub fn recorded_request(line: &str) -> Option<(i64, &str)> {
     let (_, behind) = line.split_once('[')?;
     let (time, behind) = behind.split_once("] \"")?;
@@ -67,7 +69,7 @@ pub fn recorded_request(line: &str) -> Option<(i64, &str)> {
     Some((micros_of(time)?, parts[1]))
 }
 
-/// Microseconds from 1970 to `DD/Mon/YYYY:HH:MM:SS +ZZZZ`, by counting days.
+/// Returns the microseconds from 1970 to `DD/Mon/YYYY:HH:MM:SS +ZZZZ`, by counting days.
 fn micros_of(time: &str) -> Option<i64> {
     let form: String = time.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     let months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";

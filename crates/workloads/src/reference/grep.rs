@@ -1,9 +1,9 @@
 //! Reference results of grep: lines with an occurrence, and occurrences, per window.
 //!
-//! The rules: what is looked for are the words `excellent`, `wonderful` and `perfect` as they stand, where a word is a run
-//! of ASCII letters, digits and underscores as long as there is one. Windows start at multiples of their slide; one in
-//! which nothing was found has no row. The first and the last windows count though the input begins or ends within
-//! them. Nothing is ever late.
+//! The rules: the words searched for are `excellent`, `wonderful` and `perfect`, in this case. A word is a
+//! longest run of ASCII letters, digits and underscores. Windows start at multiples of their slide; one without
+//! an occurrence has no row. The first and the last windows count even if the input begins or ends within them.
+//! No record is late.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use super::{Row, Windows};
 /// One row of results; the fields are the columns of `grep.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrepRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Lines with an occurrence.
+    /// Number of lines with an occurrence.
     pub lines: u64,
-    /// Occurrences.
+    /// Number of occurrences.
     pub occurrences: u64,
 }
 
@@ -33,7 +33,7 @@ impl Row for GrepRow {
     }
 }
 
-/// The results of `inputs`, each of which is one of `lines`, by window.
+/// Returns the results of `inputs`, by window; each input refers to one of `lines`.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
@@ -45,7 +45,7 @@ pub fn grep_rows(
     let windows = windows.into();
     windows.assert_whole(1_000, "milliseconds");
     let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    // Of each occurrence a part, and of the first one more.
+    // One part for each occurrence, and one for the line if it has any.
     let parts_of = |line: usize| {
         let words = lines[line].as_ref().split(|c| !is_part_of_word(c));
         let sought = words.filter(|word| ["excellent", "wonderful", "perfect"].contains(word)).count();

@@ -1,9 +1,11 @@
-//! Reference results of IPQ1 to IPQ4: what ads have earned, how many events jobs have logged, which requests have failed.
+//! Reference results of IPQ1 to IPQ4: the revenue of ads, the events that jobs have logged, the requests that
+//! have failed.
 //!
-//! The rules: windows start at multiples of their slide. A window has a row if it has an event: for IPQ1 and IPQ2 one with
-//! the revenue of all its events, for IPQ3 one for each job and level, for IPQ4 one for each job of which a request and an
-//! error with its number lie in the same window; each request is counted with each such error. The first and the last
-//! windows count though the input begins or ends within them. Nothing is ever late.
+//! The rules: windows start at multiples of their slide. A window has rows only if it has events. IPQ1 and IPQ2
+//! have one row with the revenue of all its events, IPQ3 has one for each job and level. IPQ4 has one row for
+//! each job with a request and an error of the same number in the same window; each request is counted with
+//! each such error. The first and the last windows count even if the input begins or ends within them. No
+//! record is late.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
@@ -13,33 +15,33 @@ use super::{Row, Windows};
 /// One row of IPQ1 or IPQ2; the fields are the columns of their files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RevenueRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Millionths of a dollar.
+    /// Revenue in millionths of a dollar.
     pub revenue_micros: u64,
 }
 
 /// One row of IPQ3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventsRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Which job.
+    /// Job number.
     pub job: u32,
-    /// How grave.
+    /// Log level.
     pub level: u32,
-    /// How many.
+    /// Number of events.
     pub events: u64,
 }
 
 /// One row of IPQ4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorsRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Which job.
+    /// Job number.
     pub job: u64,
-    /// How many.
+    /// Number of pairs of a request and an error.
     pub errors: u64,
 }
 
@@ -79,29 +81,29 @@ impl Row for ErrorsRow {
     }
 }
 
-/// Revenue per window, of events that are added in any order, one by one or many at once.
+/// Revenue per window. Events are added in any order, one by one or many at once.
 #[derive(Clone, Debug)]
 pub struct Revenues {
     windows: Windows,
-    /// Events and revenue by the start of the window.
+    /// Number of events and revenue, by the start of the window.
     sums: BTreeMap<i64, (u64, u64)>,
 }
 
-/// A part of a generator's events, which repeat and are stamped at a steady rate.
+/// A run of a generator's events, which repeat and are stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct RevenueDrain<'a> {
-    /// What the events earn, which repeat after the last of them. Not empty.
+    /// Revenue of each event; repeats after the last. Not empty.
     pub period: &'a [u64],
-    /// How many, as a multiple of the period and more.
+    /// Number of events; it may exceed the period.
     pub events: u64,
-    /// Event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
+    /// Event rate: event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// The first event's time, in microseconds since the Unix epoch.
+    /// Time of the first event, in microseconds since the Unix epoch.
     pub start_us: i64,
 }
 
 impl Revenues {
-    /// Of no event.
+    /// Creates revenues without events.
     ///
     /// # Panics
     /// If size and slide are not positive numbers of whole milliseconds.
@@ -111,7 +113,7 @@ impl Revenues {
         Revenues { windows, sums: BTreeMap::new() }
     }
 
-    /// Adds events: when, in microseconds since the Unix epoch, and what each has earned.
+    /// Adds events, each with its time in microseconds since the Unix epoch and its revenue.
     pub fn add(&mut self, events: impl Iterator<Item = (i64, u64)>) {
         for (event_time_us, revenue_micros) in events {
             for start_us in self.windows.starts(event_time_us) {
@@ -120,11 +122,11 @@ impl Revenues {
         }
     }
 
-    /// Adds the events of a drain: the same as one by one, in time that grows with the period and the windows. A window holds
-    /// the events from one index to another, as stamps rise with the index.
+    /// Adds the events of a drain: the result is the same as one by one, in time that grows with the period and
+    /// the windows. A window holds the events from one index to another, as stamps rise with the index.
     ///
     /// # Panics
-    /// If a number of the drain is out of its range.
+    /// If a number of the drain is out of range.
     pub fn add_drain(&mut self, drain: RevenueDrain<'_>) {
         let RevenueDrain { period, events, rate_per_s, start_us } = drain;
         assert!(rate_per_s > 0 && !period.is_empty(), "a rate must be above zero, and a period have events");
@@ -141,7 +143,7 @@ impl Revenues {
         let sum_before = |index: u64| u128::from(index / length) * total + before[(index % length) as usize];
         let (start, rate) = (i128::from(start_us), i128::from(rate_per_s));
         let (size, slide) = (i128::from(self.windows.size_us), i128::from(self.windows.slide_us));
-        // The least index with `floor(index * 1e6 / rate) >= border - start`.
+        // Returns the least index with `floor(index * 1e6 / rate) >= border - start`.
         let index_at = |border: i128| {
             let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
             index.min(i128::from(events)) as u64
@@ -164,7 +166,7 @@ impl Revenues {
         *sum = (sum.0 + events, sum.1 + revenue_micros);
     }
 
-    /// The rows, by window.
+    /// Returns the rows, by window.
     pub fn rows(&self) -> Vec<RevenueRow> {
         let row = |(start_us, &(_, revenue_micros)): (&i64, &(u64, u64))| RevenueRow {
             window_start_ms: start_us / 1_000,
@@ -174,21 +176,22 @@ impl Revenues {
     }
 }
 
-/// Jobs, numbered from 0.
+/// Number of jobs, numbered from 0.
 const JOBS: usize = 1_000;
 
-/// Levels of what is logged, numbered from 0.
+/// Number of log levels, numbered from 0.
 const LEVELS: usize = 5;
 
-/// The results of IPQ3, of events in any order: when, which job and how grave. By window, job and level.
+/// Returns the results of IPQ3 for events in any order, by window, job and level. An event is its time in
+/// microseconds, its job and its level.
 ///
 /// # Panics
-/// If the windows' size is not a positive number of whole milliseconds, or there is no such job or level.
+/// If the windows' size is not a positive number of whole milliseconds, or a job or level is out of range.
 pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) -> Vec<EventsRow> {
     Windows::from(size_us).assert_whole(1_000, "milliseconds");
     let none = || vec![0_u64; JOBS * LEVELS];
     let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
-    // The window of the event before, taken out of the map: mostly it is that of the next one as well.
+    // The window of the previous event, taken out of the map: usually the next event falls into it too.
     let (mut open_window, mut open) = (0, none());
     for (event_time_us, job, level) in events {
         assert!(level < LEVELS as u32, "level {level} does not exist");
@@ -215,15 +218,16 @@ pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) 
 /// A request or an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestInput {
-    /// Microseconds since the Unix epoch.
+    /// Event time: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Which request.
+    /// Number of the request.
     pub request: u64,
-    /// Which job; of errors it is not read.
+    /// Job number; not read for errors.
     pub job: u64,
 }
 
-/// The results of IPQ4, of streams each in the order of its times. By window and job. Keeps the events of one window.
+/// Returns the results of IPQ4 for streams that are each ordered by time, by window and job. Keeps the events
+/// of one window.
 ///
 /// # Panics
 /// If a stream goes back in time, or the windows' size is not a positive number of whole milliseconds.
@@ -255,7 +259,7 @@ pub fn errors_rows(
     rows
 }
 
-/// The next events of a stream, as far as they lie in a window.
+/// Takes the next events of a stream that lie in this window.
 fn of_window(
     stream: &mut Peekable<impl Iterator<Item = RequestInput>>,
     window: i64,

@@ -1,39 +1,39 @@
-//! Reference results of the temporal join: who meets whom, counted and summed up per second of event time.
+//! Reference results of the temporal join: matches counted and summed per second of event time.
 //!
-//! The rules: two records meet if they are of different streams, have the same key, and lie at most half a second apart,
-//! that included; their result bears the later of their times. Nothing is ever late.
+//! The rules: two records match if they are of different streams, have the same key, and lie at most half a
+//! second apart (inclusive). Their result bears the later of their times. No record is late.
 //!
-//! Second by second: the records of a second and of the one before are sorted by key, and of each key all are held
-//! against all. So the work of a run grows with its records, and the memory does not.
+//! Computed second by second: the records of a second and of the previous one are sorted by key, and within
+//! each key all pairs are compared. So the work of a run grows with its records, and the memory does not.
 
 use std::iter::Peekable;
 
 use super::Row;
 
-/// How far records that meet may lie apart: half a second.
+/// Largest distance of two records that match: half a second.
 const WITHIN_US: i64 = 500_000;
 
 /// One record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JoinInput {
-    /// Microseconds since the Unix epoch.
+    /// Event time: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// What it is joined by.
+    /// Join key.
     pub key: u64,
-    /// Which it is in its stream.
+    /// Position of the record in its stream.
     pub number: u64,
 }
 
-/// Two records that have met.
+/// A pair of records that match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JoinMatch {
-    /// The later of their times: microseconds since the Unix epoch.
+    /// The later of the two times: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// The key of both.
+    /// Key of both records.
     pub key: u64,
-    /// Which record of the left stream.
+    /// Position of the left record in its stream.
     pub left: u64,
-    /// Which record of the right stream.
+    /// Position of the right record in its stream.
     pub right: u64,
 }
 
@@ -42,19 +42,19 @@ pub struct JoinMatch {
 pub struct JoinSecond {
     /// Seconds since the Unix epoch.
     pub second: i64,
-    /// How many.
+    /// Number of matches.
     pub matches: u64,
-    /// A sum over all of them, in any order, by which it shows if one is another.
+    /// A sum over all matches, independent of their order, which detects a match that differs.
     pub checksum: u64,
 }
 
 impl JoinSecond {
-    /// A second without results.
+    /// Creates a second without results.
     pub fn new(second: i64) -> Self {
         JoinSecond { second, ..JoinSecond::default() }
     }
 
-    /// The second that an instant lies in.
+    /// Returns the second that contains an instant.
     #[inline]
     pub fn of(event_time_us: i64) -> i64 {
         event_time_us.div_euclid(1_000_000)
@@ -84,7 +84,7 @@ impl Row for JoinSecond {
     }
 }
 
-/// The results of two streams, each in the order of its times, by second; seconds without any are left out.
+/// Returns the results of two streams, each ordered by time, by second; seconds without results are left out.
 ///
 /// # Panics
 /// If a stream goes back in time by more than a second.
@@ -102,7 +102,7 @@ pub fn join_seconds(
             .map(|input| JoinSecond::of(input.event_time_us));
         let Some(second) = next.min() else { break };
         let (lefts, rights) = (of_second(&mut left, second), of_second(&mut right, second));
-        // A result bears the later time, so it belongs to this second if one of the two does.
+        // A result bears the later time, so it belongs to this second if one of its two records does.
         let mut results = JoinSecond::new(second);
         meet(&lefts, &rights, &mut results);
         let (second_before, lefts_before, rights_before) = &before;
@@ -118,7 +118,7 @@ pub fn join_seconds(
     seconds
 }
 
-/// The next records of a stream, as far as they lie in a second, by key.
+/// Takes the next records of a stream that lie in this second, sorted by key.
 fn of_second(stream: &mut Peekable<impl Iterator<Item = JoinInput>>, second: i64) -> Vec<JoinInput> {
     let mut inputs = Vec::new();
     while let Some(input) = stream.next_if(|input| JoinSecond::of(input.event_time_us) <= second) {
@@ -129,7 +129,7 @@ fn of_second(stream: &mut Peekable<impl Iterator<Item = JoinInput>>, second: i64
     inputs
 }
 
-/// Holds all of each key against each other. Both are sorted by key.
+/// Compares all pairs of records of each key. Both inputs are sorted by key.
 fn meet(lefts: &[JoinInput], rights: &[JoinInput], results: &mut JoinSecond) {
     let mut from = 0;
     for left in lefts {

@@ -1,24 +1,25 @@
-//! What lines have in each window: every line is taken apart once, and counted as often as it came.
+//! Counts over lines per window: every line is split into parts once, and counted as often as it occurred.
 //!
-//! Windows are added up from slices of time so short that each lies in one window or the next whole; that is the only
-//! shortcut, and without it a line of a thousand windows would be counted a thousand times.
+//! Windows are summed from slices of time that each lie in a window or outside it as a whole. This is the only
+//! shortcut; without it a line that lies in a thousand windows would be counted a thousand times.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use super::Windows;
 
-/// A line that came.
+/// An occurrence of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineInput {
-    /// When: microseconds since the Unix epoch.
+    /// Event time: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Which of the lines it is, from 0.
+    /// Index of the line among the lines, from 0.
     pub line: usize,
 }
 
-/// How often each part of the lines came in each window, by the start of the window in microseconds; `parts_of` tells
-/// what a line is made of. Parts without an occurrence, and windows without a part, are not there.
+/// Counts how often each part of the lines occurred in each window, by the start of the window in microseconds
+/// and the part. `parts_of` returns the parts of a line. Parts without an occurrence, and windows without a
+/// part, are left out.
 pub(super) fn parts_per_window<K: Eq + Hash + Ord + Copy>(
     inputs: impl Iterator<Item = LineInput>,
     windows: Windows,
@@ -53,7 +54,7 @@ fn greatest_common_divisor(one: i64, other: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// Lines `a b`, `b`, and what windows of 10 µs every 4 have of them, as `start:part=count`.
+    /// Lines `a b` and `b`, counted in windows of 10 µs every 4 µs, as `start:part=count`.
     #[test]
     fn every_part_counts_in_every_window() {
         let inputs = [(0, 0), (3, 1), (9, 0), (10, 1)];
@@ -63,7 +64,7 @@ mod tests {
         let shown: Vec<String> =
             counts.iter().map(|((start, part), count)| format!("{start}:{part}={count}")).collect();
         let expected = "-8:a=1 -8:b=1 -4:a=1 -4:b=2 0:a=2 0:b=3 4:a=1 4:b=2 8:a=1 8:b=2";
-        // The window at -8 ends before 2.
+        // The window at -8 ends at 2.
         assert_eq!(shown.join(" "), expected);
     }
 }

@@ -1,7 +1,7 @@
 //! Reference results of Linear Road's short form: cars, average speed, toll and accidents of every segment, minute
 //! by minute.
 //!
-//! The rules, as they stand in the benchmark's description:
+//! The rules, as the benchmark's description states them:
 //!
 //! * Only reports (type 0) count. A segment is one mile of one direction of one expressway.
 //! * In every minute, for every segment with a report: the number of its reports (not of different cars), the
@@ -10,25 +10,25 @@
 //! * In every window of 120 s that starts at a multiple of 30 s: a place (expressway, direction, lane, position) has
 //!   an accident if at least two cars have at least four reports each there with speed 0, not in the exit lane
 //!   (4). It is counted for the segment of the place, in the minute of the window's last instant.
-//! * A segment and minute with reports or an accident has one row; what it lacks is 0. Where there is an accident,
-//!   the toll is 0.
+//! * A segment and minute with reports or an accident has one row; a missing number is 0. If there is an
+//!   accident, the toll is 0.
 //!
-//! Minutes and windows start at multiples of their size and slide. All of them count, though the input begins
-//! or ends within; an accident may so lie in a minute behind the last report. Nothing is ever late.
+//! Minutes and windows start at multiples of their size and slide. All of them count, even if the input begins
+//! or ends within; so an accident may lie in a minute after the last report. No record is late.
 //!
-//! Reports are counted in plain arrays, one per minute: results of runs of hundreds of millions of records are
-//! checked with this. It keeps the rows of results, and 32 bytes for each report of a standing car.
+//! Reports are counted in plain arrays, one per minute, so that results of runs of hundreds of millions of
+//! records can be checked. Memory holds the rows of results, and 32 bytes for each report of a standing car.
 
 use std::collections::BTreeMap;
 
 use super::Row;
 
-/// One row of input, as far as the query reads it.
+/// One row of input, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbInput {
-    /// Microseconds from the start of the run.
+    /// Event time: microseconds from the start of the run.
     pub event_time_us: i64,
-    /// 0 is a report.
+    /// Type of the row; 0 is a report.
     pub kind: u8,
     /// The car.
     pub vehicle: u32,
@@ -36,34 +36,34 @@ pub struct LrbInput {
     pub speed: u8,
     /// The expressway.
     pub xway: u16,
-    /// From 0, entry, to 4, exit.
+    /// Lane, from 0 (entry) to 4 (exit).
     pub lane: u8,
-    /// 0 east, 1 west.
+    /// Direction: 0 east, 1 west.
     pub direction: u8,
-    /// From 0 to 99.
+    /// Segment, from 0 to 99.
     pub segment: u8,
-    /// Feet; segments are 5,280 feet long.
+    /// Position in feet; segments are 5,280 feet long.
     pub position: u32,
 }
 
 /// One row of results; the fields are the columns of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
-    /// Seconds from the start of the run.
+    /// Start of the minute: seconds from the start of the run.
     pub window_start_s: i64,
     /// The expressway.
     pub xway: u16,
-    /// 0 east, 1 west.
+    /// Direction: 0 east, 1 west.
     pub direction: u8,
-    /// From 0 to 99.
+    /// Segment, from 0 to 99.
     pub segment: u8,
-    /// Reports.
+    /// Number of reports.
     pub cars: u64,
     /// Mean speed of the reports.
     pub average_speed: f64,
-    /// What the segment costs.
+    /// Toll of the segment.
     pub toll: u64,
-    /// Places and windows with an accident.
+    /// Number of pairs of a place and a window with an accident.
     pub accidents: u64,
 }
 
@@ -82,14 +82,14 @@ impl Row for LrbRow {
     }
 }
 
-/// What comes of an input.
+/// Results of an input.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LrbAnswer {
-    /// By minute, expressway, direction, segment.
+    /// Rows by minute, expressway, direction, segment.
     pub rows: Vec<LrbRow>,
-    /// Rows of input.
+    /// Number of input rows.
     pub read: u64,
-    /// Of them, reports.
+    /// Number of input rows that are reports.
     pub reports: u64,
 }
 
@@ -97,11 +97,11 @@ const MINUTE_US: i64 = 60_000_000;
 const SLIDE_US: i64 = 30_000_000;
 const WINDOW_US: i64 = 120_000_000;
 
-/// The results of `input`, in any order.
+/// Returns the results of `input`, whose rows may be in any order.
 pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
     let mut answer = LrbAnswer::default();
     let mut minutes: BTreeMap<i64, Vec<Counted>> = BTreeMap::new();
-    // The minute of the row before, taken out of the map: mostly it is that of the next row as well.
+    // The minute of the previous row, taken out of the map: usually the next row falls into it too.
     let (mut open_minute, mut open) = (0, Vec::new());
     let mut standing = Vec::new();
     for row in input {
@@ -142,7 +142,7 @@ pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
 /// Expressway, direction, lane, position.
 type Place = (u16, u8, u8, u32);
 
-/// A report of a car that stands.
+/// A report of a standing car.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     place: Place,
@@ -150,12 +150,12 @@ struct Standing {
     event_time_us: i64,
 }
 
-/// Place and minute of every window and place with an accident.
+/// Returns place and minute of every pair of a window and a place with an accident.
 fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
     standing.sort_unstable();
     let mut found = Vec::new();
     for at_place in standing.chunk_by(|a, b| a.place == b.place) {
-        // By the start of the window: the cars that stand there for four reports.
+        // Number of cars with at least four reports there, by the start of the window.
         let mut stopped: BTreeMap<i64, u32> = BTreeMap::new();
         for of_car in at_place.chunk_by(|a, b| a.vehicle == b.vehicle) {
             let mut reports: BTreeMap<i64, u32> = BTreeMap::new();
@@ -173,7 +173,7 @@ fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
     found
 }
 
-/// What a segment has in a minute.
+/// Counts of a segment in a minute.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     reports: u64,
@@ -203,7 +203,7 @@ impl Counted {
     }
 }
 
-/// Segments in the order of the results.
+/// Returns the number of a segment, in the order of the results.
 fn number(xway: u16, direction: u8, segment: u8) -> usize {
     assert!(direction < 2 && segment < 100, "direction {direction} and segment {segment} do not exist");
     usize::from(xway) * 200 + usize::from(direction) * 100 + usize::from(segment)

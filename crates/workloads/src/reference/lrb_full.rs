@@ -6,19 +6,20 @@
 //!
 //! # Order
 //!
-//! Rows are taken by rising time, whatever order they come in; rows of one second as they come, except that
-//! requests (types 2, 3) come behind all reports (type 0) of their second.
+//! Rows are processed by rising time, in whatever order they come. Rows of one second are processed as they
+//! come, except that requests (types 2, 3) follow all reports (type 0) of their second.
 //!
 //! The *minute* of a report is `floor(time / 60)`. (The benchmark numbers minutes from 1; only differences
 //! matter.) A *segment* here is `(xway, direction, segment)`; a *place* is `(xway, lane, direction, position)`.
-//! What a report in minute `m` yields follows from its car's own earlier reports, and from what is known of the
-//! traffic and of accidents at the end of minute `m - 1`. So the order of different cars within a minute
-//! changes nothing, but for which two cars are the first at a place of three or more (see *Accidents*).
+//! The results of a report in minute `m` follow from its car's own earlier reports, and from the traffic and
+//! the accidents known at the end of minute `m - 1`. So the order of different cars within a minute changes
+//! nothing, except which two cars are the first at a place of three or more (see *Accidents*).
 //!
 //! # Journeys, and reports that are ignored
 //!
-//! An ignored report is as if it were not in the input: it yields nothing, counts for no average and no number of
-//! cars, and is no report of its car in any rule below ("report" there means one that is not ignored).
+//! An ignored report is treated as absent from the input: it yields nothing, counts for no average and no
+//! number of cars, and is no report of its car in any rule below ("report" there means one that is not
+//! ignored).
 //!
 //! 1. A report in lane 4 of a car that has no report yet is ignored (noise). The car's next report is again
 //!    its first.
@@ -26,7 +27,7 @@
 //!    in lane 4 itself is not ignored.)
 //! 3. A *journey* begins with a car's first report (in any lane from 0 to 3: recorded cars appear in the midst
 //!    of traffic); with a report in lane 0 when it is off the road; and with a report in lane 0 more than 60 s
-//!    after its last report. A gap in any other lane begins none *(ours: the description names lane 0)*.
+//!    after its last report. A gap in any other lane begins no journey *(ours: the description names lane 0)*.
 //! 4. A new journey keeps the car's balance and nothing else *(ours, all but the balance)*: a toll announced and
 //!    not charged is forgotten, the first report always enters a segment, even the one it was last seen in, and
 //!    never continues a stop; a car that was stopped has moved, in the minute of this report.
@@ -58,9 +59,9 @@
 //!
 //! # Accidents
 //!
-//! A car is *stopped* at a place from the fourth report in a row, on one journey, which it makes at that same place;
-//! what lies between the reports in time, and what speeds they tell, plays no part. It *moves* with its first
-//! report elsewhere, on whichever journey. A car in lane 4 cannot stop: what follows the first report there is
+//! A car is *stopped* at a place from the fourth consecutive report, on one journey, which it makes at that
+//! same place. The time between the reports, and the speeds in them, do not matter. It *moves* with its first
+//! report elsewhere, on whichever journey. A car in lane 4 cannot stop: reports after the first one there are
 //! ignored. A car in lane 0 can *(ours: recorded cars never do)*.
 //!
 //! An accident *begins* with the report that makes a second car stopped at one place, in the segment of that
@@ -71,7 +72,7 @@
 //! Cars that stop there later neither prolong the accident nor begin another. Once it has ended, the next accident at
 //! the place begins when a car becomes stopped there while others are; its first two cars are that one and
 //! the one that has been stopped there longest *(ours, for three or more cars at a place)*. Accidents of different
-//! places, also in one segment, have nothing to do with each other.
+//! places, also in one segment, are independent.
 //!
 //! # Requests
 //!
@@ -94,55 +95,57 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Row;
 
 /// One row of input: type (0 report, 2 balance, 3 daily expenditure, 4 travel time), time in seconds, vehicle,
-/// speed in miles per hour, xway, lane, direction, segment, position in feet, query, first and last segment, day
-/// of week and time of day of a type 4 request, day. What a type does not use is -1.
+/// speed in miles per hour, xway, lane, direction, segment, position in feet, query, first and last segment,
+/// day of week and time of day of a type 4 request, day. Columns that a type does not use are -1.
 pub type LrbColumns = [i32; 15];
 
-/// What a car is told when it enters a segment; the fields are the columns of `type0_toll.csv`.
+/// The announcement to a car that enters a segment; the fields are the columns of `type0_toll.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbToll {
     /// The car.
     pub vehicle: i32,
-    /// When, in seconds.
+    /// Time of the report in seconds.
     pub time_s: i32,
-    /// Rounded average speed of the five minutes before, 0 if there was nobody.
+    /// Rounded average speed of the five minutes before, 0 if no car was there.
     pub lav: i64,
-    /// What it will cost to leave the segment into the next one.
+    /// The toll charged when the car leaves the segment for the next one.
     pub toll: i64,
 }
 
-/// A car enters a segment near an accident; the fields are the columns of `type1_accident.csv`.
+/// A notice to a car that enters a segment near an accident; the fields are the columns of
+/// `type1_accident.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbNotice {
-    /// When, in seconds.
+    /// Time of the report in seconds.
     pub time_s: i32,
-    /// Where.
+    /// The expressway.
     pub xway: i32,
-    /// Where the accident is.
+    /// Segment of the accident.
     pub accident_segment: i32,
-    /// 0 east, 1 west.
+    /// Direction: 0 east, 1 west.
     pub direction: i32,
     /// The car.
     pub vehicle: i32,
 }
 
-/// What a car has been charged; the fields are the columns of `type2_balance.csv`, less the time once more.
+/// A balance; the fields are the columns of `type2_balance.csv`, without the second time column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbBalance {
-    /// When it was asked, in seconds.
+    /// Time of the request in seconds.
     pub time_s: i32,
     /// The request's number.
     pub query: i32,
-    /// All charges so far.
+    /// Sum of all charges so far.
     pub balance: i64,
-    /// The other answer that is allowed: all charges but the last. None in the rows of a run, which gives one.
+    /// The other answer that is allowed: all charges except the last. `None` in the rows of a run, which gives
+    /// one answer.
     pub before_last_charge: Option<i64>,
 }
 
-/// What a car was charged on a day in the past; the fields are the columns of `type3_daily.csv`.
+/// The toll charged to a car on a day in the past; the fields are the columns of `type3_daily.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbDaily {
-    /// When it was asked, in seconds.
+    /// Time of the request in seconds.
     pub time_s: i32,
     /// The request's number.
     pub query: i32,
@@ -199,34 +202,34 @@ impl Row for LrbDaily {
     }
 }
 
-/// What comes of an input: `read = reports + ignored + balances + dailies + unanswered`, the last two being
-/// numbers of rows.
+/// Results of an input. The counts satisfy `read = reports + ignored + balances + dailies + unanswered`, where
+/// `balances` and `dailies` are numbers of rows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LrbFullAnswer {
-    /// By time, then in the order of the reports.
+    /// Tolls by time, then in the order of the reports.
     pub tolls: Vec<LrbToll>,
-    /// By time, then in the order of the reports.
+    /// Notices by time, then in the order of the reports.
     pub notices: Vec<LrbNotice>,
-    /// By time, then in the order of the requests.
+    /// Balances by time, then in the order of the requests.
     pub balances: Vec<LrbBalance>,
-    /// By time, then in the order of the requests.
+    /// Daily expenditures by time, then in the order of the requests.
     pub dailies: Vec<LrbDaily>,
-    /// Rows of input.
+    /// Number of input rows.
     pub read: u64,
-    /// Reports that are not ignored.
+    /// Number of reports that are not ignored.
     pub reports: u64,
-    /// Reports that are.
+    /// Number of reports that are ignored.
     pub ignored: u64,
-    /// Requests of type 3 without a historical toll, and rows of all types but 0, 2 and 3.
+    /// Number of type 3 requests without a historical toll, and of rows of types other than 0, 2 and 3.
     pub unanswered: u64,
-    /// Accidents that began.
+    /// Number of accidents that began.
     pub accidents: u64,
 }
 
-/// The results of `rows`, in any order; a historical toll is `[vehicle, day, xway, toll]`.
+/// Returns the results of `rows`, which may be in any order; a historical toll is `[vehicle, day, xway, toll]`.
 pub fn lrb_full(rows: impl IntoIterator<Item = LrbColumns>, historical_tolls: &[[i32; 4]]) -> LrbFullAnswer {
     let mut rows: Vec<LrbColumns> = rows.into_iter().collect();
-    // Stable: by time, reports before requests, otherwise as they came.
+    // A stable sort: by time, reports before requests, otherwise in the given order.
     rows.sort_by_key(|&[kind, time_s, ..]| (time_s, kind != 0));
     let historical: BTreeMap<(i32, i32, i32), i32> =
         historical_tolls.iter().map(|&[vehicle, day, xway, toll]| ((vehicle, day, xway), toll)).collect();
@@ -260,7 +263,7 @@ type Place = (i32, i32, i32, i32);
 #[derive(Default)]
 struct Road {
     cars: BTreeMap<i32, Car>,
-    /// By segment and minute.
+    /// Traffic by segment and minute.
     traffic: BTreeMap<(Segment, i32), Traffic>,
     /// The cars that are stopped at a place, in the order in which they became so.
     stopped: BTreeMap<Place, Vec<i32>>,
@@ -273,9 +276,9 @@ struct Car {
     lane: i32,
     segment: Segment,
     place: Place,
-    /// Reports in a row at `place`.
+    /// Consecutive reports at `place`.
     reports_here: u32,
-    /// Zero if nothing is announced.
+    /// Announced toll; zero if none is announced.
     announced: i64,
     balance: i64,
     before_last_charge: i64,
@@ -341,7 +344,7 @@ impl Road {
         self.cars.insert(vehicle, car);
     }
 
-    /// The car, which was stopped, is so no more.
+    /// Marks a car which was stopped as moving.
     fn move_on(&mut self, vehicle: i32, car: &Car, minute: i32) {
         self.stopped.entry(car.place).or_default().retain(|&other| other != vehicle);
         for accident in self.accidents.get_mut(&car.segment).into_iter().flatten() {
@@ -351,7 +354,7 @@ impl Road {
         }
     }
 
-    /// The car has become stopped.
+    /// Marks a car as stopped.
     fn stop(&mut self, vehicle: i32, segment: Segment, place: Place, minute: i32) {
         let stopped = self.stopped.entry(place).or_default();
         let accidents = self.accidents.entry(segment).or_default();
@@ -364,7 +367,7 @@ impl Road {
         stopped.push(vehicle);
     }
 
-    /// Writes what the car is told; returns the toll.
+    /// Records the announcement to the car; returns the toll.
     fn enter(&mut self, vehicle: i32, time_s: i32, segment: Segment) -> i64 {
         let (xway, direction, number) = segment;
         let minute = time_s.div_euclid(60);

@@ -1,8 +1,9 @@
 //! Reference results of netmon: the mean round-trip time of each pair of machines in each window.
 //!
-//! The rules: every probe counts; pairs are directed; windows start at multiples of their slide. A window or pair without
-//! a probe has no row. The first and the last windows count though the input begins or ends within them. Nothing is ever
-//! late. Sums are kept to about twice the digits of a double, so their order does not matter.
+//! The rules: every probe counts; pairs are directed; windows start at multiples of their slide. A window or
+//! pair without a probe has no row. The first and the last windows count even if the input begins or ends
+//! within them. No record is late. Sums are kept to about twice the digits of a double, so their order does not
+//! matter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -13,11 +14,11 @@ use super::{Row, Windows};
 /// One probe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonInput {
-    /// Microseconds since the Unix epoch.
+    /// Event time: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Who asked: an IPv4 address as a number.
+    /// The machine that sent the probe: an IPv4 address as a number.
     pub source: u32,
-    /// Who answered: an IPv4 address as a number.
+    /// The machine that answered: an IPv4 address as a number.
     pub destination: u32,
     /// The round-trip time.
     pub rtt: f64,
@@ -26,13 +27,13 @@ pub struct NetmonInput {
 /// One row of results; the fields are the columns of `netmon.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Who asked: an IPv4 address as a number.
+    /// The machine that sent the probes: an IPv4 address as a number.
     pub source: u32,
-    /// Who answered: an IPv4 address as a number.
+    /// The machine that answered: an IPv4 address as a number.
     pub destination: u32,
-    /// The mean of its round-trip times.
+    /// Mean of the pair's round-trip times.
     pub mean_rtt: f64,
 }
 
@@ -49,22 +50,22 @@ impl Row for NetmonRow {
     }
 }
 
-/// The rows of one window in short, for runs with more of them than can be kept: a mean that is wrong by more than a
-/// hundred-thousandth shows, and so does one that is missing, doubled, or another pair's.
+/// A digest of the rows of one window, for runs with more rows than can be kept. It detects a mean that is
+/// wrong by more than a hundred-thousandth, and a row that is missing, doubled, or of another pair.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonWindow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// The sum of their means.
+    /// Sum of the rows' means.
     pub means: f64,
-    /// The same, each multiplied by a number from 1 to 2 that depends on the pair.
+    /// Sum of the rows' means, each multiplied by a number from 1 to 2 that depends on the pair.
     pub weighted_means: f64,
 }
 
 impl NetmonWindow {
-    /// A window without rows.
+    /// Creates the digest of a window without rows.
     pub fn new(window_start_ms: i64) -> Self {
         NetmonWindow { window_start_ms, rows: 0, means: 0.0, weighted_means: 0.0 }
     }
@@ -95,32 +96,33 @@ impl Row for NetmonWindow {
     }
 }
 
-/// A part of a generator's probes, which repeat, stamped at a steady rate.
+/// A run of a generator's probes, which repeat and are stamped at a steady rate.
 #[derive(Clone, Debug)]
 pub struct NetmonDrain<'a> {
-    /// Source, destination and round-trip time of the probes, which repeat after the last of them.
+    /// Source, destination and round-trip time of the probes; repeats after the last.
     pub period: &'a [(u32, u32, f64)],
     /// The indexes of the probes that count: probe `index` is the period's `index % period.len()`.
     pub indexes: Range<u64>,
-    /// Probe `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
+    /// Event rate: probe `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// The time of probe 0, in microseconds since the Unix epoch.
+    /// Time of probe 0, in microseconds since the Unix epoch.
     pub start_us: i64,
 }
 
-/// The probes of each window, to which more can be added in any order.
+/// Sums of the probes of each window. Probes are added in any order.
 #[derive(Clone, Debug)]
 pub struct NetmonSums {
     windows: Windows,
-    /// By the windows' starts in microseconds. Windows with the same probes share them.
+    /// Sums by the windows' starts in microseconds. Windows with the same probes share their sums.
     sums: BTreeMap<i64, Rc<Pairs>>,
 }
 
-/// By source and destination.
+/// Sums by source and destination.
 type Pairs = BTreeMap<(u32, u32), Sum>;
 
 impl NetmonSums {
-    /// No probes, in these windows; microseconds alone are their size, back to back.
+    /// Creates sums without probes for these windows. A plain number is the size in microseconds of
+    /// back-to-back windows.
     ///
     /// # Panics
     /// If size and slide are not positive numbers of whole milliseconds.
@@ -140,11 +142,12 @@ impl NetmonSums {
         }
     }
 
-    /// Adds part of a generator's probes, as [`add`](Self::add) would one by one. Windows that have the same part of
-    /// the period are counted once: if the period is so many windows long, the work does not grow with the run.
+    /// Adds part of a generator's probes, with the same result as [`add`](Self::add) one by one. Windows with
+    /// the same part of the period are counted once: if the period is a whole number of windows long, the work
+    /// does not grow with the run.
     ///
     /// # Panics
-    /// If a number of [`NetmonDrain`] is out of its range, or the period is empty.
+    /// If a number of [`NetmonDrain`] is out of range, or the period is empty.
     pub fn add_drain(&mut self, drain: NetmonDrain<'_>) {
         let NetmonDrain { period, indexes, rate_per_s, start_us } = drain;
         assert!(rate_per_s > 0 && !period.is_empty(), "a rate and a period must be above zero");
@@ -182,7 +185,7 @@ impl NetmonSums {
         }
     }
 
-    /// The rows of each window that has some, by window; in each by source, then destination.
+    /// Returns the rows of each non-empty window, by window; within one by source, then destination.
     pub fn windows(&self) -> impl Iterator<Item = Vec<NetmonRow>> + '_ {
         self.sums.iter().map(|(start_us, pairs)| {
             let row = |(&(source, destination), sum): (&(u32, u32), &Sum)| NetmonRow {
@@ -196,14 +199,14 @@ impl NetmonSums {
     }
 }
 
-/// The rows of a window in short; none if it has none.
+/// Returns the digest of a window's rows; `None` if it has none.
 pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
     let mut window = NetmonWindow::new(rows.first()?.window_start_ms);
     rows.iter().for_each(|row| window.add(row));
     Some(window)
 }
 
-/// So many probes from `first` on of a period that repeats.
+/// Sums `count` probes, from `first` on, of a period that repeats.
 fn pairs_of(period: &[(u32, u32, f64)], first: usize, count: u64) -> Pairs {
     let mut pairs = Pairs::new();
     let length = period.len() as u64;
@@ -220,7 +223,7 @@ fn pairs_of(period: &[(u32, u32, f64)], first: usize, count: u64) -> Pairs {
     pairs
 }
 
-/// The probes of a pair: how many, the sum of their round-trip times, and what rounding has lost of it.
+/// The probes of a pair: their number, the sum of their round-trip times, and the rounding error of the sum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
@@ -229,7 +232,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2, theorem B.
+    /// Adds `count` probes whose round-trip times sum to `rtts`. Source: Knuth, "The Art of Computer
+    /// Programming", volume 2, section 4.2.2, theorem B.
     fn add(&mut self, count: u64, rtts: f64) {
         let sum = self.rtts + rtts;
         let added = sum - self.rtts;
@@ -243,7 +247,7 @@ impl Sum {
         self.lost += other.lost;
     }
 
-    /// As if everything had been added so many times.
+    /// Multiplies the sums, as if every probe had been added `times` times.
     fn repeat(&mut self, times: u64) {
         self.count *= times;
         self.rtts *= times as f64;
@@ -255,8 +259,8 @@ impl Sum {
     }
 }
 
-/// The probes of a file `slice,src_ip,dst_ip,rtt`, one for each of its lines in plain words, or none in the place of one
-/// that is bad. Slice `n` is second `n`.
+/// Parses one line of a file `slice,src_ip,dst_ip,rtt` to its probe; `None` if the line is bad. Slice `n` is
+/// second `n`.
 pub fn netmon_input_of_line(line: &str) -> Option<NetmonInput> {
     let fields: Vec<&str> = line.split(',').collect();
     let &[slice, source, destination, rtt] = &fields[..] else { return None };
@@ -270,7 +274,7 @@ pub fn netmon_input_of_line(line: &str) -> Option<NetmonInput> {
     Some(NetmonInput { event_time_us: slice_s * 1_000_000, source, destination, rtt })
 }
 
-/// Four numbers from 0 to 255, without leading zeros, parted by dots.
+/// Parses an address: four numbers from 0 to 255, without leading zeros, separated by dots.
 fn address(text: &str) -> Option<u32> {
     let parts: Vec<&str> = text.split('.').collect();
     let mut number = 0;

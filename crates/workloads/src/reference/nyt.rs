@@ -1,40 +1,41 @@
-//! Reference results of NYT: how many trips began in each cell in each window, and their mean distance.
+//! Reference results of NYT: the number of trips that began in each cell in each window, and their mean
+//! distance.
 //!
-//! The rules, as they stand in the benchmark's description: trips of vendor VTS, longer than 1 mile, that
-//! begin in a cell of the grid; a trip belongs to the windows in which it ended; windows start at multiples of
-//! their slide. The first and the last windows count though the input begins or ends within them. Nothing is
-//! ever late: the recorded trips are sorted by their end, and a run on input in another order needs a bound that
+//! The rules, as the benchmark's description states them: trips of vendor VTS, longer than 1 mile, that begin
+//! in a cell of the grid; a trip belongs to the windows in which it ended; windows start at multiples of their
+//! slide. The first and the last windows count even if the input begins or ends within them. No trip is late:
+//! the recorded trips are sorted by their end, and a run on input in another order needs a watermark bound that
 //! covers it.
 
 use std::collections::BTreeMap;
 
 use super::{Row, Windows};
 
-/// One trip, as far as the query reads it.
+/// One trip, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NytInput<'a> {
-    /// When it ended: microseconds since the Unix epoch.
+    /// End of the trip: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// `VTS`, `CMT` or another.
+    /// Vendor: `VTS`, `CMT` or another.
     pub vendor: &'a str,
-    /// Miles.
+    /// Distance in miles.
     pub distance: f64,
-    /// Where it began: degrees east.
+    /// Longitude of the trip's start: degrees east.
     pub longitude: f64,
-    /// Where it began: degrees north.
+    /// Latitude of the trip's start: degrees north.
     pub latitude: f64,
 }
 
 /// One row of results; the fields are the columns of `nyt.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NytRow {
-    /// Seconds since the Unix epoch.
+    /// Start of the window: seconds since the Unix epoch.
     pub window_start_s: i64,
-    /// From 1 in the west to 600 in the east.
+    /// Column of the cell, from 1 in the west to 600 in the east.
     pub cell_x: u16,
-    /// From 1 in the north to 600 in the south.
+    /// Row of the cell, from 1 in the north to 600 in the south.
     pub cell_y: u16,
-    /// Trips.
+    /// Number of trips.
     pub trips: u64,
     /// Mean distance in miles.
     pub avg_distance: f64,
@@ -54,24 +55,25 @@ impl Row for NytRow {
     }
 }
 
-/// What comes of an input, down to the last trip: `read = counted + filtered + outside + bad`.
+/// Results of an input, in which every trip is counted: `read = counted + filtered + outside + bad`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct NytAnswer {
-    /// By window, then cell.
+    /// Rows by window, then cell.
     pub rows: Vec<NytRow>,
-    /// Trips, or lines of a file apart from its header.
+    /// Number of trips, or of lines of a file apart from its header.
     pub read: u64,
-    /// Trips that the rows count, each once.
+    /// Number of trips that the rows count, each once.
     pub counted: u64,
-    /// Trips of other vendors or of at most 1 mile, wherever they began.
+    /// Number of trips of other vendors or of at most 1 mile, wherever they began.
     pub filtered: u64,
-    /// Trips of VTS over 1 mile that began in no cell.
+    /// Number of VTS trips over 1 mile that began outside the grid.
     pub outside: u64,
-    /// Lines that are not a trip.
+    /// Number of lines that are not a trip.
     pub bad: u64,
 }
 
-/// The results of `trips`, in any order, for these windows; microseconds alone are their size, back to back.
+/// Returns the results of `trips`, in any order, for these windows. A plain number is the size in microseconds
+/// of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole seconds.
@@ -104,7 +106,8 @@ pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, windows: impl Int
     answer
 }
 
-/// The results of a TLC `trip_data` file, given as text; lines that are not a trip are counted and skipped.
+/// Returns the results of a TLC `trip_data` file, given as text; lines that are not a trip are counted and
+/// skipped.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole seconds.
@@ -117,7 +120,7 @@ pub fn nyt_rows_of_tlc_csv(text: &str, windows: impl Into<Windows>) -> NytAnswer
     answer
 }
 
-/// Columns: 2 vendor, 6 end, 9 distance, 10 and 11 where it began, of 14.
+/// Parses a trip from the columns 2 (vendor), 6 (end), 9 (distance), 10 and 11 (start) of 14.
 fn trip_of_line(line: &str) -> Option<NytInput<'_>> {
     let fields: Vec<&str> = line.split(',').collect();
     let number = |index: usize| fields[index].parse::<f64>().ok().filter(|number| number.is_finite());
@@ -133,7 +136,7 @@ fn trip_of_line(line: &str) -> Option<NytInput<'_>> {
     })
 }
 
-/// Seconds from 1970 to `YYYY-MM-DD HH:MM:SS`, by adding up years and months.
+/// Returns the seconds from 1970 to `YYYY-MM-DD HH:MM:SS`, by adding up years and months.
 fn seconds_of_date_time(text: &str) -> Option<i64> {
     let form: String = text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     if form != "9999-99-99 99:99:99" {
@@ -159,17 +162,18 @@ fn seconds_of_date_time(text: &str) -> Option<i64> {
     Some((((years + months + day - 1) * 24 + hour) * 60 + minute) * 60 + second)
 }
 
-/// The cell, by walking east and south from the first until the place is passed.
+/// Returns the cell, by walking east and south from the first one until the place is passed.
 fn cell(longitude: f64, latitude: f64) -> Option<(u16, u16)> {
     let (width, height) = (0.002993, 0.002245778);
     let east = ((longitude - -74.913583) + width / 2.0) / width;
     let south = ((41.474937 + height / 2.0) - latitude) / height;
-    // The place lies in cell `n` if it is `n - 1` cells or more, but not `n` cells, behind the grid's edge.
+    // The place lies in cell `n` if its distance from the grid's edge is at least `n - 1` cells, but below `n`
+    // cells.
     let walk = |cells: f64| (1u16..=600).find(|&n| f64::from(n) - 1.0 <= cells && cells < f64::from(n));
     Some((walk(east)?, walk(south)?))
 }
 
-/// The sum, as if no addition had been rounded: all that roundings lose is kept in further doubles.
+/// Returns the sum as if no addition were rounded: rounding errors are kept in further doubles.
 /// Source: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates",
 /// 1997, section 2.4, GROW-EXPANSION.
 fn exact_sum(numbers: &[f64]) -> f64 {

@@ -1,9 +1,10 @@
 //! Reference results of tweets: windows whose mean score has changed, with their most frequent words.
 //!
-//! The rules: words are those of [`super::wordcount`]; the score of a tweet is the sum of the scores of its words, whatever
-//! the case of ASCII letters. Windows lie back to back. One is told if its mean score differs from that of the last window
-//! before it that has a tweet by 0.1 or more; the first one is not. Its words are the ten that came most often, of equal
-//! ones those whose bytes compare greater. A window without a word is not told. Nothing is ever late.
+//! The rules: words are those of [`super::wordcount`]. The score of a tweet is the sum of the scores of its
+//! words, with the case of ASCII letters ignored. Windows lie back to back. A window has a row if its mean
+//! score differs by 0.1 or more from that of the last window before it with a tweet; the first window has none.
+//! Its words are the ten most frequent; among equally frequent ones, the words whose bytes compare greater. A
+//! window without a word has no row. No record is late.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,14 +12,15 @@ use super::lines::{LineInput, parts_per_window};
 use super::wordcount::words;
 use super::{Row, Windows};
 
-/// One row of results; the fields are the columns of `tweets.csv`, where words stand as `word:count` with blanks between.
+/// One row of results; the fields are the columns of `tweets.csv`, where words are written as `word:count` with
+/// blanks between.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TweetsRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Tweets in the window.
+    /// Number of tweets in the window.
     pub tweets: u64,
-    /// The sum of their scores.
+    /// Sum of the tweets' scores.
     pub score: i64,
     /// Words and their counts, the most frequent first.
     pub words: Vec<(String, u64)>,
@@ -36,16 +38,17 @@ impl Row for TweetsRow {
     }
 }
 
-/// What a tweet is made of.
+/// A countable part of a tweet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Part<'a> {
     Tweet,
-    /// So much of a score, from one word.
+    /// Score of one word.
     Score(i64),
     Word(&'a str),
 }
 
-/// The results of `inputs`, each of which is one of `tweets`, by window; `lexicon` has the scores of words.
+/// Returns the results of `inputs`, by window; each input refers to one of `tweets`, and `lexicon` has the
+/// scores of words.
 ///
 /// # Panics
 /// If the windows overlap, or their size is not a positive number of whole milliseconds.
@@ -96,7 +99,7 @@ pub fn tweets_rows(
     rows
 }
 
-/// The lexicon of a file: a word, a tab and its score on each line; what is no such line is passed over.
+/// Returns the lexicon of a file: a word, a tab and its score on each line; other lines are skipped.
 pub fn lexicon_of_lines(text: &str) -> Vec<(&str, i64)> {
     let scored = |line| {
         let (word, score): (&str, &str) = str::split_once(line, '\t')?;

@@ -1,8 +1,8 @@
-//! Reference results of word count: how often each word came in each window.
+//! Reference results of word count: the number of occurrences of each word in each window.
 //!
-//! The rules: a word is a run of ASCII letters, apostrophes and characters outside ASCII, as long as there is one; case
-//! matters. Windows start at multiples of their slide. The first and the last windows count though the input begins or
-//! ends within them. Nothing is ever late.
+//! The rules: a word is a longest run of ASCII letters, apostrophes and characters outside ASCII; case matters.
+//! Windows start at multiples of their slide. The first and the last windows count even if the input begins or
+//! ends within them. No record is late.
 
 use super::lines::{LineInput, parts_per_window};
 use super::{Row, Windows};
@@ -10,11 +10,11 @@ use super::{Row, Windows};
 /// One row of results; the fields are the columns of `wordcount.csv`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WordRow {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
     /// The word.
     pub word: String,
-    /// How often it came.
+    /// Number of occurrences.
     pub count: u64,
 }
 
@@ -30,13 +30,13 @@ impl Row for WordRow {
     }
 }
 
-/// The words of a line.
+/// Returns the words of a line.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphabetic() || c == '\'' || !c.is_ascii();
     line.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
-/// The results of `inputs`, each of which is one of `lines`, by window, then word.
+/// Returns the results of `inputs`, by window, then word; each input refers to one of `lines`.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.

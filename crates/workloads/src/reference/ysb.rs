@@ -1,33 +1,33 @@
-//! Reference results of YSB: how many views each campaign had in each window.
+//! Reference results of YSB: the number of views of each campaign in each window.
 //!
-//! The rules, as they stand in the benchmark's description: event type 0 is a view; ads are numbered 1 to
-//! 1,000, ten in a row belong to one campaign, campaigns are numbered from 0; windows start at multiples of
-//! their slide. A window or campaign without a view has no row. The first and the last windows count though the
-//! input begins or ends within them. Nothing is ever late.
+//! The rules, as the benchmark's description states them: event type 0 is a view; ads are numbered 1 to 1,000,
+//! ten consecutive ones belong to one campaign, campaigns are numbered from 0; windows start at multiples of
+//! their slide. A window or campaign without a view has no row. The first and the last windows count even if
+//! the input begins or ends within them. No event is late.
 
 use std::collections::BTreeMap;
 
 use super::{Row, Windows};
 
-/// One event, as far as the query reads it.
+/// One event, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbInput {
-    /// Microseconds since the Unix epoch.
+    /// Event time: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// 0 is a view.
+    /// Event type; 0 is a view.
     pub event_type: u64,
-    /// From 1 to 1,000; an ad beyond them belongs to no campaign.
+    /// Ad, from 1 to 1,000; an ad beyond them belongs to no campaign.
     pub ad_id: u64,
 }
 
 /// One row of results; the fields are the columns of `ysb.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct YsbCount {
-    /// Milliseconds since the Unix epoch.
+    /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// From 0 to 99.
+    /// Campaign, from 0 to 99.
     pub campaign: u64,
-    /// Views.
+    /// Number of views.
     pub count: u64,
 }
 
@@ -43,8 +43,8 @@ impl Row for YsbCount {
     }
 }
 
-/// The results of `events`, in any order, for these windows; microseconds alone are their size, back to back. By window,
-/// then campaign.
+/// Returns the results of `events`, in any order, for these windows, by window, then campaign. A plain number
+/// is the size in microseconds of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
@@ -61,30 +61,30 @@ pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, windows: impl Into<Win
     counts.into_iter().map(|((start_us, campaign), count)| row(start_us, campaign, count)).collect()
 }
 
-/// A run that takes a generator's events as they come, stamped at a steady rate.
+/// A run over a generator's events in order, stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct YsbDrain<'a> {
-    /// Event type and ad of the events, which repeat after the last of them.
+    /// Event type and ad of the events; repeats after the last.
     pub period: &'a [(u64, u64)],
-    /// Events taken, as a multiple of the period and more.
+    /// Number of events; it may exceed the period.
     pub events: u64,
-    /// Event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
+    /// Event rate: event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// The first event's time, in microseconds since the Unix epoch.
+    /// Time of the first event, in microseconds since the Unix epoch.
     pub start_us: i64,
-    /// Size and slide are positive numbers of whole milliseconds.
+    /// Windows, whose size and slide are positive numbers of whole milliseconds.
     pub windows: Windows,
 }
 
-/// The results of a run of any length, from two walks over the period: the work grows with the period and with
-/// the rows of results, not with the events. Equal to [`ysb_counts`] of all the events; by window, then
-/// campaign.
+/// Returns the results of a run of any length, from two passes over the period: the work grows with the period
+/// and with the rows of results, not with the events. Equal to [`ysb_counts`] of all the events; by window,
+/// then campaign.
 ///
-/// A window holds the events from one index to another, as stamps rise with the index; so its counts are the
-/// difference of two sums, over all events before either index.
+/// A window holds the events from one index to another, as stamps rise with the index. So its counts are the
+/// difference of two sums, over all events before each of the two indexes.
 ///
 /// # Panics
-/// If a number of [`YsbDrain`] is out of its range, or the period is empty.
+/// If a number of [`YsbDrain`] is out of range, or the period is empty.
 pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
     let YsbDrain { period, events, rate_per_s, start_us, windows } = run;
     windows.assert_whole(1_000, "milliseconds");
@@ -96,7 +96,7 @@ pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
     let (size, slide, start, rate) =
         (wide(windows.size_us), wide(windows.slide_us), wide(start_us), i128::from(rate_per_s));
     let last_stamp = start + i128::from(events - 1) * 1_000_000 / rate;
-    // The first that ends behind the first event.
+    // The first window that ends after the first event.
     let first_window = ((start - size).div_euclid(slide) + 1) * slide;
     let window_starts: Vec<i128> =
         (0..).map(|n| first_window + n * slide).take_while(|window| *window <= last_stamp).collect();
@@ -120,11 +120,12 @@ pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
     rows
 }
 
-/// For each of the rising `indexes`, the views of every campaign among the events before it.
+/// Returns, for each of the rising `indexes`, the views of every campaign among the events before it.
 fn sums_before(period: &[(u64, u64)], indexes: &[u64]) -> Vec<Vec<u64>> {
     let length = period.len() as u64;
     assert!(length > 0, "a period must have events");
-    // Visits the indexes in the order of their place in the period, and counts up to each place on the way.
+    // Visits the indexes in the order of their position in the period, and counts up to each position on the
+    // way.
     let mut visits: Vec<usize> = (0..indexes.len()).collect();
     visits.sort_by_key(|&n| indexes[n] % length);
     let mut sums = vec![Vec::new(); indexes.len()];

@@ -1,7 +1,7 @@
-//! The scores of words, as AFINN's files have them: a word, a tab, a whole number, line by line.
+//! The scores of words, in the format of AFINN's files: a word, a tab and a whole number on each line.
 //!
-//! Case does not matter, as far as ASCII goes. What is not a single word, such as `can't stand`, is in no tweet that is cut
-//! into words, and never found.
+//! The case of ASCII letters does not matter. An entry that is not a single word, such as `can't stand`, never
+//! matches, since tweets are cut into words.
 
 use std::fmt;
 
@@ -10,28 +10,28 @@ use thalweg_model::{Coded, Text};
 use crate::prose::table::hash;
 use crate::prose::words_of;
 
-/// The longest word that has a score, in bytes.
+/// Length of the longest word that has a score, in bytes.
 pub const WORD_BYTES_MAX: usize = 64;
 
-/// Scores lie between this, below zero, and this.
+/// Largest absolute value of a score.
 pub const SCORE_MAX: i64 = 100;
 
-/// Scores by word: open addressing, a quarter of the slots in use at most, so that most words are told to have none by
-/// one look.
+/// Scores by word, in a table with open addressing. At most a quarter of the slots is in use, so that for most
+/// words without a score one probe is enough.
 #[derive(Clone, Debug)]
 pub struct Lexicon {
-    /// A power of two of them; a free one has no word.
+    /// Slots; their number is a power of two. A free one has no word.
     slots: Vec<(Text, i64)>,
     word_count: usize,
 }
 
-/// Why a lexicon is not taken.
+/// Reason why a lexicon is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LexiconError {
-    /// A line, counted from 1, has no word, tab and score.
+    /// The line of this number, counted from 1, does not have the form word, tab, score.
     Line(usize),
-    /// There are two scores for one word.
+    /// The word has two scores.
     Twice(String),
 }
 
@@ -60,7 +60,7 @@ impl Coded for LexiconError {
 }
 
 impl Lexicon {
-    /// A lexicon of these words.
+    /// Creates a lexicon of these words.
     ///
     /// # Errors
     /// [`LexiconError::Twice`] if a word has two scores.
@@ -80,10 +80,10 @@ impl Lexicon {
         Ok(lexicon)
     }
 
-    /// The lexicon that a file holds. Empty lines are passed over.
+    /// Parses the lexicon in a file's text. Empty lines are skipped.
     ///
     /// # Errors
-    /// [`LexiconError`], if a line is none, or a word stands there twice.
+    /// [`LexiconError`], if a line does not have the form, or a word occurs twice.
     pub fn parse(text: &str) -> Result<Self, LexiconError> {
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty());
         let words: Result<Vec<(&str, i64)>, LexiconError> =
@@ -91,12 +91,12 @@ impl Lexicon {
         Lexicon::of(words?)
     }
 
-    /// Words in it.
+    /// Returns the number of words.
     pub fn word_count(&self) -> usize {
         self.word_count
     }
 
-    /// Bytes of its table, and at most of its words.
+    /// Returns the bytes of the table, and an upper bound of the bytes of its words.
     pub fn held_bytes(&self) -> usize {
         self.slots.len() * size_of::<(Text, i64)>()
             + self
@@ -107,7 +107,7 @@ impl Lexicon {
                 .sum::<usize>()
     }
 
-    /// The sum of the scores of a line's words.
+    /// Returns the sum of the scores of a line's words.
     #[inline]
     pub fn score_of(&self, line: &str) -> i64 {
         words_of(line).map(|word| self.score_of_word(word.as_bytes())).sum()
@@ -119,11 +119,11 @@ impl Lexicon {
         let Some(lower) = lower.get_mut(..word.len()) else { return 0 };
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
-        // A free slot has no score.
+        // A free slot has the score 0.
         self.slots[self.place_of(lower)].1
     }
 
-    /// Where a word lies, or would lie.
+    /// Returns the slot of a word, or the free one in which it would be stored.
     #[inline(always)]
     fn place_of(&self, word: &[u8]) -> usize {
         let mask = self.slots.len() - 1;

@@ -1,6 +1,6 @@
-//! The ceiling: the query of tweets as a hand-written single-threaded loop, without an engine; one way to write it,
-//! [`LoopKind::Blocks`]: a loop per operator, rows copied through blocks. What happens once per window is not cut into
-//! operators.
+//! The ceiling: the query of tweets as a hand-written single-threaded loop, without an engine. It is written in
+//! one way, [`LoopKind::Blocks`]: one loop per operator, with rows copied through blocks. Work done once per
+//! window is not divided into operators.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -18,7 +18,7 @@ use crate::wordcount::loops::{Place, count_words, split};
 pub use crate::loops::LoopKind;
 pub use crate::prose::LoopOptions;
 
-/// Runs the loop on new threads, and waits for all of them. Results come by window.
+/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
 pub fn run(options: LoopOptions<'_>, lexicon: &Lexicon) -> LoopReport<Windowed<(), Mood>> {
     ceiling::run(options, |source, block_records| Blocks::new(source, block_records, lexicon))
 }
@@ -99,7 +99,7 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Map: the scores of tweets.
+/// Map: computes the scores of tweets.
 #[inline(never)]
 fn score(lexicon: &Lexicon, tweets: &[Record<&str>], scores: &mut [Record<i64>]) {
     for (score, tweet) in scores.iter_mut().zip(tweets) {
@@ -107,7 +107,7 @@ fn score(lexicon: &Lexicon, tweets: &[Record<&str>], scores: &mut [Record<i64>])
     }
 }
 
-/// Window: tweets and their scores.
+/// Window: counts tweets and sums their scores.
 #[inline(never)]
 fn add_up(pane: &mut Sentiment, scores: &[Record<i64>]) {
     scores.iter().for_each(|score| pane.add(score.value));

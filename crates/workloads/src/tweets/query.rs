@@ -1,5 +1,5 @@
-//! Tweets in the typed interface, eight operators: the source is shared by a pipeline of scores and one of words, whose
-//! results meet by window.
+//! Tweets in the typed interface, eight operators: a pipeline of scores and one of words share the source, and
+//! their results are joined by window.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub fn moods_and_words<S, K>(
         .sink("sink", sink);
 }
 
-/// Counts tweets, and adds up their scores.
+/// Counts tweets and sums their scores.
 #[derive(Clone, Copy, Debug)]
 struct ScoreSum;
 
@@ -94,12 +94,13 @@ impl Fold<i64> for ScoreSum {
     }
 }
 
-/// Lets through what differs from what came before it. Windows of one key come in the order of their ends.
+/// Forwards a result that differs significantly from the previous one. Windows of one key come in the order of
+/// their ends.
 #[derive(Clone, Copy, Debug)]
 struct Changes;
 
 impl KeyedProcess<(), Windowed<(), Sentiment>> for Changes {
-    /// What came last.
+    /// The previous result.
     type State = Option<Sentiment>;
     type Out = Windowed<(), Sentiment>;
 

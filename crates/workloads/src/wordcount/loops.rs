@@ -1,7 +1,8 @@
-//! The ceiling: word count as a hand-written single-threaded loop, without an engine; one way to write it,
-//! [`LoopKind::Blocks`]: a loop per operator, rows copied through blocks.
+//! The ceiling: word count as a hand-written single-threaded loop, without an engine. It is written in one way,
+//! [`LoopKind::Blocks`]: one loop per operator, with rows copied through blocks.
 //!
-//! Words are lent from the lines, 16 bytes each; the table is one of its own, with a hash that is no secret.
+//! Words are borrowed from the lines, 16 bytes each. The hash table is the loops' own, and its hash has no
+//! secret key.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -18,7 +19,8 @@ use crate::prose::words::WordFinder;
 pub use crate::loops::LoopKind;
 pub use crate::prose::ceiling::LoopOptions;
 
-/// Runs the loop on new threads, and waits for all of them. Results come by window, in no order within one.
+/// Runs the loop on new threads and waits for all of them. Results are ordered by window, and unordered within
+/// one.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Text, u64>> {
     ceiling::run(options, Blocks::new)
 }
@@ -76,14 +78,14 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Where in a block of lines the next word is looked for.
+/// Position in a block of lines from which the next word is searched.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
     pub(crate) line: usize,
     finder: WordFinder,
 }
 
-/// Flat map: words, as many as the block takes. Returns how many.
+/// Flat map: writes words until the block is full. Returns how many.
 #[inline(never)]
 pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
     let mut count = 0;
@@ -120,7 +122,8 @@ mod tests {
     use crate::reference::wordcount::{WordRow, word_rows};
     use crate::wordcount;
 
-    /// Windows fill up, slide on and run out; workers and blocks make no difference.
+    /// Windows fill up, slide on and close at the end; the numbers of workers and block records make no
+    /// difference.
     #[test]
     fn results_are_the_reference_s() {
         let generator = &wordcount::generator(3);

@@ -1,20 +1,20 @@
-//! The event of YSB, the ads and campaigns it speaks of, and the window they are counted in.
+//! The event of YSB, its ads and campaigns, and the window in which views are counted.
 
 use thalweg_model::{Record, Span};
 
-/// Campaigns, numbered from 0.
+/// Number of campaigns, numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
-/// Ads of each campaign.
+/// Number of ads of each campaign.
 pub const ADS_PER_CAMPAIGN: u64 = 10;
-/// Ads of all campaigns, numbered from 1.
+/// Number of ads of all campaigns, numbered from 1.
 pub const AD_COUNT: u64 = CAMPAIGN_COUNT * ADS_PER_CAMPAIGN;
-/// Users, numbered from 1.
+/// Number of users, numbered from 1.
 pub const USER_COUNT: u64 = 1_000_000;
-/// Pages, numbered from 1.
+/// Number of pages, numbered from 1.
 pub const PAGE_COUNT: u64 = 1_000_000;
-/// Kinds of ad, numbered from 0 (Yahoo's banner, modal, sponsored search, mail, mobile).
+/// Number of kinds of ad, numbered from 0 (Yahoo's banner, modal, sponsored search, mail, mobile).
 pub const AD_TYPE_COUNT: u64 = 5;
-/// Kinds of event, numbered from 0: [`VIEW`], [`CLICK`], [`PURCHASE`].
+/// Number of kinds of event, numbered from 0: [`VIEW`], [`CLICK`], [`PURCHASE`].
 pub const EVENT_TYPE_COUNT: u64 = 3;
 /// The event type that the query keeps.
 pub const VIEW: u64 = 0;
@@ -22,38 +22,38 @@ pub const VIEW: u64 = 0;
 pub const CLICK: u64 = 1;
 /// An event type that the query drops.
 pub const PURCHASE: u64 = 2;
-/// The window that views are counted in.
+/// Window in which views are counted.
 pub const WINDOW: Span = Span::from_secs(10);
 
-/// Somebody met an ad. With the record's event time this is Yahoo's event of seven fields.
+/// An event of a user and an ad. With the record's event time this is Yahoo's event of seven fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbEvent {
-    /// Who, in `1..=USER_COUNT`.
+    /// User, in `1..=USER_COUNT`.
     pub user_id: u64,
-    /// On which page, in `1..=PAGE_COUNT`.
+    /// Page, in `1..=PAGE_COUNT`.
     pub page_id: u64,
-    /// Which ad, in `1..=AD_COUNT`.
+    /// Ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
-    /// What kind of ad, below `AD_TYPE_COUNT`.
+    /// Kind of ad, below `AD_TYPE_COUNT`.
     pub ad_type: u64,
-    /// What happened, below `EVENT_TYPE_COUNT`.
+    /// Kind of event, below `EVENT_TYPE_COUNT`.
     pub event_type: u64,
-    /// From where: an IPv4 address as a number; one and the same in Yahoo's program and here.
+    /// Origin: an IPv4 address as a number; always the same in Yahoo's program and here.
     pub ip: u64,
 }
 
-/// What the query's map keeps of an event.
+/// The fields of an event that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdInfo {
-    /// Which ad, in `1..=AD_COUNT`.
+    /// Ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
 }
 
-/// The papers' sizes, on which throughput in bytes and the number of records in a block depend.
+/// The papers' sizes; throughput in bytes and the number of records in a block depend on them.
 const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
 const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
 
-/// The table that the query joins with: `(ad_id, campaign)` for every ad, by rising ad.
+/// Returns the table that the query joins with: `(ad_id, campaign)` for every ad, by rising ad.
 pub fn campaign_of_ad() -> Vec<(u64, u64)> {
     (1..=AD_COUNT).map(|ad_id| (ad_id, (ad_id - 1) / ADS_PER_CAMPAIGN)).collect()
 }

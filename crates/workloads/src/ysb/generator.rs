@@ -1,5 +1,4 @@
-//! Events of YSB from a seed: made once into a cache, then copied from it, so that a source costs a copy and
-//! no more.
+//! Events of YSB from a seed: made once into a cache, then copied from it, so that a source costs only a copy.
 
 use std::fmt;
 
@@ -9,30 +8,30 @@ use super::event::{
     AD_COUNT, AD_TYPE_COUNT, CLICK, EVENT_TYPE_COUNT, PAGE_COUNT, USER_COUNT, VIEW, YsbEvent,
 };
 
-/// Events in the cache; the sequence repeats after them. At 48 MiB it is larger than the caches of today's
-/// processors, so events come from memory as new ones would.
+/// Number of events in the cache; the sequence repeats after them. At 48 MiB it is larger than the caches of
+/// current processors, so events come from memory as new ones would.
 pub const CACHE_EVENTS: usize = 1 << 20;
 
-/// Which share of the events passes the query's filter.
+/// Share of the events that pass the query's filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ViewShare {
-    /// One of the three event types is a view: the benchmark's own data.
+    /// One of three event types is a view: the benchmark's own data.
     #[default]
     OneThird,
-    /// Two of three: the second data set of the experiment that changes the filter's selectivity (Enjima,
-    /// Fig. 6c).
+    /// Two of three event types are views: the second data set of the experiment that changes the filter's
+    /// selectivity (Enjima, Fig. 6c).
     TwoThirds,
 }
 
-/// How events are made.
+/// Options of the generated events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct YsbOptions {
-    /// Where the random numbers start; equal seeds give equal events.
+    /// Seed of the random numbers; equal seeds give equal events.
     pub seed: u64,
-    /// Take ad, ad type and event type in turn, as Enjima's program does, instead of at random. Branch
-    /// predictors learn such a sequence: quote no speed from it without saying so.
+    /// Whether ad, ad type and event type cycle through their values, as in Enjima's program, instead of being
+    /// random. Branch predictors learn such a sequence: a speed measured with it must be marked as such.
     pub cyclic: bool,
-    /// Which share passes the filter.
+    /// Share of events that pass the filter.
     pub views: ViewShare,
 }
 
@@ -50,8 +49,8 @@ impl YsbGenerator {
         let mut entropy = SeededEntropy::new(options.seed);
         let events: Vec<YsbEvent> =
             (0..CACHE_EVENTS as u64).map(|n| event(options, n, &mut entropy)).collect();
-        // By way of a vector: an array of 48 MiB must not pass over the stack. Its length lies in its type so
-        // that masking an index is all the bounds check there is.
+        // Built through a vector, because an array of 48 MiB must not pass over the stack. Its length is part
+        // of its type, so that masking an index is the only bounds check.
         let cache =
             events.into_boxed_slice().try_into().expect("as many events as the cache holds were made");
         YsbGenerator { cache }
@@ -64,7 +63,7 @@ impl YsbGenerator {
 }
 
 impl fmt::Debug for YsbGenerator {
-    /// Without the cache, which would fill a book.
+    /// Leaves out the cache, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("YsbGenerator").finish_non_exhaustive()
     }
@@ -91,7 +90,7 @@ impl Generate for YsbGenerator {
 }
 
 fn event(options: YsbOptions, number: u64, entropy: &mut SeededEntropy) -> YsbEvent {
-    // Every event draws all of its numbers, used or not: so users and pages are the same with any options.
+    // Every event draws all of its numbers, used or not, so that users and pages are the same with any options.
     let (user, page) = (entropy.below(USER_COUNT), entropy.below(PAGE_COUNT));
     let random = [AD_COUNT, AD_TYPE_COUNT, EVENT_TYPE_COUNT].map(|count| entropy.below(count));
     let in_turn = [number % AD_COUNT, number % AD_TYPE_COUNT, number % EVENT_TYPE_COUNT];

@@ -1,20 +1,22 @@
-//! The ceilings: YSB as hand-written single-threaded loops, without an engine. What an engine adds to them is
-//! its overhead, so they are as fast as safe Rust lets us make them, and they do the whole job: every event
-//! is copied or read from the generator's cache, stamped, filtered, joined and counted, and the results are
+//! The ceilings: YSB as hand-written single-threaded loops, without an engine. The difference to an engine is
+//! the engine's overhead, so the loops are as fast as safe Rust allows. They do the whole job: every event is
+//! copied or read from the generator's cache, stamped, filtered, joined and counted, and the results are
 //! compared with the reference.
 //!
-//! Four ways to write it, from an engine's to a compiler's:
+//! There are four ways to write it, from the one nearest to an engine to the one nearest to compiled code:
 //!
 //! 1. `blocks`: one loop per operator; rows are copied from loop to loop through reused blocks.
-//! 2. `selection`: the same, but the filter leaves the rows where they are and lists those it keeps.
+//! 2. `selection`: as `blocks`, but the filter leaves the rows in place and lists the positions of those it
+//!    keeps.
 //! 3. `chains`: source-filter-map is one loop, join-window another.
 //! 4. `fused`: one loop.
 //!
 //! They share event times without a division, `table` (an open-addressing hash table) and `window`
 //! (the one open window). Rows are the engine's `Record<YsbEvent>`, 56 bytes.
 //!
-//! What they may do and an engine may not: the input is known to ascend, so a window closes when the first
-//! record behind it comes, and the window is looked up once per block; nothing is counted but the results.
+//! The loops rely on facts which an engine cannot use. The input is known to ascend, so a window closes when
+//! the first record after it comes, and the window is looked up once per block. Nothing is counted except the
+//! results.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 
@@ -39,7 +41,7 @@ pub use crate::loops::{
     CLOCK_STRIDE_EVENTS, DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, WorkerReport,
 };
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
     /// How the loop is written.
@@ -51,19 +53,19 @@ pub struct LoopOptions<'a> {
     pub block_records: NonZeroUsize,
     /// When a worker stops.
     pub stop: LoopStop,
-    /// The event at `index` of a worker's stream is stamped `start + index / nominal_rate_per_s`, rounded
-    /// down to a microsecond.
+    /// Rate of event time: the event at `index` of a worker's stream is stamped `start + index /
+    /// nominal_rate_per_s`, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// The first event's time.
+    /// Time of the first event.
     pub start: EventTime,
-    /// Where events come from.
+    /// Generator of the events.
     pub generator: &'a YsbGenerator,
 }
 
 /// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
 ///
 /// A worker's event `index` is the cache's `(first_event + index) % CACHE_EVENTS`. Workers start at equal
-/// distances, so that they do not read the same lines from memory together.
+/// distances, so that they do not read the same memory at the same time.
 ///
 /// # Panics
 /// If the stamps leave the range of [`EventTime`] (in builds with overflow checks).
@@ -80,7 +82,7 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     })
 }
 
-/// Where and when a worker starts.
+/// Start of a worker: its first event, and the barrier at which all workers start together.
 struct Start<'a> {
     first_event: usize,
     options: LoopOptions<'a>,
@@ -98,21 +100,21 @@ impl Start<'_> {
 
 /// A hand-written loop, called block by block.
 trait Loop {
-    /// The most events that [`run_block`](Loop::run_block) takes.
+    /// Returns the largest number of events that [`run_block`](Loop::run_block) takes.
     fn block_records(&self) -> usize;
 
-    /// Takes the next events of the stream through all operators.
+    /// Passes the next events of the stream through all operators.
     fn run_block(&mut self, events: &[YsbEvent], stamps: &mut Stamps);
 
-    /// The stream has ended: closes the last window.
+    /// Ends the stream: closes the last window and returns the results.
     fn finish(self) -> Vec<Windowed<u64, u64>>;
 }
 
-/// A loop and the events it takes, from the generator's cache.
+/// A worker's loop with its stream of events, which is read from the generator's cache.
 struct Stream<'a, L> {
     body: L,
     cache: &'a [YsbEvent; CACHE_EVENTS],
-    /// Of the next event in the cache.
+    /// Position of the next event in the cache.
     place: usize,
     stamps: Stamps,
 }

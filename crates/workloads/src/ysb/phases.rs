@@ -1,4 +1,4 @@
-//! Events of YSB of which another share passes the filter at other times.
+//! Events of YSB with a share of views that changes over event time.
 
 use std::sync::Arc;
 
@@ -7,32 +7,33 @@ use thalweg_model::{EventTime, Generate};
 use super::event::{CLICK, USER_COUNT, VIEW, YsbEvent};
 use super::generator::YsbGenerator;
 
-/// From an instant on, which share of the events are views.
+/// A share of views, valid from an instant on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
-    /// Its first instant.
+    /// First instant of the phase.
     pub from: EventTime,
-    /// From 0 to 1; counted in millionths.
+    /// Share of views, from 0 to 1, rounded to millionths.
     pub view_share: f64,
 }
 
-/// A generator's events, of which other shares are views from given instants on.
+/// A generator's events, with other shares of views from given instants on.
 ///
-/// Whether an event is a view goes by its user then, who is drawn evenly and whom the query does not look at: so the share is
-/// as asked, for every ad, and the same events are views whenever it comes back. An event that is none any more is a
-/// click. Before the first phase, and apart from its type, each event is the generator's.
+/// In a phase the user of an event decides whether it is a view. Users are drawn evenly, and the query does not
+/// read them: so the share is as asked for every ad, and the same events are views whenever a share recurs. An
+/// event that becomes no view is a click. Before the first phase, and apart from its type, each event is the
+/// generator's.
 #[derive(Clone, Debug)]
 pub struct YsbPhases {
     events: Arc<YsbGenerator>,
-    /// From when on, up to which user an event is a view.
+    /// Start of each phase, and the user up to which its events are views.
     phases: Vec<(EventTime, u64)>,
 }
 
 impl YsbPhases {
-    /// Of these phases, by rising time.
+    /// Creates a generator with these phases, by rising time.
     ///
     /// # Panics
-    /// If a phase begins before the one before it.
+    /// If a phase begins before the previous one.
     pub fn new(events: Arc<YsbGenerator>, phases: &[Phase]) -> Self {
         assert!(phases.is_sorted_by_key(|phase| phase.from), "phases come by rising time");
         let users = |share: f64| (share.clamp(0.0, 1.0) * USER_COUNT as f64).round() as u64;
@@ -63,7 +64,7 @@ impl Generate for YsbPhases {
         self.events.place(index)
     }
 
-    /// The events', which are shared with all that have them.
+    /// Returns the cache of the events, which all users of the generator share.
     fn cache_bytes(&self) -> usize {
         self.events.cache_bytes()
     }

@@ -1,10 +1,10 @@
-//! Where recorded data lie, for the tests that read them. The files are not in the repository; without them a
+//! Access to recorded data, for the tests that read them. The files are not in the repository. Without them a
 //! test says so and passes, but under CI it fails.
 
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The text of the file at `path` in `THALWEG_DATA`, or in `shared/data` beside the checkout.
+/// Returns the text of the file at `path` in `THALWEG_DATA`, or in `shared/data` beside the checkout.
 pub fn recorded(path: &str) -> Option<String> {
     let beside = || PathBuf::from("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);

@@ -1,13 +1,13 @@
-//! What a stream of the loop keeps of itself: the records that the other stream can still reach, in a ring, and for each
-//! place of a hash table the chain of those whose key belongs there, the latest first.
+//! The state of one stream of the loop: a ring of the records that the other stream can still match, and a hash
+//! table with one chain of records per slot, the latest record first.
 //!
 //! ```text
 //!   heads   [ 7 | - | 5 | ... ]        by hash of the key: the latest record of the chain
-//!   ring    [ 4>1 | 5>3 | 6>2 | 7>4 ]  record n lies at n mod length, and knows the one before it in its chain
+//!   ring    [ 4>1 | 5>3 | 6>2 | 7>4 ]  record n lies at n mod length, and links to the one before it in its chain
 //! ```
 //!
-//! Records are numbered as they come; a number that is more than the ring's length back has been overwritten, and whoever
-//! comes to it in a chain is at its end. Nothing is ever taken out.
+//! Records are numbered in order of arrival. A record whose number is more than the ring's length back has been
+//! overwritten, and a walk that reaches it has reached the end of its chain. Records are never removed.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
@@ -16,7 +16,7 @@ use thalweg_model::{EventTime, Record};
 use crate::join::WITHIN;
 use crate::join::number::{Match, Number};
 
-/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -30,29 +30,30 @@ struct Link {
 
 const NOTHING: Link = Link { time_us: i64::MIN, value: Number { key: 0, number: 0 }, before: 0 };
 
-/// The records of a stream that can still be met.
+/// The records of a stream that the other stream can still match.
 pub(super) struct Reach {
     heads: Vec<u32>,
     ring: Vec<Link>,
-    /// The number of the next record. Numbers wrap; a chain that nobody was added to for 2^32 records would seem new.
+    /// Number of the next record. Numbers wrap: a chain that got no record for 2^32 records would seem new.
     next: u32,
     shift: u32,
-    /// Of the block at hand: the heads of the other stream's chains, and what lies there.
+    /// Scratch space for the current block: the head of the other stream's chain for each row, and the record
+    /// at that head.
     firsts: Vec<(u32, Link)>,
 }
 
 impl Reach {
-    /// Nothing yet, and room for what comes in half a second and a little.
+    /// Creates an empty state with room for the records of half a second and two blocks.
     pub(super) fn new(rate_per_s: NonZeroU64, block_records: NonZeroUsize) -> Self {
-        // The streams are at most a block apart; one more for those that are being added.
+        // The streams are at most one block apart; one more block is for the rows being added.
         let reached = WITHIN.as_micros().unsigned_abs() as u128 * u128::from(rate_per_s.get()) / 1_000_000;
         let reached = usize::try_from(reached).expect("half a second of 64-bit records fits 64 bits") + 1;
         let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
         assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
-        // Twice as many: chains of half a record.
+        // Twice as many heads as records, so that a chain has half a record on average.
         let heads = 2 * length;
         Reach {
-            // A record that is more than a whole ring back.
+            // The number of a record more than a whole ring back.
             heads: vec![(length as u32 + 1).wrapping_neg(); heads],
             ring: vec![NOTHING; length],
             next: 0,
@@ -61,8 +62,8 @@ impl Reach {
         }
     }
 
-    /// Adds rows of this stream and gives all that they meet in the other one. In passes, so that what the cache lacks
-    /// for a row is on its way together with what it lacks for the others.
+    /// Adds rows of this stream and appends all their matches in the other one. Works in several passes over
+    /// the rows, so that their cache misses overlap.
     #[inline(never)]
     pub(super) fn meet(
         &mut self,
@@ -83,7 +84,8 @@ impl Reach {
             let (time_us, key) = (row.event_time.as_micros(), row.value.key);
             let (mut number, mut link) = (number, link);
             let horizon_us = time_us - WITHIN.as_micros();
-            // What the other stream has is at most a block ahead, and within reach unless a block is half a second.
+            // Records of the other stream are at most one block ahead. They are within reach unless a block is
+            // half a second long.
             while other.is_there(number) && horizon_us <= link.time_us {
                 if link.value.key == key && link.time_us - time_us <= WITHIN.as_micros() {
                     let later = if link.time_us < time_us {
@@ -123,7 +125,7 @@ impl Reach {
         self.ring[number as usize & (self.ring.len() - 1)]
     }
 
-    /// Whether a record has not been overwritten.
+    /// Returns whether the record of this number has not been overwritten.
     #[inline(always)]
     fn is_there(&self, number: u32) -> bool {
         let back = self.next.wrapping_sub(number);

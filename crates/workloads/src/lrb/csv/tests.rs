@@ -1,8 +1,8 @@
-//! Rows of recorded traffic: what becomes of each type, and what is refused by which column.
+//! Rows of recorded traffic: the record of each type, and the error of each column.
 
 use super::*;
 
-/// The record or the error of a row, as text.
+/// Returns the record or the error of a row, as text.
 fn shown(row: &str) -> String {
     let fields: Vec<&str> = row.split(',').collect();
     match record_of(|index| fields.get(index).copied()) {
@@ -11,7 +11,7 @@ fn shown(row: &str) -> String {
     }
 }
 
-/// Of a good report, the field in this column replaced.
+/// Shows a good report in which the field of this column is replaced.
 fn shown_with(column: &str, replacement: &str) -> String {
     let mut fields: Vec<&str> = "0,1020,673,41,3,2,1,74,394255,-1,-1,-1,-1,-1,-1".split(',').collect();
     fields[COLUMNS.iter().position(|&name| name == column).unwrap()] = replacement;

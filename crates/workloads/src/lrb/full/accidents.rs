@@ -1,6 +1,6 @@
 //! Accidents: two cars that have stopped at one place, until one of them moves.
 //!
-//! The rules stand in [`crate::reference::lrb_full`], under "Accidents".
+//! The rules are stated in [`crate::reference::lrb_full`], under "Accidents".
 
 use serde::{Deserialize, Serialize};
 use thalweg::{KeyedProcess, ProcessContext, Record};
@@ -8,28 +8,28 @@ use thalweg::{KeyedProcess, ProcessContext, Record};
 use super::journeys::StopChange;
 use crate::lrb::report::{Direction, Place, SEGMENT_COUNT, Segment};
 
-/// An accident is ahead of the segment it is in, and of so many before that.
+/// Number of segments before its own for which an accident counts as ahead.
 const SEGMENTS_BEFORE: u8 = 4;
 
 /// An accident begins or ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccidentChange {
-    /// Where.
+    /// Place of the accident.
     pub place: Place,
-    /// Whether it begins.
+    /// Whether the accident begins, rather than ends.
     pub begins: bool,
 }
 
-/// What stands at a place.
+/// The cars standing at a place.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Standing {
-    /// Cars that have stopped there, the one that stands there longest first.
+    /// Cars that have stopped there, the one that has stood longest first.
     cars: Vec<u32>,
-    /// Its first two cars, while there is an accident.
+    /// First two cars of the accident, while there is one.
     accident: Option<[u32; 2]>,
 }
 
-/// Watches each place; keyed by place, changes in the order of their times.
+/// Detects accidents at each place; keyed by place, changes in the order of their times.
 #[derive(Clone, Copy, Debug)]
 pub struct Accidents;
 
@@ -71,7 +71,7 @@ impl KeyedProcess<Place, StopChange> for Accidents {
     }
 }
 
-/// The segments that an accident at `place` is ahead of.
+/// Returns the segments for which an accident at `place` is ahead.
 pub fn segments_before(place: Place) -> impl Iterator<Item = Segment> + Send {
     let Segment { xway, direction, number } = place.segment();
     let number_at = move |distance: u8| match direction {

@@ -1,29 +1,29 @@
-//! Balances: what each car has been charged, and answers to those who ask.
+//! Balances: the sum of each car's charges, and answers to balance requests.
 //!
-//! Entries and requests of a car come from two streams, each a little out of order. So they wait for the watermark, and
-//! are then taken second by second: first the entries, then the requests.
+//! Entries and requests of a car come from two streams, each slightly out of order. So they wait for the
+//! watermark, and are then processed second by second: first the entries, then the requests.
 //!
-//! The rules stand in [`crate::reference::lrb_full`], under "Entering a segment" and "Requests".
+//! The rules are stated in [`crate::reference::lrb_full`], under "Entering a segment" and "Requests".
 
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
 
-/// What matters to a car's balance.
+/// An event that matters to a car's balance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// It enters a segment: what was announced is charged.
+    /// The car enters a segment: the toll announced before is charged.
     Entered {
         /// The car.
         vehicle: u32,
-        /// How many entries of this car at the same instant come before: the first field in which those differ, so they
-        /// sort by it.
+        /// Number of earlier entries of this car at the same instant. It is the first field in which such
+        /// entries differ, so they sort by it.
         nth_at_once: u16,
-        /// Whether a journey begins, which forgets what was announced on another.
+        /// Whether a journey begins. If so, the toll announced on an earlier journey is forgotten.
         begins: bool,
-        /// What is announced now, unless it leaves.
+        /// Toll announced now; `None` if the car leaves.
         toll: Option<u64>,
     },
-    /// Its balance is asked for.
+    /// The car's balance is requested.
     Asked {
         /// The car.
         vehicle: u32,
@@ -33,7 +33,7 @@ pub enum BalanceEvent {
 }
 
 impl BalanceEvent {
-    /// Whose.
+    /// Returns the car of this event.
     pub fn vehicle(&self) -> u32 {
         match self {
             BalanceEvent::Entered { vehicle, .. } | BalanceEvent::Asked { vehicle, .. } => *vehicle,
@@ -41,27 +41,27 @@ impl BalanceEvent {
     }
 }
 
-/// An answer, stamped with the time of the question.
+/// An answer, stamped with the time of its request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Balance {
     /// The request's number.
     pub query: u32,
-    /// All that was charged so far.
+    /// Sum of all charges so far.
     pub balance: u64,
 }
 
-/// What is known of a car's money. A car that owes nothing and of which nothing waits is not known: most cars never pay,
-/// and their accounts would outnumber the cars on the road.
+/// The balance of a car. A car with a balance of zero, no announced toll and no waiting events has no account.
+/// Most cars never pay, and their accounts would outnumber the cars on the road.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     balance: u64,
-    /// Zero if nothing is, which is charged alike.
+    /// Announced toll; zero if none is announced, since both charge nothing.
     announced: u64,
-    /// Not taken yet.
+    /// Events not processed yet.
     waiting: Vec<(EventTime, BalanceEvent)>,
 }
 
-/// Keeps the books; keyed by vehicle.
+/// Computes balances; keyed by vehicle.
 #[derive(Clone, Copy, Debug)]
 pub struct Balances;
 
@@ -80,7 +80,7 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
         context.set_timer(EventTime::from_secs(next_second));
     }
 
-    /// All that has happened before `at` is known.
+    /// Called when all events before `at` are known.
     fn on_timer(
         &self,
         _vehicle: &u32,

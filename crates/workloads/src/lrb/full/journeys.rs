@@ -1,29 +1,30 @@
-//! What each car does: where it enters a segment, where it stops and moves, and which of its reports count.
+//! The events of each car: where it enters a segment, where it stops and moves, and which of its reports count.
 //!
-//! The rules stand in [`crate::reference::lrb_full`], under "Journeys" and "Entering a segment".
+//! The rules are stated in [`crate::reference::lrb_full`], under "Journeys" and "Entering a segment".
 //!
-//! Every car that was ever on the road is remembered, 64 to 128 bytes each, as the table of them fills; no rule says when
-//! one will not come back.
+//! Every car ever seen is remembered, at 64 to 128 bytes each, depending on the load of the table. No rule says
+//! when a car will not come back.
 
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
 
 use crate::lrb::report::{ENTRY_LANE, EXIT_LANE, Place, PositionReport, Segment};
 
-/// Reports in a row from one place that make a car a stopped one.
+/// Consecutive reports from one place after which a car counts as stopped.
 const STOPPED_REPORTS: u8 = 4;
 
-/// A car that comes by the entry lane after a longer silence begins a journey.
+/// Longest silence within a journey. A car that comes by the entry lane after a longer one begins a new
+/// journey.
 const SILENCE_MAX: Span = Span::from_secs(60);
 
-/// Something that a car does.
+/// An event of a car.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CarEvent {
-    /// It was seen somewhere, at some speed.
+    /// The car was seen somewhere, at some speed.
     Seen(Sighting),
-    /// It entered a segment.
+    /// The car entered a segment.
     Entered(Entry),
-    /// It stopped at a place, or moved from one where it had stopped.
+    /// The car stopped at a place, or moved away from one where it had stopped.
     Stop(StopChange),
 }
 
@@ -32,9 +33,9 @@ pub enum CarEvent {
 pub struct Sighting {
     /// The car.
     pub vehicle: u32,
-    /// Where it was.
+    /// Segment of the report.
     pub segment: Segment,
-    /// How fast.
+    /// Speed of the car.
     pub speed_mph: u8,
 }
 
@@ -43,13 +44,13 @@ pub struct Sighting {
 pub struct Entry {
     /// The car.
     pub vehicle: u32,
-    /// Which segment.
+    /// Segment entered.
     pub segment: Segment,
     /// Whether a journey begins.
     pub begins: bool,
-    /// Whether it leaves the road, by the exit lane.
+    /// Whether the car leaves the road, by the exit lane.
     pub leaves: bool,
-    /// How many entries of this car at the same instant come before: by that they are put in order again.
+    /// Number of earlier entries of this car at the same instant, by which their order is restored.
     pub nth_at_once: u16,
 }
 
@@ -58,25 +59,25 @@ pub struct Entry {
 pub struct StopChange {
     /// The car.
     pub vehicle: u32,
-    /// Where it stands or stood.
+    /// Place where the car stands or stood.
     pub place: Place,
-    /// Whether it stands there from now on.
+    /// Whether the car stops, rather than moves on.
     pub is_stopped: bool,
 }
 
-/// What is known of a car.
+/// The state of a car.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Car {
-    /// Its last report that counts, and when.
+    /// Time and place of the last report that counts.
     last: Option<(EventTime, Place)>,
-    /// Reports in a row from that place; more than [`STOPPED_REPORTS`] are not told apart.
+    /// Consecutive reports from that place; counts above [`STOPPED_REPORTS`] are not distinguished.
     reports_there: u8,
     is_off_road: bool,
-    /// Entries at the instant of that report.
+    /// Entries at the time of that report.
     entries_then: u16,
 }
 
-/// Follows each car; keyed by vehicle, its reports in the order of their times.
+/// Derives the events of each car; keyed by vehicle, its reports in the order of their times.
 #[derive(Clone, Copy, Debug)]
 pub struct Journeys;
 

@@ -15,11 +15,11 @@
 //!                       +-> requests for a day ----> join with the historical tolls
 //! ```
 //!
-//! Everything runs in event time: results do not depend on the order in which records arrive, as long as that is within
-//! the bound of the source's watermarks. A toll or notice comes out when the watermark has passed its report, not at the
-//! end of a minute.
+//! Everything runs in event time: results do not depend on the order in which records arrive, as long as that
+//! is within the bound of the source's watermarks. A toll or notice is emitted when the watermark has passed
+//! its report, not at the end of a minute.
 //!
-//! The rules stand in [`crate::reference::lrb_full`].
+//! The rules are stated in [`crate::reference::lrb_full`].
 
 use serde::{Deserialize, Serialize};
 use thalweg::{
@@ -34,47 +34,47 @@ use super::tolls::{Announcement, SegmentEvent, Tolls, Traffic};
 use super::traffic::MeanSpeed;
 use crate::lrb::report::{LrbRecord, Segment};
 
-/// What cars are counted in.
+/// Window over which cars are counted.
 const MINUTE: Span = Span::from_secs(60);
-/// What the average speed is taken over.
+/// Window over which the average speed is taken.
 const SPEED_SPAN: Span = Span::from_secs(300);
 
-/// What a car was charged on a day in the past, by vehicle, day and expressway.
+/// Tolls charged on days in the past, by vehicle, day and expressway.
 pub type HistoricalTolls = Table<(u32, u8, u16), u32>;
 
-/// Where the answers go, each stamped with the time of its report or request.
+/// Sinks of the answers, each stamped with the time of its report or request.
 #[derive(Clone, Copy, Debug)]
 pub struct FullSinks<A, B, C, D> {
-    /// What each car that enters a segment is told; type 0.
+    /// Announcements to each car that enters a segment; type 0.
     pub tolls: A,
-    /// Who comes near an accident; type 1.
+    /// Notices to cars near an accident; type 1.
     pub notices: B,
-    /// What has been charged; type 2.
+    /// Balances; type 2.
     pub balances: C,
-    /// What was charged on a day in the past; type 3.
+    /// Tolls charged on a day in the past; type 3.
     pub dailies: D,
 }
 
-/// A car enters a segment near an accident.
+/// Notice to a car that enters a segment near an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Notice {
     /// The car.
     pub vehicle: u32,
-    /// Where the accident is.
+    /// Segment of the accident.
     pub segment: Segment,
 }
 
-/// What a car was charged on a day in the past.
+/// Answer to a request for the toll charged on a day in the past.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Daily {
     /// The request's number.
     pub query: u32,
-    /// The sum of its tolls.
+    /// Sum of the car's tolls on that day.
     pub toll: u32,
 }
 
-/// Adds Linear Road by its full rules to `query`. Requests that have no answer, for a travel time, or without a `history`
-/// for a day in the past, are filtered out by the operator `answerable`.
+/// Adds Linear Road by its full rules to `query`. The operator `answerable` filters out requests that have no
+/// answer: requests for a travel time, and without a `history` also requests for a day in the past.
 ///
 /// # Errors
 /// [`WindowError`]: never, since the windows here have sizes above zero.
@@ -156,7 +156,7 @@ where
         .name("balances")
         .sink("balance sink", sinks.balances);
 
-    // Without a history nobody asks, and nobody is answered.
+    // Without a history such requests were filtered out above, so the empty table answers none.
     let history = history.unwrap_or_default();
     input
         .branch()
@@ -170,7 +170,7 @@ where
     Ok(())
 }
 
-/// How it went in each segment until each minute began.
+/// Returns the traffic of each segment up to the beginning of each minute.
 fn traffic<C: StreamSegment<Sighting>>(
     sightings: Stream<Sighting, C>,
 ) -> Result<Stream<SegmentEvent, impl StreamSegment<SegmentEvent>>, WindowError> {
@@ -191,7 +191,7 @@ fn traffic<C: StreamSegment<Sighting>>(
         .aggregate(thalweg::of(|(_, vehicle): &(Segment, u32)| *vehicle, DistinctCount))
         .name("cars")
         .map(|cars| (cars.key, cars.value));
-    // Whoever was there in the last minute was there in the last five.
+    // A car seen in the last minute was also seen in the last five, so a left join loses none.
     let joined = speeds.key_by(|(segment, _)| *segment).join(cars.key_by(|(segment, _)| *segment));
     let traffic = joined.tumbling(minutes).left(|&(segment, lav_mph), cars| {
         let cars = cars.map_or(0, |(_, cars)| *cars);

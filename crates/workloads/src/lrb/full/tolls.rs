@@ -1,9 +1,11 @@
-//! Tolls: what a car that enters a segment is told, from the traffic and the accidents of the minutes before.
+//! Tolls: the announcement to a car that enters a segment, from the traffic and the accidents of the minutes
+//! before.
 //!
-//! What is announced in a minute follows from what was known at its beginning. So a car is told at once if the watermark
-//! has reached that, and as soon as it does if not; what has become known of the minute itself is kept for the next.
+//! An announcement follows from the state at the beginning of its minute. So a car is answered at once if the
+//! watermark has reached that beginning, and otherwise as soon as it does. Changes within a minute are kept for
+//! the next one.
 //!
-//! The rules stand in [`crate::reference::lrb_full`], under "LAV and toll" and "Accidents".
+//! The rules are stated in [`crate::reference::lrb_full`], under "LAV and toll" and "Accidents".
 
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
@@ -14,29 +16,29 @@ use crate::lrb::report::{Place, Segment};
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// A toll is due where more cars than this have been seen in a minute.
+/// Largest number of cars in a minute at which no toll is due.
 const FREE_CARS: u64 = 50;
-/// And where they have been slower than this.
+/// Average speed, in miles per hour, from which on no toll is due.
 const FAST_MPH: u64 = 40;
 
-/// What is known, or happens, in a segment.
+/// An event in a segment, or a fact about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SegmentEvent {
-    /// A car enters it.
+    /// A car enters the segment.
     Entered(Entry),
-    /// How it went there until a minute began; stamped with the last instant before that.
+    /// Traffic up to the beginning of a minute; stamped with the last instant before that.
     Traffic(Traffic),
-    /// An accident ahead of it begins or ends.
+    /// An accident ahead of the segment begins or ends.
     Accident {
-        /// The segment that it is ahead of.
+        /// Segment that the accident is ahead of.
         segment: Segment,
-        /// What happens.
+        /// The change.
         change: AccidentChange,
     },
 }
 
 impl SegmentEvent {
-    /// Where.
+    /// Returns the segment of this event.
     pub fn segment(&self) -> Segment {
         match self {
             SegmentEvent::Entered(entry) => entry.segment,
@@ -49,38 +51,38 @@ impl SegmentEvent {
 /// The traffic in a segment before a minute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Where.
+    /// The segment.
     pub segment: Segment,
-    /// The average speed of five minutes, rounded.
+    /// The average speed over five minutes, rounded.
     pub lav_mph: u64,
     /// Cars in the last minute.
     pub cars: u64,
 }
 
-/// What comes of a car's entry.
+/// Announcement to a car that enters a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Announcement {
-    /// Who enters what.
+    /// The entry.
     pub entry: Entry,
-    /// The rounded average speed of five minutes, in miles per hour; 0 if nobody was there.
+    /// The rounded average speed over five minutes, in miles per hour; 0 if no car was there.
     pub lav_mph: u64,
-    /// What leaving the segment into the next one will cost.
+    /// The toll charged when the car leaves this segment for the next one.
     pub toll: u64,
-    /// In which segment the nearest accident ahead is.
+    /// Segment number of the nearest accident ahead.
     pub accident: Option<u8>,
 }
 
-/// What is known of a segment.
+/// The state of a segment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// With the minute for which it holds: one, or two for a while.
+    /// Traffic with the minute for which it holds: one minute, or two for a while.
     traffic: Vec<(i64, Traffic)>,
     accidents: Vec<Accident>,
     /// Cars that entered in minutes whose beginning the watermark has not reached.
     waiting: Vec<(EventTime, Entry)>,
 }
 
-/// An accident, for the minutes after it began up to the one in which it ended.
+/// An accident; it counts for the minutes after it began, up to the one in which it ended.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Accident {
     place: Place,
@@ -88,7 +90,7 @@ struct Accident {
     ended: Option<i64>,
 }
 
-/// Tells cars what they will pay; keyed by segment.
+/// Announces tolls to cars; keyed by segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolls;
 
@@ -150,7 +152,7 @@ impl KeyedProcess<Segment, SegmentEvent> for Tolls {
 }
 
 impl Known {
-    /// What a car that enters in `minute` is told.
+    /// Returns the announcement to a car that enters in `minute`.
     fn announce(&self, minute: i64, entry: Entry) -> Announcement {
         let traffic = self.traffic.iter().find(|(holds_for, _)| *holds_for == minute);
         let (lav_mph, cars) = traffic.map_or((0, 0), |(_, traffic)| (traffic.lav_mph, traffic.cars));
@@ -165,7 +167,7 @@ impl Known {
         Announcement { entry, lav_mph, toll, accident }
     }
 
-    /// Forgets what matters to no minute from this one on, unless somebody waits.
+    /// Forgets what no minute from this one on needs, unless an entry still waits for an earlier one.
     fn forget_before(&mut self, minute: i64) {
         let minute = self.waiting.iter().map(|(at, _)| minute_of(*at)).fold(minute, i64::min);
         self.traffic.retain(|(holds_for, _)| *holds_for >= minute);

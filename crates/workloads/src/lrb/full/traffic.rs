@@ -1,6 +1,6 @@
 //! The traffic of a segment: how fast its cars were over five minutes.
 //!
-//! The rule stands in [`crate::reference::lrb_full`], under "LAV and toll".
+//! The rule is stated in [`crate::reference::lrb_full`], under "LAV and toll".
 
 use serde::{Deserialize, Serialize};
 use thalweg::Fold;
@@ -11,7 +11,7 @@ use super::journeys::Sighting;
 #[derive(Clone, Copy, Debug)]
 pub struct MeanSpeed;
 
-/// Speeds so far.
+/// Sum and count of speeds so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SpeedSum {
     sum_mph: u64,
@@ -44,7 +44,7 @@ impl Fold<Sighting> for MeanSpeed {
         speeds.count -= other.count;
     }
 
-    /// `floor(sum / count + 1/2)` in whole numbers; 0 of none.
+    /// Returns `floor(sum / count + 1/2)`, computed in whole numbers; 0 if there are none.
     fn finish(&self, SpeedSum { sum_mph, count }: SpeedSum) -> u64 {
         (2 * sum_mph + count).checked_div(2 * count).unwrap_or(0)
     }

@@ -1,15 +1,15 @@
-//! Generated records in turn: without the divisions that find the record of any index.
+//! Generated records in sequence, without the divisions that find the record of any index.
 
 use super::{Address, LrbGenerator, ROUND_S, ROUNDS};
 use crate::lrb::report::LrbRecord;
 
-/// The records from an index on, without end: those of its `value`, for who takes them in turn and
-/// saves the divisions.
+/// Endless iterator over the records from an index on: the same records as the generator's `value`, without a
+/// division per record.
 pub struct LrbCursor<'a> {
     generator: &'a LrbGenerator,
     next: Address,
     xway_count: u64,
-    /// Records of the round, the next one included.
+    /// Records left in the round, the next one included.
     left_in_round: u64,
     round_records: u64,
 }

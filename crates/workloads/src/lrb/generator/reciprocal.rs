@@ -1,5 +1,5 @@
-//! Division by a number that is known early and used often, by multiplication: a 64-bit division takes as long as
-//! the rest of a generated record.
+//! Division by a number that is known early and used often, by multiplication: a 64-bit division takes as long
+//! as the rest of a generated record.
 
 /// `floor(2^64 / divisor)`, and the divisor. Source: Granlund and Montgomery, "Division by Invariant Integers
 /// using Multiplication", PLDI 1994, in the simplest form: one correction in place of the exact multiplier.
@@ -10,7 +10,7 @@ pub(super) struct Reciprocal {
 }
 
 impl Reciprocal {
-    /// Of a number above zero.
+    /// Creates the reciprocal of a number above zero.
     pub(super) fn of(divisor: u64) -> Self {
         assert!(divisor > 0, "nothing is divided by zero");
         let inverse = (1u128 << 64) / u128::from(divisor);
@@ -18,7 +18,7 @@ impl Reciprocal {
         Reciprocal { divisor, inverse: u64::try_from(inverse).unwrap_or(u64::MAX) }
     }
 
-    /// Quotient and remainder.
+    /// Returns quotient and remainder.
     #[inline]
     pub(super) fn divide(self, number: u64) -> (u64, u64) {
         // `inverse` is at most one below `2^64 / divisor`, so this is at most one below the quotient.

@@ -1,4 +1,5 @@
-//! Generated traffic: repeatable, seamless, with the shares that it promises, and alive under the full rules.
+//! Generated traffic: it is repeatable, has no seams, has the shares that it promises, and is plausible under
+//! the full rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ fn value(generator: &LrbGenerator, index: u64) -> LrbRecord {
     generator.value(index, EventTime::EPOCH)
 }
 
-/// The reports of a row of seconds of the only expressway, each with its second.
+/// Returns the reports of a range of seconds of the only expressway, each with its second.
 fn reports(seconds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, PositionReport)> {
     let indexes = seconds.start * RECORDS_PER_XWAY_S..seconds.end * RECORDS_PER_XWAY_S;
     indexes.filter_map(|index| match value(&ONE_XWAY, index) {
@@ -54,7 +55,7 @@ fn a_cursor_gives_the_values_in_turn() {
     }
 }
 
-/// Every row of a period and more is one that a file could hold.
+/// Every row of more than one period is valid in a file.
 #[test]
 fn every_record_is_a_row_of_the_benchmark() {
     for generator in [generator(1, 5_500), generator(2, 1), generator(3, 100_000)] {
@@ -66,8 +67,8 @@ fn every_record_is_a_row_of_the_benchmark() {
     }
 }
 
-/// On its way from the entry lane to the exit lane a car reports every 30 s, and never goes back; neither where
-/// the input begins, nor where a period does, is anything else to be seen.
+/// On its way from the entry lane to the exit lane a car reports every 30 s, and never goes back. The same
+/// holds where the input begins, and where a period does.
 #[test]
 fn journeys_are_whole_across_periods() {
     let mut under_way: BTreeMap<u32, (u64, u64, PositionReport)> = BTreeMap::new();
@@ -83,9 +84,9 @@ fn journeys_are_whole_across_periods() {
             let feet = i64::from(report.position_feet) - i64::from(last.position_feet);
             let feet = if report.direction == Direction::East { feet } else { -feet };
             let expected = i64::from(report.speed_mph) * 44;
-            // What it may creep, and the change from beside another car's track to that track.
+            // The tolerance covers creeping cars, and the change to a track from one beside it.
             let is_near = (expected - 100..=expected + 40 + 100).contains(&feet);
-            // A car that comes to a stand has gone some way before.
+            // A car that comes to a stop may have moved some way before.
             let is_near = is_near || (report.speed_mph == 0 && (0..=44 * 80).contains(&feet));
             assert!(is_near, "{last:?} goes to {report:?}");
             assert!(report.lane != ENTRY_LANE || last.lane == ENTRY_LANE);
@@ -157,7 +158,7 @@ fn numbers_are_unique() {
     assert_eq!(xway_of_vehicle.values().collect::<BTreeSet<_>>().len(), 3);
 }
 
-/// A period later there are the same cars at the same places, under other numbers.
+/// One period later the same cars are at the same places, under other numbers.
 #[test]
 fn a_period_repeats_the_road_and_no_car() {
     let period = CACHE_RECORDS as u64;
@@ -176,7 +177,7 @@ fn a_period_repeats_the_road_and_no_car() {
     }
 }
 
-/// Two cars stand at one place; other cars stand alone, or creep.
+/// In an accident two cars stand at one place; other cars stand alone, or creep.
 #[test]
 fn accidents_are_ten_minutes_apart() {
     let mut standing: BTreeMap<_, BTreeMap<u32, Vec<u64>>> = BTreeMap::new();
@@ -197,7 +198,7 @@ fn accidents_are_ten_minutes_apart() {
     assert!(begins[0] >= 600 && begins.windows(2).all(|pair| pair[1] - pair[0] >= 600), "{begins:?}");
 }
 
-/// What the generator is for: under the full rules all kinds of answers come out, and no report is ignored.
+/// Under the full rules all kinds of answers occur, and no report is ignored.
 #[test]
 fn half_an_hour_is_plausible_under_the_full_rules() {
     let row = |index: u64| {
@@ -228,6 +229,6 @@ fn half_an_hour_is_plausible_under_the_full_rules() {
         answer.balances.len()
     );
     assert!(answer.dailies.len() > 2_500 && answer.dailies.iter().all(|row| (10..100).contains(&row.toll)));
-    // Recorded segments have up to 654 cars in a minute; that many would cost 729,632.
+    // Recorded segments have up to 654 cars in a minute; that number would cost 729,632.
     assert!((Some(50_000)..Some(900_000)).contains(&most), "{most:?}");
 }

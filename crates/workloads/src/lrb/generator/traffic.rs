@@ -1,20 +1,20 @@
-//! Forty minutes of one expressway, such that they can be followed by themselves.
+//! Forty minutes of one expressway, made such that the same forty minutes can follow.
 //!
 //! * **Slots.** Each of [`SLOTS`] slots sends one row in each of [`ROUNDS`] rounds of 30 s. 1 % of the slots send
 //!   requests. The others are two journeys in turn, 28 to 52 rounds long; in a fifth of the slots both are the
 //!   same car's, so that a tenth of all journeys is a re-entry.
-//! * **Journeys.** How a car goes along the road is told in `track`. The lanes 0 to 4 have about 10, 29, 29, 29 and
+//! * **Journeys.** `track` describes how a car moves along the road. The lanes 0 to 4 have about 10, 29, 29, 29 and
 //!   2.5 % of the reports (recorded, over 50 minutes of some miles: 14, 30, 28, 28 and 0.1 %: few cars are seen
 //!   to leave there).
-//! * **The seam.** A journey may run over the end of the last round. Its reports in the first rounds then are
-//!   those of a car of the period before: the rows hold numbers below [`VEHICLES`] for these, and [`VEHICLES`]
-//!   more for cars of the period itself. A period later, all are [`VEHICLES`] higher. No journey ends in round 0,
-//!   as a first report in the exit lane is noise.
+//! * **The seam.** A journey may run over the end of the last round. Then its reports in the first rounds are
+//!   those of a car of the previous period. In the rows such cars have numbers below [`VEHICLES`], and cars of the
+//!   period itself have numbers [`VEHICLES`] higher. One period later, all are [`VEHICLES`] higher. No journey ends in
+//!   round 0, as a first report in the exit lane is noise.
 //! * **Jams.** In each direction four stretches of three to six miles are jammed: one always, the others for half of
-//!   the time. Cars are slow there, and so they are many: tolls are due.
+//!   the time. Cars are slow there, and therefore many: tolls are due.
 //! * **Accidents.** Three in a period, the first after ten minutes, and at least ten minutes apart: two cars stand at
-//!   one place for six to nine rounds, and go on. The five miles behind them are jammed meanwhile. With each
-//!   accident a third car breaks down elsewhere, alone; that is none.
+//!   one place for six to nine rounds, and continue. Meanwhile the five miles behind them are jammed. With each
+//!   accident a third car stops elsewhere, alone, which is no accident.
 //! * **Requests.** Each concerns a car that is on the road in its round: 5 of 6 ask for the balance, one for the
 //!   daily expenditure on one of 69 days.
 
@@ -31,22 +31,23 @@ pub const ROUNDS: usize = 80;
 /// Rows in a round.
 pub const SLOTS: usize = 30_000;
 
-/// Numbers of cars that a period uses up.
+/// Number of vehicle numbers that a period uses.
 pub(super) const VEHICLES: u32 = 2 * SLOTS as u32;
 
-/// Numbers of requests that a period uses up.
+/// Number of request numbers that a period uses.
 pub(super) const QUERIES: u32 = (REQUEST_SLOTS * ROUNDS) as u32;
 
-/// Slots that send requests.
+/// Number of slots that send requests.
 const REQUEST_SLOTS: usize = SLOTS / 100;
 
 /// Rounds of the shortest journey of a car without an incident.
 const ROUNDS_MIN: usize = 28;
 
-/// The rounds from which on accidents may begin, each within four rounds: in the minutes 10, 21 and 33, or the next.
+/// First rounds in which accidents may begin, each within four rounds: in the minutes 10, 21 and 33, or the
+/// next.
 const ACCIDENT_ROUNDS: [usize; 3] = [20, 43, 66];
 
-/// The rows of a period, by round, then slot.
+/// Returns the rows of a period, by round, then slot.
 pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
     let mut slots: Vec<usize> = (0..SLOTS).collect();
     shuffle(&mut slots, entropy);
@@ -56,7 +57,7 @@ pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
         rows: vec![LrbRecord::TravelTime { vehicle: 0, query: 0 }; ROUNDS * SLOTS],
         jams: jams(entropy),
     };
-    // Accidents first: they jam the road for all others.
+    // Accidents come first, since they jam the road for all others.
     for first_round in ACCIDENT_ROUNDS {
         let incident = Incident {
             begin_round: first_round + entropy.below(4) as usize,
@@ -75,7 +76,7 @@ pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
         let rounds = ROUNDS_MIN + entropy.below((ROUNDS - 2 * ROUNDS_MIN + 1) as u64) as usize;
         let mut begin_round = entropy.below(ROUNDS as u64) as usize;
         if [begin_round, (begin_round + rounds) % ROUNDS].contains(&1) {
-            // The car before would leave in round 0. No two journeys of one slot lie this close.
+            // Otherwise the previous car would leave in round 0. No two journeys of one slot lie this close.
             begin_round += 1;
         }
         let track = Track::of(Journey::random(begin_round, rounds, entropy), &road.jams, entropy);
@@ -102,7 +103,7 @@ struct Asker {
 }
 
 impl Road {
-    /// Fills a slot: with this journey, and one that takes the rest of the period.
+    /// Fills a slot with this journey, and with another one for the rest of the period.
     fn drive_on(&mut self, slot: usize, begin_round: usize, track: &Track, entropy: &mut SeededEntropy) {
         let vehicle = 2 * slot as u32;
         let is_reentry = entropy.below(5) == 0;
@@ -112,7 +113,8 @@ impl Road {
         self.drive(slot, vehicle + u32::from(!is_reentry), next.begin_round, &next_track);
     }
 
-    /// Writes the reports of a journey; rounds behind the last are the first ones of the next period.
+    /// Writes the reports of a journey; rounds after the last one become the first ones, as rounds of the next
+    /// period.
     fn drive(&mut self, slot: usize, vehicle: u32, begin_round: usize, track: &Track) {
         for (round, spot) in (begin_round..).zip(&track.spots) {
             let vehicle = if round < ROUNDS { vehicle + VEHICLES } else { vehicle };
@@ -142,7 +144,7 @@ impl Road {
     }
 }
 
-/// A car stands for some rounds.
+/// An interruption of a journey in which the car stands for some rounds.
 #[derive(Clone, Copy)]
 struct Incident {
     begin_round: usize,
@@ -150,20 +152,20 @@ struct Incident {
 }
 
 impl Incident {
-    /// Rounds that the journey takes before.
+    /// Number of rounds of the journey before the car stops.
     const ROUNDS_BEFORE: usize = 8;
 
-    /// The round in which the journey begins.
+    /// Returns the round in which the journey begins.
     fn first_round(self) -> usize {
         self.begin_round - Self::ROUNDS_BEFORE
     }
 
-    /// The part of the journey in which the car stands.
+    /// Returns the rounds of the journey in which the car stands.
     fn stands(self) -> std::ops::Range<usize> {
         Self::ROUNDS_BEFORE..Self::ROUNDS_BEFORE + self.rounds
     }
 
-    /// A journey that is interrupted, and goes on for two rounds.
+    /// Creates a journey that is interrupted, and continues for two rounds.
     fn track(self, jams: &[Jam], entropy: &mut SeededEntropy) -> Track {
         let journey = Journey::random(self.first_round(), self.stands().end + 2, entropy);
         let mut track = Track::of(journey, jams, entropy);
@@ -171,7 +173,7 @@ impl Incident {
         track
     }
 
-    /// What it does to the traffic behind it, for two rounds longer than it takes.
+    /// Returns the jam behind the incident, which lasts two rounds longer than the incident.
     fn jam(self, track: &Track) -> Jam {
         let place = track.spots[Self::ROUNDS_BEFORE].position_feet / SEGMENT_FEET;
         let segments = match track.direction {
@@ -186,7 +188,7 @@ impl Incident {
     }
 }
 
-/// The jams that do not come from accidents.
+/// Returns the jams that are not caused by accidents.
 fn jams(entropy: &mut SeededEntropy) -> Vec<Jam> {
     let mut jams = Vec::new();
     for direction in [Direction::East, Direction::West] {
@@ -201,7 +203,7 @@ fn jams(entropy: &mut SeededEntropy) -> Vec<Jam> {
     jams
 }
 
-/// Source: Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// Shuffles `items`. Source: Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
 fn shuffle(items: &mut [usize], entropy: &mut SeededEntropy) {
     for end in (1..items.len()).rev() {
         items.swap(end, entropy.below(end as u64 + 1) as usize);

@@ -1,8 +1,8 @@
-//! `loop-blocks`: one loop per operator; rows are copied from one to the next through reused blocks, as an engine
-//! without chains does it.
+//! `loop-blocks`: one loop per operator. Rows are copied from one to the next through reused blocks, as in an
+//! engine without chains.
 //!
-//! No operator is inlined: it must leave its rows in memory for the next one, as it does in an engine, instead of
-//! being fused with it behind our back.
+//! No operator is inlined. It must leave its rows in memory for the next one, as in an engine; otherwise the
+//! compiler could fuse the two.
 
 use thalweg_model::{EventTime, Record, Span, TumblingWindows, Window, Windowed};
 
@@ -81,7 +81,7 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Source: copies records and gives them their time.
+/// Source: copies records and stamps them.
 #[inline(never)]
 fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     // A copy in registers: written back once, not once per row.
@@ -92,7 +92,7 @@ fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     source.stamps = stamps;
 }
 
-/// Filter: copies every row and moves on only behind reports. Returns how many there are.
+/// Filter: copies every row, and advances only after a report. Returns the number of reports.
 #[inline(never)]
 fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]) -> usize {
     let mut count = 0;
@@ -103,7 +103,7 @@ fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]
     count
 }
 
-/// Map: the attributes of a report.
+/// Map: takes the fields of each report.
 #[inline(never)]
 fn take_positions(reports: &[Record<LrbRecord>], positions: &mut [Record<PositionReport>]) {
     for (position, report) in positions.iter_mut().zip(reports) {
@@ -112,7 +112,7 @@ fn take_positions(reports: &[Record<LrbRecord>], positions: &mut [Record<Positio
     }
 }
 
-/// Filter: with a branch, as it keeps one row in a hundred. Returns how many.
+/// Filter: uses a branch, as it keeps one row in a hundred. Returns the number of rows kept.
 #[inline(never)]
 fn keep_standing(positions: &[Record<PositionReport>], standing: &mut [Record<PositionReport>]) -> usize {
     let mut count = 0;
@@ -125,18 +125,19 @@ fn keep_standing(positions: &[Record<PositionReport>], standing: &mut [Record<Po
     count
 }
 
-/// The open pane of 30 s, the windows that it is part of, and the results of those before.
+/// The open pane of 30 s, the windows that it is part of, and the results of earlier windows.
 struct OpenWindows {
     panes: TumblingWindows,
     minutes: TumblingWindows,
     pane: Window,
-    /// The end of the last pane that has a row.
+    /// End of the last pane that has a row.
     rows_end: EventTime,
     stops: Stops,
     minute: Minute,
 }
 
-/// How long behind a row's pane its last window of accidents, and the minute in which that ends, have ended.
+/// Time from the end of a row's pane to the end of the last minute that the row can affect. That minute
+/// contains the end of the row's last accident window.
 const LAST_END: Span = Span::from_secs(120);
 
 const _: () = {
@@ -146,7 +147,7 @@ const _: () = {
 };
 
 impl OpenWindows {
-    /// No pane is open yet; the first row opens one.
+    /// Creates the state without an open pane; the first row opens one.
     fn new(block_records: usize) -> Self {
         let windows = |size| TumblingWindows::new(size).expect("Linear Road's windows have a size");
         OpenWindows {
@@ -159,7 +160,8 @@ impl OpenWindows {
         }
     }
 
-    /// Calls `each` with the longest runs of `rows` that lie in one pane, while that pane is open.
+    /// Splits `rows` into the longest runs that lie in one pane, and calls `each` with each run while its pane
+    /// is open.
     #[inline(always)]
     fn each_run(
         &mut self,
@@ -177,7 +179,7 @@ impl OpenWindows {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // At least the first, which opened the pane: at the end of time a window may be empty.
+                // At least the first row, which opened the pane: at the end of time a window may be empty.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);
@@ -186,7 +188,7 @@ impl OpenWindows {
         }
     }
 
-    /// Ends all panes, and with them windows and minutes, that end at or before `event_time` and hold anything.
+    /// Ends all non-empty panes, windows and minutes that end at or before `event_time`.
     #[cold]
     fn end_until(&mut self, event_time: EventTime) {
         let until = event_time.min(self.rows_end.plus(LAST_END));
@@ -206,7 +208,7 @@ impl OpenWindows {
 mod tests {
     use super::*;
 
-    /// Generated cars never stand in the exit lane, so that no run tells whether such reports are dropped.
+    /// Generated cars never stand in the exit lane, so no run shows whether such reports are dropped.
     #[test]
     fn only_who_stands_on_the_road_is_kept() {
         let rows = [(0, 0), (1, 2), (0, 2), (0, EXIT_LANE), (30, EXIT_LANE), (0, 3)]

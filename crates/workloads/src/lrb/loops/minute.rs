@@ -1,8 +1,8 @@
-//! What is kept per minute: speeds and numbers of reports of every segment; and when the minute has ended, the join of
-//! both, and the co-group with accidents.
+//! The state of one minute: speeds and numbers of reports per segment. When the minute has ended, the two are
+//! joined, and the result is co-grouped with accidents.
 //!
-//! Every operator hands its rows to the next by way of a block, though it knows them all at once: a minute of a hundred
-//! expressways has 20,000.
+//! Every operator passes its rows to the next through a block, although it has them all at once: a minute of a
+//! hundred expressways has 20,000.
 
 use thalweg_model::{Record, Window, Windowed};
 
@@ -17,14 +17,14 @@ pub(super) struct SegmentSpeed {
     average_speed_mph: f64,
 }
 
-/// The reports of a segment.
+/// The number of reports in a segment.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentCount {
     segment: Segment,
     cars: u64,
 }
 
-/// The join of both.
+/// The join of a segment's speed and count.
 #[derive(Clone, Copy)]
 pub(super) struct TollReport {
     segment: Segment,
@@ -50,16 +50,16 @@ pub(super) struct Minute {
     result_block: Vec<Windowed<Segment, SegmentReport>>,
 }
 
-/// Sums of speeds.
+/// Sum of speeds per segment.
 pub(super) struct Speeds(Table<u32, SpeedSum>);
 
-/// Numbers of reports.
+/// Number of reports per segment.
 pub(super) struct Counts(Table<u32, u32>);
 
-/// The average speeds, for the counts to be joined with.
+/// The average speeds, with which the counts are joined.
 struct Join(Table<u32, f64>);
 
-/// Toll reports and accidents.
+/// Toll reports and accidents per segment.
 pub(super) struct Segments(Table<u32, SegmentReport>);
 
 #[derive(Clone, Copy, Default)]
@@ -83,7 +83,7 @@ impl Minute {
         }
     }
 
-    /// The minute has ended, and all that belongs to it is here.
+    /// Ends the minute, when all its rows have arrived.
     pub(super) fn end(&mut self, window: Window) {
         let stamp = window.last_instant();
         let speed_row = |(key, sum): (u32, SpeedSum)| {
@@ -109,7 +109,7 @@ impl Minute {
         in_blocks(segments.0.drain().map(result), &mut self.result_block, |rows| take(rows, results));
     }
 
-    /// By window, in no order within one.
+    /// Returns the results by window, unordered within one.
     pub(super) fn finish(self) -> Vec<Windowed<Segment, SegmentReport>> {
         self.results
     }
@@ -133,7 +133,7 @@ pub(super) fn count_reports(rows: &[Record<PositionReport>], counts: &mut Counts
     }
 }
 
-/// Join, left side: keeps the speed of every segment.
+/// Join, left side: stores the speed of every segment.
 #[inline(never)]
 fn keep_speeds(rows: &[Record<SegmentSpeed>], join: &mut Join) {
     for row in rows {
@@ -141,7 +141,7 @@ fn keep_speeds(rows: &[Record<SegmentSpeed>], join: &mut Join) {
     }
 }
 
-/// Join, right side: the toll of every segment that has a speed.
+/// Join, right side: computes the toll of every segment that has a speed.
 #[inline(never)]
 fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Record<TollReport>>) {
     tolls.clear();
@@ -155,7 +155,7 @@ fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Recor
     }
 }
 
-/// Co-group, left side.
+/// Co-group, left side: stores the toll reports.
 #[inline(never)]
 fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
     for row in rows {
@@ -165,7 +165,7 @@ fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
     }
 }
 
-/// Co-group, right side.
+/// Co-group, right side: counts the accidents.
 #[inline(never)]
 pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
     for row in rows {
@@ -173,13 +173,13 @@ pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
     }
 }
 
-/// Sink.
+/// Sink: collects the results.
 #[inline(never)]
 fn take(rows: &[Windowed<Segment, SegmentReport>], results: &mut Vec<Windowed<Segment, SegmentReport>>) {
     results.extend_from_slice(rows);
 }
 
-/// Gives all rows to `next`, by way of the block, which has room for at least one.
+/// Passes all rows to `next`, block by block; the block has room for at least one row.
 fn in_blocks<T>(rows: impl Iterator<Item = T>, block: &mut Vec<T>, mut next: impl FnMut(&[T])) {
     for row in rows {
         block.push(row);
@@ -194,7 +194,7 @@ fn in_blocks<T>(rows: impl Iterator<Item = T>, block: &mut Vec<T>, mut next: imp
     }
 }
 
-/// Number, direction and expressway, from the lowest bit up.
+/// Packs a segment into one number: number, direction and expressway, from the lowest bit up.
 #[inline(always)]
 fn bits_of(segment: Segment) -> u32 {
     let Segment { xway, direction, number } = segment;

@@ -1,9 +1,8 @@
-//! The sliding window: in which places did two cars stop, within 120 s, every 30 s?
+//! The sliding window: places at which two cars stopped within 120 s, every 30 s.
 //!
-//! By panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so that what would be
-//! counted per pane is as long as what is counted. When a pane ends, so does the window of the last four; their
-//! rows are counted then. Each row is counted four times, but few cars stand: one report in a hundred.
-//! Source: Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005.
+//! Computed by panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so that counts
+//! per pane would be as long as the rows. When a pane ends, the window of the last four panes ends too, and
+//! their rows are counted. Each row is counted four times, but few cars stand: one report in a hundred.
 
 use thalweg_model::{EventTime, Record};
 
@@ -11,22 +10,22 @@ use super::table::Table;
 use crate::lrb::report::{Direction, Place, PositionReport};
 use crate::lrb::toll::{ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS};
 
-/// Panes of a window.
+/// Number of panes in a window.
 const PANES: usize = (ACCIDENT_WINDOW.as_micros() / ACCIDENT_SLIDE.as_micros()) as usize;
 
 const _: () = assert!(ACCIDENT_WINDOW.as_micros() == PANES as i64 * ACCIDENT_SLIDE.as_micros());
 
 /// The rows of the open pane and of those before it.
 pub(super) struct Stops {
-    /// The last is the open one.
+    /// Place and car of each row, by pane; the last pane is the open one.
     panes: [Vec<(u64, u32)>; PANES],
-    /// What is counted when a pane ends: numbers of places, in the order of their first row;
+    /// Scratch space for counting when a pane ends: numbers of places, in the order of their first row.
     numbers: Table<u64, u32>,
-    /// by number and car, rows;
+    /// Scratch space: number of rows by place number and car.
     reports: Table<u64, u32>,
-    /// by number, cars that are stopped.
+    /// Scratch space: number of stopped cars by place number.
     stopped: Vec<u32>,
-    /// Rows on their way to the next operator.
+    /// Block of rows for the next operator.
     block: Vec<Record<Place>>,
 }
 
@@ -41,7 +40,8 @@ impl Stops {
         }
     }
 
-    /// Ends the open pane and with it a window, and gives the places with an accident to `next`, block by block.
+    /// Ends the open pane and with it a window, and passes the places with an accident to `next`, block by
+    /// block.
     pub(super) fn end_pane(&mut self, stamp: EventTime, mut next: impl FnMut(&[Record<Place>])) {
         if self.panes.iter().any(|pane| !pane.is_empty()) {
             self.count(stamp, &mut next);
@@ -84,14 +84,14 @@ impl Stops {
     }
 }
 
-/// Keeps the rows for the windows that the open pane is part of.
+/// Adds the rows to the open pane, for the windows that it is part of.
 #[inline(never)]
 pub(super) fn keep_stops(standing: &[Record<PositionReport>], stops: &mut Stops) {
     let rows = standing.iter().map(|row| (bits_of(row.value.place()), row.value.vehicle));
     stops.panes[PANES - 1].extend(rows);
 }
 
-/// Position, lane, direction and expressway, from the lowest bit up.
+/// Packs a place into one number: position, lane, direction and expressway, from the lowest bit up.
 #[inline(always)]
 fn bits_of(place: Place) -> u64 {
     let Place { xway, direction, lane, position_feet } = place;

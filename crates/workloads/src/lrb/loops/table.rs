@@ -1,21 +1,21 @@
-//! A hash table in one array, by open addressing with linear probing, that grows: what the loop counts in and joins
-//! with. Unlike the table of YSB's loops it cannot know how many keys there will be.
+//! A hash table in one array, by open addressing with linear probing, that grows. The loop counts in it and
+//! joins with it. Unlike the table of YSB's loops it cannot know how many keys there will be.
 //!
-//! No defence against chosen keys, no removal of one key: a ceiling needs neither.
+//! It has no defence against chosen keys and cannot remove one key: a ceiling needs neither.
 
-/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Another odd number, without a relation to the first: the first multiplier of SplitMix64.
+/// Another odd number, unrelated to the first: the first multiplier of SplitMix64.
 const SECOND_MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// A number that keys are made of.
+/// Integer types that serve as keys.
 pub(super) trait Key: Copy + Eq {
     /// Marks a free slot; never used as a key.
     const VACANT: Self;
 
-    /// As 64 bits.
+    /// Returns the key as 64 bits.
     fn bits(self) -> u64;
 }
 
@@ -43,24 +43,26 @@ struct Slot<K, V> {
     value: V,
 }
 
-/// At most half of the slots are taken. Memory is kept when entries are forgotten.
+/// Hash table in which at most half of the slots are taken. Removing entries frees no memory.
 pub(super) struct Table<K, V> {
-    /// A power of two of them.
+    /// Slots; their number is a power of two.
     slots: Vec<Slot<K, V>>,
     occupied_count: usize,
     multiplier: u64,
 }
 
 impl<K: Key, V: Copy + Default> Table<K, V> {
-    /// A table without entries.
+    /// Creates a table without entries.
     pub(super) fn new() -> Self {
         Self::with_slots(1 << 6, MULTIPLIER)
     }
 
-    /// A table without entries, whose keys come in the order in which another table is [drained](Self::drain).
+    /// Creates a table without entries, whose keys will come in the order in which another table is
+    /// [drained](Self::drain).
     ///
-    /// With the same hash it would fill from one end while it grows, and look for each key's slot behind all
-    /// before it: two million keys took minutes, not a fraction of a second.
+    /// It uses another hash. With the same hash the table would fill from one end while it grows, and each key
+    /// would be placed after a search past all earlier ones: two million keys took minutes, not a fraction of a
+    /// second.
     pub(super) fn fed_by_table() -> Self {
         Self::with_slots(1 << 6, SECOND_MULTIPLIER)
     }
@@ -71,7 +73,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         Table { slots, occupied_count: 0, multiplier }
     }
 
-    /// The value at `key`.
+    /// Returns the value at `key`.
     #[inline(always)]
     pub(super) fn get(&self, key: K) -> Option<V> {
         let index = self.find(key);
@@ -79,7 +81,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         if slot.key == key { Some(slot.value) } else { None }
     }
 
-    /// The value at `key`, the default one at first.
+    /// Returns the value at `key`, and inserts the default value if the key is missing.
     #[inline(always)]
     pub(super) fn entry(&mut self, key: K) -> &mut V {
         let mut index = self.find(key);
@@ -89,7 +91,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         &mut self.slots[index].value
     }
 
-    /// Hands out all entries, in no order, and forgets them.
+    /// Removes and returns all entries, unordered.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != K::VACANT).map(|slot| {
@@ -98,13 +100,13 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         })
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.slots.fill(Slot { key: K::VACANT, value: V::default() });
         self.occupied_count = 0;
     }
 
-    /// The slot of `key`, or the free one that it would get.
+    /// Returns the slot of `key`, or the free slot in which it would be stored.
     #[inline(always)]
     fn find(&self, key: K) -> usize {
         debug_assert!(key != K::VACANT, "the key that marks free slots is looked up");
@@ -121,7 +123,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         }
     }
 
-    /// Takes the free slot at `index`, or, in a larger table, another; returns which.
+    /// Takes the free slot at `index`, or grows the table and takes another; returns the slot.
     #[cold]
     fn occupy(&mut self, index: usize, key: K) -> usize {
         if 2 * (self.occupied_count + 1) > self.slots.len() {
@@ -147,7 +149,8 @@ mod tests {
 
     use super::*;
 
-    /// Every key costs some look-ups, whatever order the keys come in: quadratic, this would take minutes.
+    /// Every key costs a few look-ups, in whatever order the keys come; at quadratic cost this would take
+    /// minutes.
     #[test]
     fn a_table_may_be_fed_by_another() {
         let mut first: Table<u32, u32> = Table::new();
@@ -161,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Few keys and many, near and far: what is added is found, however often the table grew.
+        /// Few keys and many, near and far: every key that was added is found, however often the table grew.
         #[test]
         fn it_counts_as_a_map(
             keys in prop::collection::vec(prop_oneof![0u64..50, 0u64..u64::MAX, (0u64..99).prop_map(|n| n << 40)], 0..900),

@@ -1,4 +1,4 @@
-//! The loop against the reference, at block sizes and rates where off-by-ones live, with accidents.
+//! The loop compared with the reference, at block sizes and rates where off-by-one errors show, with accidents.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn options(block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and holds every worker's results to the reference; returns the first worker's rows.
+/// Runs the loop and compares every worker's results with the reference; returns the first worker's rows.
 fn check(options: LoopOptions<'_>) -> Vec<LrbRow> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());
@@ -56,7 +56,7 @@ fn it_gives_the_reference_results_with_any_block() {
     }
 }
 
-/// Slow stamps put many borders of windows into one block, and gaps between records; fast ones let cars
+/// Slow stamps put many borders of windows into one block, and gaps between records. Fast stamps make cars
 /// report often, so that many stand.
 #[test]
 fn it_gives_the_reference_results_at_any_rate() {
@@ -90,7 +90,7 @@ fn an_empty_stream_has_no_results() {
     assert_eq!(check(LoopOptions { stop: LoopStop::Events(0), ..options(384) }), []);
 }
 
-/// Even with no time left it takes one stride: the clock is looked at behind it.
+/// Even with no time left it takes one stride, since the clock is read after it.
 #[test]
 fn it_stops_by_the_clock_at_the_end_of_a_stride() {
     let report = run(LoopOptions { stop: LoopStop::After(Duration::ZERO), ..options(384) });

@@ -1,4 +1,4 @@
-//! What is known of the cars at a place, held to a map of cars to their reports.
+//! State of the cars at a place, compared with a map of cars to their reports.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ fn report(vehicle: u32) -> PositionReport {
     }
 }
 
-/// What stands there, after these reports.
+/// Returns the state of a place after these reports.
 fn of(vehicles: &[u32]) -> Standing {
     let mut standing = StoppedCars.create();
     vehicles.iter().for_each(|vehicle| StoppedCars.fold(&mut standing, &report(*vehicle)));
@@ -39,7 +39,7 @@ fn two_cars_with_four_reports_each_are_an_accident() {
     check(&[9, 8, 1, 0, 1, 0, 1, 0, 1, 0], true);
 }
 
-/// Of one car, whoever it is, nothing is allocated.
+/// With a single car, whatever its number, nothing is allocated.
 #[test]
 fn one_car_alone_holds_nothing() {
     assert_eq!(StoppedCars.held_bytes(&of(&[])), 0);
@@ -48,7 +48,8 @@ fn one_car_alone_holds_nothing() {
 }
 
 proptest! {
-    /// However panes come and go, the first come or not: what stands there are the reports of those that are in.
+    /// In whatever order panes enter and leave, the first car among them or not, the state equals the reports
+    /// that remain.
     #[test]
     fn panes_that_leave_take_their_reports_along(
         panes in proptest::collection::vec((proptest::collection::vec(0..5u32, 0..8), 0..3usize), 1..20),

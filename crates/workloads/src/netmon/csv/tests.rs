@@ -1,8 +1,8 @@
-//! Rows of a recorded file: what is a probe, and what is refused by which column.
+//! Rows of a recorded file: the probe of good ones, and the column named in the error of others.
 
 use super::*;
 
-/// The good row with the field at `index` replaced; its probe or error as text.
+/// Checks the probe or error, as text, of the good row with the field at `index` replaced.
 #[track_caller]
 fn check(index: usize, replacement: &str, expected: &str) {
     let mut fields = ["7", "10.0.0.1", "10.1.2.3", "0.25"];

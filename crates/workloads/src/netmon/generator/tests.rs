@@ -1,4 +1,4 @@
-//! Generated probes: repeatable, and distributed as the recorded ones.
+//! Generated probes are repeatable, and distributed as the recorded ones.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn round_trip_times_have_the_recorded_quantiles() {
     let mut rtts: Vec<f64> = generator.cache().iter().map(|probe| probe.rtt).collect();
     rtts.sort_unstable_by(f64::total_cmp);
     assert!(0.0 < rtts[0] && rtts[CACHE_PROBES - 1] <= 23.3);
-    // Of pairs there are few, so their usual round-trip times scatter.
+    // There are few pairs, so their usual round-trip times scatter.
     for (quantile, rtt, tolerance) in [
         (0.1, 0.04, 0.011),
         (0.25, 0.11, 0.011),
@@ -40,7 +40,7 @@ fn round_trip_times_have_the_recorded_quantiles() {
     assert!(rtt_at(1.0f64.next_down()) <= 23.3);
 }
 
-/// As in the recording: so means per pair differ, and a mixture of two pairs shows.
+/// As in the recording, means differ between pairs, so a mix-up of two pairs shows.
 #[test]
 fn round_trip_times_differ_by_pair() {
     let generator = NetmonGenerator::new(1);

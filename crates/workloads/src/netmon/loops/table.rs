@@ -1,19 +1,19 @@
-//! A hash table of pairs in one array, by open addressing with linear probing. Its size is part of its type, so that the
-//! compiler knows that a hash is a valid index. No defence against chosen keys, no growth, no removal: a ceiling needs none
-//! of them.
+//! A hash table of pairs in one array, by open addressing with linear probing. Its size is part of its type, so
+//! that the compiler knows that a hash is a valid index. It has no defence against chosen keys, no growth and
+//! no removal: a ceiling needs none of them.
 
 use crate::netmon::generator::PAIR_COUNT;
 
-/// A power of two: 9,702 pairs take three slots of ten, 768 KiB in all.
+/// Number of slots, a power of two: 9,702 pairs take three slots of ten, 768 KiB in all.
 const SLOTS: usize = 1 << 15;
 
 const _: () = assert!(PAIR_COUNT <= SLOTS / 2);
 
-/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Free if its count is zero.
+/// A slot of the table; free if its count is zero.
 #[derive(Clone, Copy)]
 struct Slot {
     pair: u64,
@@ -29,7 +29,7 @@ pub(super) struct PairTable {
 }
 
 impl PairTable {
-    /// Without pairs.
+    /// Creates a table without pairs.
     pub(super) fn new() -> Self {
         let slots = vec![FREE; SLOTS].into_boxed_slice();
         PairTable { slots: slots.try_into().unwrap_or_else(|_| unreachable!("the slots were just made")) }
@@ -51,7 +51,7 @@ impl PairTable {
         }
     }
 
-    /// Hands out all means, in no order, and forgets them.
+    /// Removes all entries and returns their means, unordered.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, f64)> {
         self.slots.iter_mut().filter(|slot| slot.count > 0).map(|slot| {
             let Slot { pair, sum, count } = std::mem::replace(slot, FREE);
@@ -64,7 +64,7 @@ impl PairTable {
 mod tests {
     use super::*;
 
-    /// Any numbers, zero among them, and more of them in one place than there is room.
+    /// Any numbers, zero among them, and many that collide in one place.
     #[test]
     fn what_is_added_is_found_wherever_it_collides() {
         let mut table = PairTable::new();

@@ -1,4 +1,4 @@
-//! Both loops against the reference, at block sizes and rates where off-by-ones live.
+//! Both loops compared with the reference, at block sizes and rates where off-by-one errors show.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn options(kind: LoopKind, block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and holds every worker's results to the reference.
+/// Runs the loop and compares every worker's results with the reference.
 fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<IpPair, f64>> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());

@@ -1,6 +1,6 @@
 //! The one open window of a loop.
 //!
-//! Input ascends, so there is never more than one window open, and it closes when a record behind it comes.
+//! Input ascends, so at most one window is open, and it closes when a record after it comes.
 
 use thalweg_model::{EventTime, TumblingWindows, Window, Windowed};
 
@@ -12,26 +12,26 @@ use crate::netmon::probe::IpPair;
 pub(super) struct OpenWindow {
     windows: TumblingWindows,
     open: Window,
-    /// What came in `open`.
+    /// Sums of the open window.
     pub(super) pairs: PairTable,
     results: Vec<Windowed<IpPair, f64>>,
 }
 
 impl OpenWindow {
-    /// No window is open yet; the first record opens one.
+    /// Creates the state without an open window; the first record opens one.
     pub(super) fn new() -> Self {
         let nowhere = Window { start: EventTime::MIN, end: EventTime::MIN };
         let windows = TumblingWindows::new(WINDOW).expect("netmon's window has a size");
         OpenWindow { windows, open: nowhere, pairs: PairTable::new(), results: Vec::new() }
     }
 
-    /// The first instant behind the open window.
+    /// Returns the end of the open window, which is exclusive.
     #[inline(always)]
     pub(super) fn end(&self) -> EventTime {
         self.open.end
     }
 
-    /// Makes the window of `event_time` the open one and closes that before it.
+    /// Makes the window of `event_time` the open one, and closes the previous one.
     #[inline(always)]
     pub(super) fn move_to(&mut self, event_time: EventTime) {
         debug_assert!(self.open.start <= event_time, "a loop's input ascends");
@@ -41,7 +41,7 @@ impl OpenWindow {
         }
     }
 
-    /// Closes the last window and gives all results, by window.
+    /// Closes the last window and returns all results, by window.
     pub(super) fn finish(mut self) -> Vec<Windowed<IpPair, f64>> {
         self.close();
         self.results

@@ -1,4 +1,4 @@
-//! Dates against a slow count of days, and texts that are no dates.
+//! Dates compared with a slow count of days, and texts that are not dates.
 
 use proptest::prelude::*;
 
@@ -38,13 +38,13 @@ fn what_is_no_instant() {
     check("2013-01-01 00:00:é", None);
 }
 
-/// Days counted one year and one month at a time.
+/// Counts the days since 1970-01-01 one year and one month at a time.
 fn counted_days(year: i64, month: usize, day: i64) -> i64 {
     let is_leap = |year: i64| (year % 4 == 0) != (year % 100 == 0) || year % 400 == 0;
     let years: i64 = (0..year).map(|year| if is_leap(year) { 366 } else { 365 }).sum();
     let february = if is_leap(year) { 29 } else { 28 };
     let months: i64 = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30][..month - 1].iter().sum();
-    // From 0000-01-01 to 1970-01-01.
+    // Days from 0000-01-01 to 1970-01-01.
     years + months + day - 1 - 719_528
 }
 
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(parse_date_time(&text), Some(EventTime::from_secs(expected)));
     }
 
-    /// No text makes it panic, and what it takes has the one form.
+    /// No text causes a panic, and an accepted text has the one form.
     #[test]
     fn other_text_is_refused(text in "[0-9 :-]{19}|\\PC{0,25}") {
         if parse_date_time(&text).is_some() {
@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// Day follows day through four centuries, leap years and all.
+/// Consecutive days have consecutive numbers through four centuries, with their leap years.
 #[test]
 fn days_follow_each_other() {
     let mut expected = days_from_civil(1800, 1, 1);

@@ -1,4 +1,4 @@
-//! Generated trips: repeatable, and distributed as the recorded ones.
+//! Generated trips are repeatable, and distributed as the recorded ones.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn a_seed_repeats_its_trips() {
     assert_eq!(first.cache_bytes(), 4 << 20);
 }
 
-/// The figures that the benchmark's description gives of the recorded trips.
+/// Figures that the benchmark's description gives for the recorded trips.
 #[test]
 fn distances_have_the_recorded_quantiles() {
     let generator = NytGenerator::new(1);

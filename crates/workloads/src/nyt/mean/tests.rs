@@ -1,4 +1,4 @@
-//! The law of folds for the mean distance, and its compensated sum.
+//! The law of folds for the mean distance, and tests of its compensated sum.
 
 use proptest::prelude::*;
 use thalweg_model::{StateReader, StateWriter};

@@ -1,10 +1,10 @@
-//! The reference of Linear Road's short form against cases worked out by hand.
+//! The reference of Linear Road's short form compared with cases worked out by hand.
 
 use super::*;
 use crate::reference::compare;
 
-/// `vehicle@seconds/lane:segment=speed` is a report from the segment's first foot, or `+feet` behind it; `w`
-/// before the segment means west, `?` before the word a request.
+/// Parses a report from `vehicle@seconds/lane:segment=speed`, at the segment's first foot, or `+feet` after it;
+/// `w` before the segment means west, `?` before the word a request.
 fn input(word: &str) -> LrbInput {
     let (kind, word) = word.strip_prefix('?').map_or((0, word), |word| (2, word));
     let (word, speed) = word.split_once('=').unwrap_or((word, "0"));
@@ -25,7 +25,7 @@ fn input(word: &str) -> LrbInput {
     }
 }
 
-/// Rows as `window/segment=cars*speed/toll`, and `!accidents` if there are any.
+/// Shows rows as `window/segment=cars*speed/toll`, and `!accidents` if there are any.
 fn shown(input: impl Iterator<Item = LrbInput>) -> String {
     let row = |row: &LrbRow| {
         let west = if row.direction == 1 { "w" } else { "" };
@@ -58,11 +58,11 @@ fn tolls_need_more_than_fifty_reports_slower_than_forty() {
     assert_eq!(shown(reports(51, 39)), "0/7=51*39/2");
     assert_eq!(shown(reports(51, 40)), "0/7=51*40/0");
     assert_eq!(shown(reports(60, 1)), "0/7=60*1/200");
-    // Of one car too: reports are counted.
+    // The reports may be of one car: reports are counted, not cars.
     assert_eq!(shown((0..51).map(|_| input("1@0/1:7=39"))), "0/7=51*39/2");
 }
 
-/// Four reports of a standing car, every 30 s from `time_s` on.
+/// Returns four reports of a standing car, every 30 s from `time_s` on.
 fn stop(vehicle: u32, time_s: i64, place: &str) -> String {
     (0..4).map(|n| format!(" {vehicle}@{}/{place}", time_s + n * 30)).collect()
 }
@@ -75,7 +75,7 @@ fn two_cars_with_four_reports_at_a_place_are_an_accident() {
         let word = |row: &LrbRow| format!("{}/{}!{}", row.window_start_s, row.segment, row.accidents);
         found.map(word).collect::<Vec<String>>().join(" ")
     };
-    // The only window with all of it is [120, 240), which ends in the minute from 180 s on.
+    // The only window that contains all of them is [120, 240), which ends in the minute from 180 s on.
     let two = format!("{}{}", stop(1, 120, "2:7"), stop(2, 149, "2:7"));
     assert_eq!(accidents(&two), "180/7!1");
     // [150, 270) ends in the minute from 240 s on.

@@ -1,9 +1,9 @@
-//! The full rules of Linear Road, case by case: those above all on which the recorded inputs are silent.
+//! The full rules of Linear Road, case by case, above all the cases that do not occur in the recorded inputs.
 
 use super::*;
 
-/// `vehicle@time/lane:segment` is a report, with `+feet` behind the segment and `=speed` at the end if they
-/// are not 0 and 30; `w` before the segment means west. `?query:vehicle@time` asks for a balance.
+/// Parses a row: `vehicle@time/lane:segment` is a report, with `+feet` after the segment and `=speed` at the
+/// end if they are not 0 and 30; `w` before the segment means west. `?query:vehicle@time` asks for a balance.
 fn row(word: &str) -> LrbColumns {
     let mut row = [-1; 15];
     if let Some(request) = word.strip_prefix('?') {
@@ -27,14 +27,14 @@ fn rows(text: &str) -> Vec<LrbColumns> {
     text.split_whitespace().map(row).collect()
 }
 
-/// As many cars, from 1,000 on, report once from the segment in this minute at this speed.
+/// Returns one report for each of `cars` cars, from number 1,000 on, in this segment and minute at this speed.
 fn crowd(cars: i32, segment: i32, minute: i32, speed: i32) -> Vec<LrbColumns> {
     let report = |n| row(&format!("{}@{}/1:{segment}+{n}={speed}", 1_000 + n, minute * 60));
     (0..cars).map(report).collect()
 }
 
-/// What cars below 1,000 are told: `vehicle@time=lav/toll`, `vehicle@time!accident`, `?query=balance`, and
-/// `/balance` behind it if the one before the last charge is another.
+/// Shows the results of cars below 1,000: `vehicle@time=lav/toll`, `vehicle@time!accident`, `?query=balance`,
+/// and a following `/balance` if the one before the last charge differs.
 fn answers(rows: Vec<LrbColumns>) -> String {
     let answer = lrb_full(rows, &[]);
     let mut told = Vec::new();
@@ -68,7 +68,7 @@ fn a_row_for_every_segment_entered() {
 
 #[test]
 fn lav_is_one_mean_of_the_reports_of_five_minutes() {
-    // Means of 10.5, 37, 90 and nothing.
+    // Means of 10.5, 37, 90 and no report.
     let reports = "9@0/1:10=10 9@30/1:10=11 8@60/1:10=90";
     check(&format!("{reports} 1@59/1:10"), "9@0=0/0 1@59=0/0 8@60=17/0");
     check(reports, "9@0=0/0 8@60=11/0");
@@ -102,9 +102,9 @@ fn a_toll_is_charged_on_entering_the_next_segment() {
     check_in(dear, "1@60/1:10 1@90/1:11 ?1:1@90", "1@60=20/242 1@90=0/0 ?1=242/0");
     check_in(dear, "1@60/1:10 1@90/4:11 ?1:1@90", "1@60=20/242 ?1=242/0");
     check_in(dear, "1@60/1:10 1@90/4:10 ?1:1@90", "1@60=20/242 ?1=0");
-    // Neither before nor after the charge of nothing is there another balance.
+    // A charge of zero adds no other balance, neither before nor after it.
     check_in(dear, "1@60/1:10 1@90/1:11 1@150/1:12 ?1:1@150", "1@60=20/242 1@90=0/0 1@150=0/0 ?1=242/0");
-    // A request that comes before the reports of its second is answered behind them.
+    // A request that comes before the reports of its second is answered after them.
     check_in(dear, "1@60/1:10 ?1:1@90 1@90/1:11", "1@60=20/242 1@90=0/0 ?1=242/0");
     let dearer = &[crowd(61, 10, 0, 20), crowd(62, 11, 0, 20)];
     check_in(
@@ -118,27 +118,27 @@ fn a_toll_is_charged_on_entering_the_next_segment() {
 #[test]
 fn a_journey_ends_in_lane_4_or_is_begun_anew_in_lane_0() {
     let dear = &[crowd(61, 10, 0, 20)];
-    // In segment 10 again, after the exit: what was announced is forgotten, what was charged is not.
+    // In segment 10 again, after the exit: the announced toll is forgotten, the charged one is not.
     let back = "1@60/1:10 1@90/4:10 1@119/0:10 1@149/0:11 ?1:1@149";
     check_in(dear, back, "1@60=20/242 1@119=20/242 1@149=0/0 ?1=242/0");
-    // Off the road, until it is in lane 0.
+    // Reports are ignored off the road, until one is in lane 0.
     check_in(dear, "1@60/1:10 1@90/4:11 1@95/2:12 1@99/4:12 1@100/0:12", "1@60=20/242 1@100=0/0");
-    // More than 60 s after its last report.
+    // Entered more than 60 s after its last report.
     check("1@0/1:10 1@60/0:10", "1@0=0/0");
     check("1@0/1:10 1@61/0:10", "1@0=0/0 1@61=30/0");
     check("1@0/1:10 1@61/1:10", "1@0=0/0");
     check_in(dear, "1@60/1:10 1@121/0:11 1@151/0:12 ?1:1@151", "1@60=20/242 1@121=0/0 1@151=0/0 ?1=0");
-    // Noise: never seen before, and in lane 4.
+    // Noise: a first report in lane 4.
     check("1@0/4:10 1@30/4:10 1@60/1:10 1@90/1:11", "1@60=0/0 1@90=0/0");
 }
 
-/// Four reports from one place, every 30 s from `time_s` on.
+/// Returns four reports from one place, every 30 s from `time_s` on.
 fn stop(vehicle: i32, time_s: i32, segment: &str) -> String {
     (0..4).map(|n| format!("{vehicle}@{}/2:{segment}=0 ", time_s + n * 30)).collect()
 }
 
-/// Cars 101 and 102 are stopped there from second 91 on, that is in minute 1; then `text`. What cars below 100
-/// are told.
+/// Checks the results of cars below 100 for `text`, while cars 101 and 102 are stopped in this segment. They
+/// are stopped from second 91 on, that is in minute 1.
 fn check_beside_accident(segment: &str, text: &str, expected: &str) {
     let told = answers(rows(&format!("{} {} {text}", stop(101, 0, segment), stop(102, 1, segment))));
     let notice = |word: &str| {
@@ -159,7 +159,7 @@ fn an_accident_is_known_from_the_minute_after_it_began() {
     check_beside_accident("w50", "2@120/1:w54", "2@120!50");
     check_beside_accident("w50", "2@120/1:w55 3@120/1:w49 4@120/1:50", "2@120 3@120 4@120");
     check_beside_accident("50", "2@120/1:49 2@121/4:50", "2@120!50");
-    // The nearest of two.
+    // The nearest of two accidents is named.
     let nearer = format!("{} {}", stop(103, 0, "48"), stop(104, 0, "48"));
     check_beside_accident("50", &format!("{nearer} 2@180/1:47"), "2@180!48");
 }
@@ -180,7 +180,7 @@ fn an_accident_ends_with_the_minute_in_which_one_of_its_cars_moves() {
     for moves in ["101@210/2:50+1", "102@210/1:50", "101@210/4:50", "101@211/0:50", "102@210/2:51"] {
         check_beside_accident("50", &format!("{passing} {moves}"), until_minute_3);
     }
-    // Neither a third car nor its leaving changes that.
+    // Neither a third car nor its leaving changes the accident.
     let third = stop(103, 60, "50");
     check_beside_accident(
         "50",
@@ -188,7 +188,7 @@ fn an_accident_ends_with_the_minute_in_which_one_of_its_cars_moves() {
         &until_minute_3.replace("240", "240!50"),
     );
     check_beside_accident("50", &format!("{third} {passing} 101@210/2:51"), until_minute_3);
-    // Begun and ended in one minute.
+    // An accident that began and ended in one minute does not exist.
     check_beside_accident("50", "101@119/2:51 2@120/1:50", "2@120");
 }
 

@@ -1,10 +1,11 @@
-//! The reference itself, on input that can be counted by hand, and its short way against its long one.
+//! The reference itself, on input that can be counted by hand, and its shortcut compared with the sum over all
+//! probes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Probes as `ms:source>destination=rtt`, rows as `ms:source>destination=mean`.
+/// Takes probes as `ms:source>destination=rtt`; compares with rows as `ms:source>destination=mean`.
 #[track_caller]
 fn check(size_ms: i64, slide_ms: i64, probes: &str, expected: &str) {
     let probe = |word: &str| {
@@ -84,7 +85,7 @@ fn lines_of_a_file() {
 }
 
 proptest! {
-    /// However windows, rate and period lie to each other.
+    /// A drain equals its probes, for any relation of windows, rate and period.
     #[test]
     fn a_drain_is_what_its_probes_are(
         period in prop::collection::vec((0u32..3, 0u32..2, 0u32..1_000), 1..40),

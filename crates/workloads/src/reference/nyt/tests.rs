@@ -1,4 +1,4 @@
-//! The reference of NYT against cases worked out by hand.
+//! The reference of NYT compared with cases worked out by hand.
 
 use super::*;
 use crate::reference::{Difference, compare};
@@ -37,7 +37,7 @@ fn trips_are_counted_per_cell_and_window() {
     check(&[NytInput { longitude: 0.0, latitude: 0.0, ..TRIP }, NytInput { latitude: f64::NAN, ..TRIP }], "");
 }
 
-/// A trip counts in every window that it ended in, and once among the trips.
+/// A trip counts in every window in which it ended, and once in the number of trips.
 #[test]
 fn windows_may_slide() {
     let every_second = Windows { size_us: 2_000_000, slide_us: 1_000_000 };

@@ -1,10 +1,11 @@
-//! The reference of YSB against cases worked out by hand, and its closed form against the walk over all events.
+//! The reference of YSB compared with cases worked out by hand, and its closed form with the sum over all
+//! events.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// `type:ad@milliseconds` words in, `window:campaign=count` words out; windows of 10 ms.
+/// Takes `type:ad@milliseconds` words and compares with `window:campaign=count` words; windows have 10 ms.
 fn check(events: &str, expected: &str) {
     check_windows(10_000.into(), events, expected);
 }
@@ -52,7 +53,7 @@ fn naive(run: YsbDrain<'_>) -> Vec<YsbCount> {
 }
 
 proptest! {
-    /// The closed form is the sum over all events, whatever rate, period, start and window.
+    /// The closed form is the sum over all events, at any rate, period, start and window.
     #[test]
     fn the_closed_form_counts_as_one_by_one(
         period in prop::collection::vec((0u64..3, 0u64..1_010), 1..40),
@@ -62,7 +63,7 @@ proptest! {
         size_ms in prop_oneof![1i64..20, 1_000i64..20_000],
         slide_ms in prop_oneof![Just(None), (1i64..20).prop_map(Some), (1_000i64..20_000).prop_map(Some)],
     ) {
-        // At most some thousand windows, or the test has nothing to do but empty ones; and an event in few of them.
+        // At most some thousand windows, so that most are not empty; an event lies in few of them.
         let least_ms = (events * 1_000 / rate_per_s) as i64 / 1_000;
         let size_ms = size_ms.max(least_ms);
         let slide_ms = slide_ms.map_or(size_ms, |slide_ms| slide_ms.max(least_ms).max(size_ms / 10));
@@ -72,7 +73,7 @@ proptest! {
     }
 }
 
-/// Hundreds of millions of events: what comes out must at least be complete.
+/// With hundreds of millions of events, the results are at least complete.
 #[test]
 fn a_long_run_loses_no_view() {
     let period: Vec<(u64, u64)> = (0..3_000).map(|n| (n % 3, n % 1_000 + 1)).collect();

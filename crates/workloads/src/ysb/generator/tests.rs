@@ -1,4 +1,4 @@
-//! Generated events: repeatable, uniform, and cyclic if asked.
+//! Generated events are repeatable, uniform, and cyclic if asked.
 
 use super::*;
 use crate::ysb::event::PURCHASE;
@@ -7,7 +7,7 @@ fn made(seed: u64, cyclic: bool, views: ViewShare) -> YsbGenerator {
     YsbGenerator::new(YsbOptions { seed, cyclic, views })
 }
 
-/// How often `field` takes each value below `count`, as multiples of the uniform share.
+/// Returns how often `field` takes each value below `count`, as multiples of the uniform share.
 fn shares(generator: &YsbGenerator, count: u64, field: impl Fn(&YsbEvent) -> u64) -> Vec<f64> {
     let mut seen = vec![0u64; count as usize];
     generator.cache().iter().for_each(|event| seen[field(event) as usize] += 1);
@@ -42,7 +42,7 @@ fn every_field_stays_in_its_range_and_is_uniform() {
     assert!(near(shares(&generator, 100, |event| (event.page_id - 1) / 10_000), 0.05));
 }
 
-/// The ad must tell nothing about the event type, or a filter would change the shares of campaigns.
+/// The ad must not correlate with the event type, or a filter would change the shares of campaigns.
 #[test]
 fn fields_are_independent() {
     let generator = made(1, false, ViewShare::OneThird);
@@ -61,7 +61,7 @@ fn cyclic_fields_come_in_turn() {
     }
 }
 
-/// The data sets of one seed differ in event types only, so an experiment may change over in mid-run.
+/// The data sets of one seed differ in event types only, so an experiment may switch between them in a run.
 #[test]
 fn the_second_data_set_keeps_two_of_three() {
     let (third, two_thirds) = (made(1, false, ViewShare::OneThird), made(1, false, ViewShare::TwoThirds));

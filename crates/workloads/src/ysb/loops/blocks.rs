@@ -1,12 +1,12 @@
-//! `loop-blocks`: one loop per operator, rows copied from one to the next through reused blocks, as an
-//! engine without chains does it.
+//! `loop-blocks`: one loop per operator. Rows are copied from one to the next through reused blocks, as in an
+//! engine without chains.
 //!
 //! ```text
 //! cache -stamp-> 56-byte rows -keep-> 56-byte rows -take-> 16-byte rows -join-> 16-byte rows -count-> table
 //! ```
 //!
-//! No operator is inlined: it must leave its rows in memory for the next one, as it does in an engine,
-//! instead of being fused with it behind our back.
+//! No operator is inlined. It must leave its rows in memory for the next one, as in an engine; otherwise the
+//! compiler could fuse the two.
 
 use thalweg_model::{EventTime, Record, Windowed};
 
@@ -23,7 +23,7 @@ pub(super) const BLANK_EVENT: Record<YsbEvent> = Record::new(
 /// A row of a block before anything was written to it.
 pub(super) const BLANK_AD: Record<AdInfo> = Record::new(EventTime::EPOCH, AdInfo { ad_id: 0 });
 
-/// The blocks between the operators, and what the last two of them keep.
+/// The blocks between the operators, and the state of the last two operators.
 pub(super) struct Blocks {
     events: Vec<Record<YsbEvent>>,
     views: Vec<Record<YsbEvent>>,
@@ -66,7 +66,7 @@ impl Loop for Blocks {
     }
 }
 
-/// Source: copies events and gives them their time.
+/// Source: copies events and stamps them.
 #[inline(never)]
 pub(super) fn stamp(events: &[YsbEvent], stamps: &mut Stamps, rows: &mut [Record<YsbEvent>]) {
     // A copy in registers: written back once, not once per row.
@@ -77,8 +77,8 @@ pub(super) fn stamp(events: &[YsbEvent], stamps: &mut Stamps, rows: &mut [Record
     *stamps = local;
 }
 
-/// Filter: copies every row and moves on only behind those it keeps, because a third kept at random cannot be
-/// predicted. Returns how many it kept.
+/// Filter: copies every row, and advances only after a view: a branch taken for a random third of the rows
+/// cannot be predicted. Returns the number of views.
 #[inline(never)]
 fn keep_views(rows: &[Record<YsbEvent>], views: &mut [Record<YsbEvent>]) -> usize {
     let mut count = 0;
@@ -89,7 +89,7 @@ fn keep_views(rows: &[Record<YsbEvent>], views: &mut [Record<YsbEvent>]) -> usiz
     count
 }
 
-/// Map: the time and the ad.
+/// Map: takes the time and the ad.
 #[inline(never)]
 fn take_ads(views: &[Record<YsbEvent>], ads: &mut [Record<AdInfo>]) {
     for (ad, view) in ads.iter_mut().zip(views) {
@@ -97,7 +97,8 @@ fn take_ads(views: &[Record<YsbEvent>], ads: &mut [Record<AdInfo>]) {
     }
 }
 
-/// Static join: the campaign of every ad; an ad without one is dropped. Returns how many have one.
+/// Static join: writes the campaign of every ad; an ad without one is dropped. Returns the number of rows
+/// written.
 #[inline(never)]
 pub(super) fn join(ads: &[Record<AdInfo>], campaigns: &Campaigns, joined: &mut [Record<u64>]) -> usize {
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! `loop-chains`: two fused loops with a block of 16-byte rows between them, as the engine's default chains
-//! are cut: source-filter-map, which reads two fields of an event, and join-window.
+//! `loop-chains`: two fused loops with a block of 16-byte rows between them, like the engine's default chains:
+//! source-filter-map, which reads two fields of an event, and join-window.
 
 use thalweg_model::{Record, Windowed};
 
@@ -9,7 +9,7 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The block between the chains, and what the second of them keeps.
+/// The block between the chains, and the state of the second chain.
 pub(super) struct Chains {
     ads: Vec<Record<AdInfo>>,
     campaigns: Campaigns,
@@ -37,8 +37,8 @@ impl Loop for Chains {
     }
 }
 
-/// Source, filter and map: writes the row of every event and moves on only behind views. Returns how many
-/// there are.
+/// Source, filter and map: writes the row of every event, and advances only after views. Returns the number of
+/// views.
 #[inline(never)]
 fn take_viewed_ads(events: &[YsbEvent], stamps: &mut Stamps, ads: &mut [Record<AdInfo>]) -> usize {
     let mut local = *stamps;

@@ -1,4 +1,4 @@
-//! `loop-fused`: the whole job in one loop; nothing is written but the counts.
+//! `loop-fused`: the whole job in one loop; only the counts are written to memory.
 
 use thalweg_model::Windowed;
 
@@ -7,7 +7,7 @@ use super::{CLOCK_STRIDE_EVENTS, Loop};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{VIEW, YsbEvent};
 
-/// What the loop keeps.
+/// The state of the loop.
 pub(super) struct Fused {
     campaigns: Campaigns,
     open: OpenWindow,
@@ -33,8 +33,9 @@ impl Loop for Fused {
     }
 }
 
-/// Looks up every event and adds 1 or 0: a third kept at random cannot be predicted, and two look-ups in vain
-/// cost less than a wrong guess (481 M/s against 275 with a branch, on one core of the two-core machine).
+/// Looks up every event and adds 1 or 0. A branch taken for a random third of the events cannot be predicted,
+/// and two useless look-ups cost less than a misprediction (481 M/s against 275 with a branch, on one core of
+/// the two-core machine).
 #[inline(never)]
 fn count_views(events: &[YsbEvent], stamps: &mut Stamps, campaigns: &Campaigns, open: &mut OpenWindow) {
     let mut local = *stamps;

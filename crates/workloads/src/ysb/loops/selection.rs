@@ -1,5 +1,5 @@
-//! `loop-selection`: one loop per operator as in [`super::blocks`], but the filter copies no rows: it lists
-//! the places of those it keeps, and the map takes them from there.
+//! `loop-selection`: one loop per operator as in [`super::blocks`], but the filter copies no rows: it lists the
+//! positions of those it keeps, and the map reads them from there.
 
 use thalweg_model::{EventTime, Record, Windowed};
 
@@ -9,7 +9,7 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The blocks between the operators, and what the last two of them keep.
+/// The blocks between the operators, and the state of the last two operators.
 pub(super) struct Selection {
     events: Vec<Record<YsbEvent>>,
     views: Vec<u32>,
@@ -52,7 +52,7 @@ impl Loop for Selection {
     }
 }
 
-/// Filter: lists the places of the rows it keeps. Returns how many it kept.
+/// Filter: lists the positions of the rows it keeps. Returns their number.
 #[inline(never)]
 fn select_views(rows: &[Record<YsbEvent>], views: &mut [u32]) -> usize {
     let mut count = 0;
@@ -63,7 +63,7 @@ fn select_views(rows: &[Record<YsbEvent>], views: &mut [u32]) -> usize {
     count
 }
 
-/// Map: the time and the ad of the rows that were kept.
+/// Map: takes the time and the ad of the rows that were kept.
 #[inline(never)]
 fn take_ads(rows: &[Record<YsbEvent>], views: &[u32], ads: &mut [Record<AdInfo>]) {
     for (ad, &place) in ads.iter_mut().zip(views) {

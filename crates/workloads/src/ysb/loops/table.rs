@@ -1,13 +1,13 @@
-//! A hash table of 64-bit numbers in one array, by open addressing with linear probing: what the loops join
-//! with and count in.
+//! A hash table of 64-bit numbers in one array, by open addressing with linear probing. The loops join with it
+//! and count in it.
 //!
-//! Its size is part of its type, so that the compiler knows that a hash is a valid index. No defence against
-//! chosen keys, no growth, no removal: a ceiling needs none of them.
+//! Its size is part of its type, so that the compiler knows that a hash is a valid index. It has no defence
+//! against chosen keys, no growth and no removal: a ceiling needs none of them.
 
-/// Marks a free slot; no key of YSB comes near it.
+/// Marks a free slot; the keys of YSB are far smaller.
 const VACANT: u64 = u64::MAX;
 
-/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -29,12 +29,12 @@ impl<const SLOTS: usize> Table<SLOTS> {
         u64::BITS - SLOTS.ilog2()
     };
 
-    /// A table without entries.
+    /// Creates a table without entries.
     pub(super) fn new() -> Self {
         Table { slots: Box::new([Slot { key: VACANT, value: 0 }; SLOTS]), occupied_count: 0 }
     }
 
-    /// The value at `key`, which must not be `u64::MAX`.
+    /// Returns the value at `key`, which must not be `u64::MAX`.
     #[inline(always)]
     pub(super) fn get(&self, key: u64) -> Option<u64> {
         debug_assert!(key != VACANT, "the key that marks free slots is looked up");
@@ -51,7 +51,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         }
     }
 
-    /// Adds `amount` to the value at `key`, which is zero at first.
+    /// Adds `amount` to the value at `key`, which starts at zero.
     ///
     /// # Panics
     /// If the table would be more than half full.
@@ -71,7 +71,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         }
     }
 
-    /// Hands out all entries, in no order, and forgets them.
+    /// Removes and returns all entries, unordered.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != VACANT).map(|slot| {
@@ -80,7 +80,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         })
     }
 
-    /// The slot at which the search for `key` begins.
+    /// Returns the slot at which the search for `key` begins.
     #[inline(always)]
     fn home(key: u64) -> usize {
         (key.wrapping_mul(MULTIPLIER) >> Self::SHIFT) as usize

@@ -1,4 +1,4 @@
-//! Every loop against the reference, at block sizes and rates where off-by-ones live.
+//! Every loop compared with the reference, at block sizes and rates where off-by-one errors show.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn options(kind: LoopKind, block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and holds every worker's results to the reference.
+/// Runs the loop and compares every worker's results with the reference.
 fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());
@@ -101,7 +101,7 @@ fn an_empty_stream_has_no_results() {
     }
 }
 
-/// Even with no time left it takes one stride: the clock is looked at behind it.
+/// Even with no time left it takes one stride, since the clock is read after it.
 #[test]
 fn a_loop_stops_by_the_clock_at_the_end_of_a_stride() {
     for kind in LoopKind::ALL {

@@ -1,21 +1,22 @@
-//! The one open window of a loop, and what its parts share: the campaigns to join with and the counts.
+//! The one open window of a loop, and the tables that its parts share: the campaigns to join with and the
+//! counts.
 //!
-//! Input ascends, so there is never more than one window open, and it closes when a record behind it comes.
+//! Input ascends, so at most one window is open, and it closes when a record after it comes.
 
 use thalweg_model::{EventTime, Record, TumblingWindows, Window, Windowed};
 
 use super::table::Table;
 use crate::ysb::event::{self, AD_COUNT, CAMPAIGN_COUNT};
 
-/// Ads to their campaigns: 1,000 keys, half full; 32 KiB.
+/// Campaigns by ad: 1,000 keys, half full; 32 KiB.
 pub(super) type Campaigns = Table<2_048>;
 
-/// Campaigns to their counts: 100 keys; 4 KiB.
+/// Counts by campaign: 100 keys; 4 KiB.
 pub(super) type Counts = Table<256>;
 
 const _: () = assert!(AD_COUNT <= 1_024 && CAMPAIGN_COUNT <= 128);
 
-/// The table that the loops join with.
+/// Returns the table that the loops join with.
 pub(super) fn campaigns() -> Campaigns {
     event::campaign_of_ad().into_iter().collect()
 }
@@ -30,20 +31,20 @@ pub(super) struct OpenWindow {
 }
 
 impl OpenWindow {
-    /// No window is open yet; the first record opens one.
+    /// Creates the state without an open window; the first record opens one.
     pub(super) fn new() -> Self {
         let nowhere = Window { start: EventTime::MIN, end: EventTime::MIN };
         let windows = TumblingWindows::new(event::WINDOW).expect("YSB's window has a size");
         OpenWindow { windows, open: nowhere, counts: Counts::new(), results: Vec::new() }
     }
 
-    /// The first instant behind the open window.
+    /// Returns the end of the open window, which is exclusive.
     #[inline(always)]
     pub(super) fn end(&self) -> EventTime {
         self.open.end
     }
 
-    /// Makes the window of `event_time` the open one and closes that before it.
+    /// Makes the window of `event_time` the open one, and closes the previous one.
     #[inline(always)]
     pub(super) fn move_to(&mut self, event_time: EventTime) {
         debug_assert!(self.open.start <= event_time, "a loop's input ascends");
@@ -53,8 +54,9 @@ impl OpenWindow {
         }
     }
 
-    /// Calls `each` with the longest runs of `rows` that lie in one window, while that window is open: so the
-    /// window is looked up once per run, which is once per block but for the blocks on a border.
+    /// Splits `rows` into the longest runs that lie in one window, and calls `each` with each run while its
+    /// window is open. So the window is looked up once per run, which is once per block except for blocks on a
+    /// border.
     #[inline(always)]
     pub(super) fn each_run<T>(
         &mut self,
@@ -68,7 +70,7 @@ impl OpenWindow {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // At least the first, which opened the window: at the end of time a window may be empty.
+                // At least the first row, which opened the window: at the end of time a window may be empty.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);
@@ -77,7 +79,7 @@ impl OpenWindow {
         }
     }
 
-    /// Closes the last window and gives all results, by window, then campaign.
+    /// Closes the last window and returns all results, by window, then campaign.
     pub(super) fn finish(mut self) -> Vec<Windowed<u64, u64>> {
         self.close();
         self.results

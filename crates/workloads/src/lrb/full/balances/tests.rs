@@ -1,4 +1,4 @@
-//! What is kept of cars that have never been charged.
+//! Memory kept for cars that have never been charged.
 
 use thalweg::source::Given;
 use thalweg::{Engine, Query, WatermarkStrategy};
@@ -6,7 +6,8 @@ use thalweg_connectors::Collect;
 
 use super::*;
 
-/// One after the other, each car enters two segments that cost `toll`, and asks. What came of it in this much memory.
+/// Returns the answers when the cars, one after the other, each enter two segments at `toll` and ask for their
+/// balance.
 fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
     let enters =
         |vehicle, begins| BalanceEvent::Entered { vehicle, nth_at_once: 0, begins, toll: Some(toll) };
@@ -19,7 +20,7 @@ fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, S
     balances(events.collect(), memory_budget_bytes)
 }
 
-/// The answers to these events.
+/// Returns the answers to these events.
 fn balances(events: Vec<Record<BalanceEvent>>, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
     let collect = Collect::new(events.len());
     let found = collect.records();
@@ -41,7 +42,7 @@ fn what_was_charged_is_answered() {
     assert_eq!(answers(3, 0, 64 << 20), Ok(vec![0; 3]));
 }
 
-/// Entries of one instant come by way of several segments, in any order.
+/// Entries of one instant arrive through several segments, in any order.
 #[test]
 fn entries_of_one_instant_are_put_in_order() {
     let entries = [(0, 7), (1, 5), (2, 0)].map(|(nth_at_once, toll)| {

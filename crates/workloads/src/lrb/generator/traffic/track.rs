@@ -1,9 +1,10 @@
-//! How one car goes along the road, from the entry lane to the exit lane, round by round.
+//! The way of one car along the road, from the entry lane to the exit lane, round by round.
 //!
-//! It comes onto the road wherever there is room for its whole journey. It stands on the entry lane at first, and
-//! gathers speed there for three more rounds; then it takes the travel lanes, and another of them in every third
-//! round or so, at 55 to 80 miles per hour on a free road. In a jam it goes at 20 to 38, or stands and creeps
-//! (3 %). Its last report comes from the exit lane. The speed it reports is that of the round behind it.
+//! A car enters the road wherever there is room for its whole journey. It stands on the entry lane at first,
+//! and accelerates there for three more rounds. Then it takes the travel lanes, and changes among them about
+//! every third round, at 55 to 80 miles per hour on a free road. In a jam it goes at 20 to 38, or stands and
+//! creeps (3 %). Its last report comes from the exit lane. The speed that it reports is that of the previous
+//! round.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -12,23 +13,23 @@ use thalweg_model::{Entropy, SeededEntropy};
 use super::ROUNDS;
 use crate::lrb::report::{Direction, ENTRY_LANE, EXIT_LANE, REPORT_PERIOD_S, SEGMENT_FEET};
 
-/// Feet of the road that are used; the rest is room for being shifted.
+/// Length of the road that is used, in feet; the rest is room for shifting.
 const TRACK_FEET: u32 = 90 * SEGMENT_FEET;
 
-/// Feet that a car goes in a round, per mile per hour.
+/// Feet that a car moves in a round, per mile per hour of speed.
 const FEET_PER_ROUND_MPH: u32 = SEGMENT_FEET * REPORT_PERIOD_S / 3_600;
 
-/// Feet beyond what the speed says that a car may go in a round; so a car that creeps does not stand.
+/// Feet that a car may move in a round beyond its speed, so that a creeping car does not stand.
 const CREEP_FEET: u32 = 40;
 
-/// Feet between the tracks of the cars of an accident, while they do not stand; and between any track and the ends of
-/// the road.
+/// Feet between the tracks of the cars of an accident while they do not stand; also the distance between any
+/// track and the ends of the road.
 const BESIDE_FEET: u32 = 100;
 
-/// Rounds on the entry lane.
+/// Number of rounds on the entry lane.
 const ENTRY_ROUNDS: usize = 4;
 
-/// A stretch of road where cars are slow, for a time.
+/// A stretch of road where cars are slow, during some rounds.
 #[derive(Clone)]
 pub(super) struct Jam {
     pub(super) direction: Direction,
@@ -36,35 +37,35 @@ pub(super) struct Jam {
     pub(super) rounds: Range<usize>,
 }
 
-/// A journey that is to be made.
+/// A planned journey.
 #[derive(Clone, Copy)]
 pub(super) struct Journey {
-    /// May lie behind the last round: then it is one of the next period's.
+    /// First round; if it lies after the last round, the journey is one of the next period.
     pub(super) begin_round: usize,
     rounds: usize,
     direction: Direction,
-    /// On a free road, to within 5 miles per hour.
+    /// Speed on a free road, to within 5 miles per hour.
     speed_mph: u32,
 }
 
-/// A journey as it is made.
+/// The reports of a journey.
 pub(super) struct Track {
     pub(super) direction: Direction,
     /// One per round.
     pub(super) spots: Vec<Spot>,
 }
 
-/// Where a car is.
+/// The position of a car in one round.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
-    /// From the western end.
+    /// Distance from the western end.
     pub(super) position_feet: u32,
     pub(super) speed_mph: u8,
     pub(super) lane: u8,
 }
 
 impl Journey {
-    /// In any direction, at any usual speed.
+    /// Draws a journey with a random direction and a random usual speed.
     pub(super) fn random(begin_round: usize, rounds: usize, entropy: &mut SeededEntropy) -> Self {
         let direction = if entropy.below(2) == 0 { Direction::East } else { Direction::West };
         Journey { begin_round, rounds, direction, speed_mph: 60 + entropy.below(16) as u32 }
@@ -72,12 +73,12 @@ impl Journey {
 }
 
 impl Track {
-    /// From the entry lane to the exit lane.
+    /// Drives the journey from the entry lane to the exit lane.
     pub(super) fn of(journey: Journey, jams: &[Jam], entropy: &mut SeededEntropy) -> Self {
         let Journey { begin_round, rounds, direction, speed_mph } = journey;
         let feet_max = rounds as u32 * (FEET_PER_ROUND_MPH * (speed_mph + 5) + CREEP_FEET);
         let room_feet = TRACK_FEET - 2 * BESIDE_FEET - feet_max;
-        // Counted from where cars of this direction come from.
+        // Counted from the end from which cars of this direction come.
         let mut way_feet = BESIDE_FEET + entropy.below(u64::from(room_feet)) as u32;
         let position = |way_feet| match direction {
             Direction::East => way_feet,
@@ -115,12 +116,12 @@ impl Track {
         Track { direction, spots }
     }
 
-    /// Rounds that it takes.
+    /// Returns the number of rounds of the journey.
     pub(super) fn rounds(&self) -> usize {
         self.spots.len()
     }
 
-    /// Stands in these rounds where it is in the first of them, and goes on from there.
+    /// Stops the car during these rounds at its position in the first of them; it continues from there.
     pub(super) fn stand(&mut self, rounds: Range<usize>) {
         let place = Spot { speed_mph: 0, ..self.spots[rounds.start] };
         let resumed = self.spots[rounds.end - 1].position_feet;
@@ -131,7 +132,7 @@ impl Track {
         self.spots[rounds].fill(place);
     }
 
-    /// The track of a car that goes along beside this one, and stands where it stands.
+    /// Returns the track of a car that drives beside this one, and stands where this one stands.
     pub(super) fn beside(&self, stands: Range<usize>) -> Track {
         let beside = |(n, &spot): (usize, &Spot)| {
             let apart = if stands.contains(&n) { 0 } else { BESIDE_FEET };
