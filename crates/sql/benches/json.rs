@@ -24,7 +24,7 @@ use thalweg_sql::types::SqlType;
 const COLUMNS: [&str; 7] =
     ["user_id", "page_id", "ad_id", "ad_type", "event_type", "event_time", "ip_address"];
 
-/// What a reader takes from its file at once.
+/// Bytes that a reader takes from its file at once.
 const PIECE_BYTES: usize = 1 << 20;
 const ROWS_MAX: usize = 4_096;
 

@@ -101,7 +101,7 @@ fn rate(batches: &[RecordBatch], seconds: f64) -> f64 {
     (batches.len() * BATCH_ROWS) as f64 / seconds
 }
 
-/// The same by hand.
+/// Runs the same query as a loop written by hand.
 fn by_hand(batches: &[RecordBatch]) -> (f64, Vec<(i64, i64, i64)>) {
     let begin = Instant::now();
     let mut counts: BTreeMap<i64, Vec<i64>> = BTreeMap::new();

@@ -121,7 +121,7 @@ fn every_example_is_valid() {
             Err(error) => failures.push(error),
         }
         let text = fs::read_to_string(path).expect("a file of SQL");
-        for word in ["What you will learn:", "Run it:", "Portable:", "Expected"] {
+        for word in ["You will learn:", "Run it:", "Portable:", "Expected"] {
             assert!(text.contains(word), "{} does not say `{word}`", path.display());
         }
     }

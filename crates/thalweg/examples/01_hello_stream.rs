@@ -1,6 +1,6 @@
 //! Hello, stream: readings of a thermometer, and the warm ones in Fahrenheit.
 //!
-//! What you will learn: a query is a chain of calls from a source to a sink; an engine runs it and reports.
+//! You will learn: a query is a chain of calls from a source to a sink; an engine runs it and reports.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 01_hello_stream

@@ -1,6 +1,6 @@
 //! Word count: the words that occur more than once.
 //!
-//! What you will learn: values are grouped by a key, and an aggregate, here a count, is computed per key.
+//! You will learn: values are grouped by a key, and an aggregate, here a count, is computed per key.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 02_word_count

@@ -1,6 +1,6 @@
 //! Tumbling windows: the highest temperature of each room in each minute.
 //!
-//! What you will learn: event time is cut into windows, back to back; an aggregate of your own is a `Fold`.
+//! You will learn: event time is cut into windows, back to back; an aggregate of your own is a `Fold`.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 03_tumbling_window

@@ -1,6 +1,6 @@
 //! Late records: handling of records that arrive after their window has closed.
 //!
-//! What you will learn: watermarks close windows; you set how far out of order records may be; a record that comes
+//! You will learn: watermarks close windows; you set how far out of order records may be; a record that comes
 //! later still is counted, and may update a result or go to a stream of its own.
 //!
 //! ```sh

@@ -1,6 +1,6 @@
 //! Join two streams: orders with their payments, and orders without a payment.
 //!
-//! What you will learn: two streams are joined where their keys are equal and they fall into the same window; a left
+//! You will learn: two streams are joined where their keys are equal and they fall into the same window; a left
 //! join also emits values without a match, as soon as no match can come any more.
 //!
 //! ```sh

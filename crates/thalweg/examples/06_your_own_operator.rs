@@ -1,6 +1,6 @@
 //! Your own operator: passes on a signal only if it differs from the one before it.
 //!
-//! What you will learn: an operator is a struct that takes records, pushes any output, and accounts for the records
+//! You will learn: an operator is a struct that takes records, pushes any output, and accounts for the records
 //! that it took.
 //!
 //! ```sh

@@ -1,6 +1,6 @@
 //! Your own policy: the operator with the most waiting records runs next.
 //!
-//! What you will learn: a policy is a small struct that ranks operators from a snapshot; results do not depend on it.
+//! You will learn: a policy is a small struct that ranks operators from a snapshot; results do not depend on it.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 07_your_own_policy

@@ -1,6 +1,6 @@
 //! When memory is short: an engine never holds more than its budget, and reports what does not fit.
 //!
-//! What you will learn: a query whose edges do not fit is refused before it runs; as a single task it may fit; a
+//! You will learn: a query whose edges do not fit is refused before it runs; as a single task it may fit; a
 //! query whose state outgrows the budget fails alone.
 //!
 //! ```sh

@@ -1,6 +1,6 @@
 //! Watch it run: the progress of three queries while they run, and their reports when they have ended.
 //!
-//! What you will learn: a handle shows how far its query is, stops it, or cancels it, and returns its report.
+//! You will learn: a handle shows how far its query is, stops it, or cancels it, and returns its report.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 10_watch_it_run

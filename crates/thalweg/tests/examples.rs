@@ -56,7 +56,7 @@ fn examples_are_told_as_stories() {
         let (head, code): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("//!"));
         let command = format!("//! cargo run -p thalweg --example {name}");
         assert!(head.contains(&command.as_str()), "{name} does not say how it is run");
-        assert!(head.iter().any(|line| line.contains("What you will learn: ")), "{name} teaches nothing");
+        assert!(head.iter().any(|line| line.contains("You will learn: ")), "{name} teaches nothing");
         assert!(code.len() <= CODE_LINES_MAX, "{name} has {} lines behind its head", code.len());
     }
 }

@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// What is not finite behaves as doubles do.
+    /// Infinities and NaN behave as those of doubles.
     #[test]
     fn infinities_are_those_of_doubles() {
         let infinite = Wide::from(f64::INFINITY);
