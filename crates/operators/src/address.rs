@@ -12,7 +12,7 @@
 //! ```
 //! # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
 //! # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
-//! If several workers share the sessions, it stands where `clicks` ends.
+//! // If several workers share the sessions, it stands where `clicks` ends.
 //! let half_an_hour = SessionGap::new(Span::from_secs(30 * 60))?;
 //! Ok(clicks.key_by(|user| *user).session(half_an_hour).aggregate(Count))
 //! # }

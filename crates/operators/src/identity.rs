@@ -12,7 +12,7 @@
 //! # use thalweg::{Segment, Stream};
 //! # use thalweg_connectors::Collect;
 //! # fn f<C: Segment<i64>>(numbers: Stream<i64, C>, sink: Collect<i64>) {
-//! No operator stands between the edge that the stream ends at and the sink.
+//! // No operator stands between the edge that the stream ends at and the sink.
 //! numbers.boxed().sink("numbers", sink);
 //! # }
 //! ```

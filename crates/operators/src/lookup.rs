@@ -52,8 +52,8 @@ pub trait Lookup: Send + 'static {
     type Answer;
 
     /// Sets the waker to call when there is an answer; called before the first question. The waker may be called from
-    /// any thread, at any time and any number of times. The caller must hold no lock that another call into this
-    /// lookup, or its drop, would wait for.
+    /// any thread, at any time and any number of times. The thread that calls it must hold no lock that another call
+    /// into this lookup, or its drop, would wait for.
     fn wakes_by(&mut self, waker: &Waker);
 
     /// Takes a question.

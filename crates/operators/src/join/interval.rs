@@ -1,9 +1,10 @@
 //! Interval join: a left record meets the right records of its key within a span of event time around it.
 //!
 //! Input      `Record<Either<L, R>>` in any order; one function per side gives the key of each
-//! Output     `Record<U>`: one for each left record at `l` and right record at `r` with `l + lower <= r <= l +
-//!            upper`, stamped with the later of `l` and `r`; an outer join ([`LeftOuter`](super::LeftOuter) and its
-//!            like) also emits one for each record without a match, stamped with its own time
+//! Output     `Record<U>`: one for each left record at `l` and right record at `r` with
+//!            `l + lower <= r <= l + upper`, stamped with the later of `l` and `r`; an outer join
+//!            ([`LeftOuter`](super::LeftOuter) and its like) also emits one for each record without a match, stamped
+//!            with its own time
 //! State      a left record until the watermark is above `l + upper`, a right one until it is above `r - lower`, and
 //!            up to a quarter of the interval or a tenth of a second longer
 //! Emits      pairs as soon as both are there; records without a match at the first watermark by which no match can

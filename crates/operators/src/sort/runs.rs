@@ -13,8 +13,8 @@
 //! stream with every fiftieth record late 16 ns; a binary heap of all records takes 52 and 63 ns.
 //!
 //! Source: Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log
-//! Analytics", ICDE 2018, "Impatience sort". Theirs merges runs pairwise, smallest first, to suit the processor's
-//! caches. Ours takes record by record off a heap of the runs' first ones, so that it can stop anywhere when there is
+//! Analytics", ICDE 2018, "Impatience sort". Theirs merges runs pairwise, smallest first, which suits the processor
+//! better. Ours takes record by record off a heap of the runs' first ones, so that it can stop anywhere when there is
 //! no room.
 
 use std::cmp::Ordering;

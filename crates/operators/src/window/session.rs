@@ -30,16 +30,16 @@
 //! was over, by the watermark of its own input edge. So the two records alone decide this, and it does not depend on
 //! how inputs interleave. A session is made of all records that belong together, one with the next.
 //!
-//! This is implemented as spans that are merged. A record at `t` that is late by `w` has the span `[max(t, w), t +
-//! gap)`: sessions that end before `w` are over for it. Two records belong together exactly if these spans overlap,
-//! and the union of spans does not depend on the order in which they come. With one input this is the rule that a
-//! record joins the sessions that it overlaps and that have not ended.
+//! This is implemented as spans that are merged. A record at `t` that is late by `w` has the span
+//! `[max(t, w), t + gap)`: sessions that end before `w` are over for it. Two records belong together exactly if these
+//! spans overlap, and the union of spans does not depend on the order in which they come. With one input this is the
+//! rule that a record joins the sessions that it overlaps and that have not ended.
 //!
-//! With allowed lateness `a`, a record whose own session has ended by `w` sees sessions as over that ended before `w
-//! - a`. It has the span `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes an open
-//! session. All spans that overlap one with the next then make one update, when the last of them has ended. So the
-//! results on time are the same with allowed lateness and without. For one input all updates are determined; behind
-//! several, only the last update of records that belong together.
+//! With allowed lateness `a`, a record whose own session has ended by `w` sees sessions as over that ended before
+//! `w - a`. It has the span `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes an
+//! open session. All spans that overlap one with the next then make one update, when the last of them has ended. So
+//! the results on time are the same with allowed lateness and without. For one input all updates are determined;
+//! behind several, only the last update of records that belong together.
 //!
 //! An update has the window and the value of all records that belong together by now. Its start and end may differ
 //! from those of the results that it replaces. Every earlier result of its key whose window lies in its own is out of
