@@ -134,7 +134,7 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     lateness: Lateness,
     /// A record that has not met all its matches, because there was no room (rule O3).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
-    /// Where to continue among the rows that have expired.
+    /// Place to continue from among the rows that have expired.
     giving_up: Option<Place>,
     /// The records looked up ahead, as many as a batch has at most.
     ahead: Vec<Seen>,

@@ -109,7 +109,7 @@ fn values_side_by_side_are_paid_for() {
 }
 
 proptest! {
-    /// With any room, in any interleaving, saved and loaded at every watermark or not.
+    /// Results equal a recomputation with any room, in any interleaving, saved and loaded at every watermark or not.
     #[test]
     fn equals_recomputation(
         size in 1..40i64, slide in prop_oneof![Just(0), 1..20i64], offset in -20..20i64,

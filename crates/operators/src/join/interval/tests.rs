@@ -236,7 +236,8 @@ fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
 }
 
 proptest! {
-    /// With any room, in any interleaving, saved and loaded at every watermark or not, in one bucket or in many.
+    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not, in
+    /// one bucket or in many.
     #[test]
     fn equals_nested_loops(
         (lower, upper) in bounds(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,

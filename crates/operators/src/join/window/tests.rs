@@ -212,7 +212,7 @@ impl Shape {
 }
 
 proptest! {
-    /// With any room, in any interleaving, saved and loaded at every watermark or not.
+    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not.
     #[test]
     fn equals_nested_loops(
         shape in Shape::any(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
