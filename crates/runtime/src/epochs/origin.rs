@@ -13,6 +13,9 @@
 //! epoch, and they are late by the last end at least. When the last one falls silent the farthest counts alone, as in
 //! [`Merge`](crate::task::merge).
 //!
+//! A split at the end of time holds no end back either: the watermark of the others counts. Until it is over, its epoch
+//! keeps its place all the same, since the split may still put records of the last instant there.
+//!
 //! A split that was asked to end is over at the watermark that it had, below the end of time. It has promised nothing beyond, so it
 //! holds ends back as if it still ran; when all splits are over, the last end is the least of their watermarks.
 
@@ -62,9 +65,15 @@ struct Split {
 }
 
 impl Split {
-    /// True while the split may hold ends back: it has not said that nothing comes before the end of time.
+    /// Returns true while the split may hold ends back: it has not said that nothing comes before the end of time. At the end
+    /// of time it holds nobody back, as an input of a [`Merge`](crate::task::merge) does not.
     fn is_open(&self) -> bool {
-        !self.is_over || self.watermark < EventTime::MAX
+        self.watermark < EventTime::MAX
+    }
+
+    /// Returns true while the split may deposit into its epoch without asking first.
+    fn is_running(&self) -> bool {
+        !self.is_over && !self.is_idle
     }
 }
 
@@ -105,7 +114,8 @@ impl Origin {
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
         state.leave(index, &self.horizon, &self.ledgers, self.limit());
-        state.assign_ends(&self.ledgers);
+        // At the end of time it leaves the others alone, which may all be silent.
+        self.go_on_without(&mut state);
         self.standing(&state, index)
     }
 
@@ -241,7 +251,11 @@ impl State {
         }
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
-        let Some(reached) = moving.or_else(farthest) else { return };
+        let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
+        let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
+        // Those at the end of time do not count, but what they are told to deposit into stays open.
+        let counting = moving.or_else(farthest);
+        let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached
             && let Some(left) = self.open.pop_front()
         {
