@@ -621,6 +621,7 @@ impl Graph {
                 }
             }
         }
+        note_waiting_sources(&mut built);
         let mut read_edges: Vec<ReadEdge> = Vec::new();
         for (of, name) in names {
             let kind = match &edges[of.edge] {
@@ -640,6 +641,35 @@ impl Graph {
         }
         Ok(Built { name, aims, tasks: built, edges: read_edges, delivered })
     }
+}
+
+/// Adds the sources that may wait until an epoch is closed to those whom a task that closes epochs calls when it has made room:
+/// tasks without state may lie between.
+fn note_waiting_sources(built: &mut [BuiltTask]) {
+    for place in 0..built.len() {
+        if built[place].probe.closes_epochs() {
+            let known = &built[place].upstream;
+            let before = all_before(place, |task| &built[task].upstream).into_iter();
+            let is_new = |task: &usize| built[*task].probe.is_source() && !known.contains(task);
+            let sources: Vec<usize> = before.filter(is_new).collect();
+            built[place].upstream.extend(sources);
+        }
+    }
+}
+
+/// Returns the tasks from which records come to a task, through however many others, each of them once.
+fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<usize>) -> Vec<usize> {
+    let mut before = upstream(task).clone();
+    let mut next = 0;
+    while let Some(&writer) = before.get(next) {
+        for &further in upstream(writer) {
+            if !before.contains(&further) {
+                before.push(further);
+            }
+        }
+        next += 1;
+    }
+    before
 }
 
 /// Of each edge, a number that it has in common with those whose records come from the same sources, all of them: they have

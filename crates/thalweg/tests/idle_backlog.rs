@@ -30,13 +30,13 @@ const PAUSE_NS: u64 = 1 << 50;
 const STEPS_MAX: usize = 100_000;
 
 /// Results of any query here.
-const RESULTS_MAX: usize = 100;
+const RESULTS_MAX: usize = 200;
 
 /// What a query has collected.
 type Rows = Arc<Mutex<Vec<Record<i64>>>>;
 
 /// Small blocks, so that there are many.
-const EDGES: EdgeLimits = EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 64, marks_max: 64 };
+const EDGES: EdgeLimits = EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 512, marks_max: 64 };
 
 /// Sources first, then what is nearest to a sink.
 struct BacklogLast;
@@ -292,6 +292,26 @@ fn a_silence_that_is_over_makes_nothing_late() {
     let expected: Vec<i64> = (0..8).map(|window| window * 1_000 + 11).collect();
     // The window of the record at 80 seconds is over with the stream, and counts in a window of its own.
     check(&splits, &other, 1, &[&expected[..], &[8_001]].concat(), 0);
+}
+
+/// More windows than epochs may be open, a split that falls silent behind them, and no copy that has come to any: what it has
+/// made is on time.
+#[test]
+fn a_split_that_falls_silent_far_ahead_is_left_out_behind_what_it_made() {
+    let split = script((0..100).map(|window| window * 10 + 1)).then_pause(PAUSE_NS);
+    let expected: Vec<i64> = (0..100).map(|window| window * 1_000 + 11).collect();
+    check(&[split], &script(0..1_000).then_pause(PAUSE_NS), 1, &expected, 0);
+}
+
+/// It speaks again before anybody has seen that: nothing of what it says is late.
+#[test]
+fn a_split_that_is_silent_far_ahead_speaks_again() {
+    let windows = |range: std::ops::Range<i64>| range.map(|window| window * 10 + 1);
+    let split = script(windows(0..80)).then_pause(3 * STEP_NS).then_records(windows(80..160));
+    let split = split.then_pause(3 * STEP_NS).then_records([1_601]).then_pause(PAUSE_NS);
+    let other = script([]).then_pause(PAUSE_NS / 2).then_records((0..160).map(|window| window * 10));
+    let expected: Vec<i64> = (0..160).map(|window| window * 1_000 + 2).collect();
+    check(&[split], &other.then_pause(PAUSE_NS), 1, &[&expected[..], &[160_001]].concat(), 0);
 }
 
 /// One split is silent while the other ends: that ends no window of the silent one, whose later records are on time.

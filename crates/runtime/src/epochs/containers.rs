@@ -183,4 +183,4 @@ fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

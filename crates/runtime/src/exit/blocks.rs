@@ -16,11 +16,22 @@ pub(crate) enum Epochs {
         origin: Arc<Origin>,
         /// Which of the splits.
         index: usize,
-        /// Whether it has said that it is silent.
-        is_idle: bool,
+        /// True if it asks before it deposits: it has said that it is silent, or that it is at the end of time.
+        is_away: bool,
+        /// The last watermark that made a difference.
+        watermark: EventTime,
+        /// True while all splits are silent and that is not told: too many epochs are open.
+        owes_silence: bool,
     },
     /// The blocks that it claims: their epoch is that of what is derived of them.
     Claimed,
+}
+
+impl Epochs {
+    /// A split that has said nothing yet.
+    pub(crate) fn split(origin: Arc<Origin>, index: usize) -> Self {
+        Epochs::Split { origin, index, is_away: false, watermark: EventTime::MIN, owes_silence: false }
+    }
 }
 
 /// Containers as an exit.
@@ -69,11 +80,11 @@ impl<T: Send + 'static> ToContainers<T> {
     }
 
     fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<ProcessingTime>) {
-        if let Epochs::Split { origin, index, is_idle } = &mut self.epochs
-            && *is_idle
+        if let Epochs::Split { origin, index, is_away, .. } = &mut self.epochs
+            && *is_away
             && block.is_some()
         {
-            *is_idle = false;
+            *is_away = false;
             self.standing = origin.rejoin(*index);
         }
         self.deposited += block.as_ref().map_or(0, |block| block.len() as u64);
@@ -112,7 +123,16 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
     }
 
     fn is_ready(&mut self) -> bool {
-        true
+        if let Epochs::Split { origin, owes_silence, .. } = &mut self.epochs
+            && *owes_silence
+        {
+            *owes_silence = !origin.tell_silence();
+        }
+        !self.awaits_epoch()
+    }
+
+    fn awaits_epoch(&self) -> bool {
+        matches!(self.epochs, Epochs::Split { owes_silence: true, .. })
     }
 
     fn next_due(&self) -> EventTime {
@@ -126,15 +146,21 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
             (Mark::Latency(intended), _) => self.mark_latency(intended),
             (mark, Epochs::Split { .. }) => {
                 self.deposit_all();
-                let Epochs::Split { origin, index, is_idle } = &mut self.epochs else { return Ok(()) };
+                let Epochs::Split { origin, index, is_away, watermark: last, owes_silence } =
+                    &mut self.epochs
+                else {
+                    return Ok(());
+                };
                 match mark {
                     Mark::Watermark(watermark) => {
-                        *is_idle = false;
                         self.standing = origin.advance(*index, watermark);
+                        (*is_away, *last) = (watermark == EventTime::MAX, watermark);
+                        // There it leaves the others alone, which may all be silent.
+                        *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {
-                        *is_idle = true;
-                        origin.fall_idle(*index);
+                        *is_away = true;
+                        *owes_silence = !origin.fall_idle(*index);
                     }
                     Mark::End => origin.end(*index),
                     Mark::InputWatermark(_) | Mark::Barrier(_) | Mark::Latency(_) => {}
@@ -152,6 +178,13 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
 
     fn flush(&mut self) {
         self.deposit_all();
+        if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
+            &mut self.epochs
+        {
+            // What it had of the last instant is deposited.
+            self.standing = origin.advance(*index, EventTime::MAX);
+            *is_away = true;
+        }
         self.stock.rest();
     }
 

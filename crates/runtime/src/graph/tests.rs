@@ -23,6 +23,16 @@ fn check(tasks: &str, expected: &[usize]) {
     assert_eq!(families_of(&tasks, expected.len()), expected);
 }
 
+/// Two sources, two copies of a stage that both write, what closes epochs behind them, and what reads that.
+#[test]
+fn all_that_a_task_reads_from_is_found_once() {
+    let upstream = [vec![], vec![], vec![0, 1], vec![0, 1], vec![2, 3], vec![4]];
+    let before = |task| all_before(task, |task| &upstream[task]);
+    assert_eq!(before(4), [2, 3, 0, 1]);
+    assert_eq!(before(5), [4, 2, 3, 0, 1]);
+    assert_eq!(before(0), []);
+}
+
 /// A source, a chain behind it, and another source.
 #[test]
 fn sources_are_apart() {

@@ -57,7 +57,7 @@ fn check(splits: usize, input: &str, expected: &str) {
         let (split, act) = word.split_at(1);
         let index = usize::from(split.as_bytes()[0] - b'a');
         match act {
-            "-" => origin.fall_idle(index),
+            "-" => assert!(origin.fall_idle(index), "there is room for one more epoch"),
             "+" => {
                 let Standing { epoch, late_by, .. } = origin.rejoin(index);
                 shown.push(format!("{split}:{epoch}/{}", late_by.as_micros() / 1_000_000));
@@ -136,25 +136,34 @@ fn a_split_at_the_end_of_time_ends_no_other() {
     check(3, "a15 a- b. c12 c-", "a:0 c:1 W12 idle");
 }
 
-/// A split at the end of time that is not over may still have records of the last instant: they go into an open epoch.
+/// A split at the end of time that is not over may still have records of the last instant: they go into an epoch that stays
+/// open until they are there.
 #[test]
 fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
     let (origin, ledger) = bed(2);
     let at = |second| EventTime::from_secs(second);
     origin.advance(1, at(1));
-    let Standing { epoch, late_by, .. } = origin.advance(0, EventTime::MAX);
-    assert_eq!(late_by, EventTime::MAX);
-    let told: Vec<EventTime> = (0..200)
-        .flat_map(|window| {
+    origin.advance(0, EventTime::MAX);
+    let told = |windows: std::ops::Range<i64>| -> Vec<EventTime> {
+        let told_at = |window| {
             origin.advance(1, at(window * 10 + 1));
             ends(&ledger)
-        })
-        .collect();
-    assert_eq!(told.len() as u64, epoch, "its own epoch is open");
-    origin.end(0);
-    assert!(!ends(&ledger).is_empty());
-    origin.advance(1, at(2_001));
-    assert_eq!(ends(&ledger).last(), Some(&at(2_001)));
+        };
+        windows.flat_map(told_at).collect()
+    };
+    let before = told(0..200);
+    assert_eq!((before.len(), before.last()), (200, Some(&at(1_991))), "it holds nobody up");
+    let Standing { epoch, late_by, .. } = origin.rejoin(0);
+    assert_eq!((epoch, late_by), (200, EventTime::MAX));
+    assert_eq!(told(200..210), [], "its epoch is open");
+    assert!(!origin.fall_idle(1), "what is owed is told when the other split says that it has deposited");
+    assert_eq!(items(&ledger), []);
+    origin.advance(0, EventTime::MAX);
+    let items: Vec<String> = items(&ledger).into_iter().map(show).collect();
+    assert_eq!(
+        (&items[0][..], &items[items.len() - 2][..], &items[items.len() - 1][..]),
+        ("W2001", "W2091", "idle")
+    );
 }
 
 /// Nothing comes behind the last item, also if a split was stopped while it was silent.
@@ -201,6 +210,58 @@ fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
     assert_eq!(ends(&ledger).last(), Some(&at(1_001)));
 }
 
+/// Silence comes behind the end of all that the farthest split has reached, also if as many epochs are open as may be: then
+/// it is told as soon as one is closed, and a split that speaks and falls silent again waits as well.
+#[test]
+fn silence_comes_behind_what_a_full_ring_held() {
+    let (origin, ledger) = bed(1);
+    let at = |second| EventTime::from_secs(second);
+    (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
+    assert!(ledger.is_full());
+    assert!(!origin.fall_idle(0), "the end of the youngest epoch comes first");
+    let mut told = Vec::new();
+    let oldest = ledger.oldest_here();
+    while let Some(item) = ledger.next_item() {
+        told.push(item);
+        if let Item::End { epoch, .. } = item {
+            assert!(!ledger.has_freed_epoch(oldest) && !origin.tell_silence() || 0 < epoch);
+            ledger.release(epoch);
+            assert!(ledger.has_freed_epoch(oldest));
+            assert!(origin.tell_silence());
+        }
+    }
+    let last = told.len() - 1;
+    assert_eq!((end_of(told[last - 1]), told[last]), (Some(at(991)), Item::Idle), "{told:?}");
+    assert!(!told[..last].contains(&Item::Idle), "{told:?}");
+}
+
+/// A silence that is owed is not told when a split has spoken again; and when another ends meanwhile, it is still owed.
+#[test]
+fn a_silence_that_is_owed_is_over_when_a_split_speaks() {
+    for ends in [false, true] {
+        let (origin, ledger) = bed(3);
+        let at = |second| EventTime::from_secs(second);
+        [1, 2].into_iter().for_each(|index| _ = origin.advance(index, at(1)));
+        (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
+        let mut told = vec![origin.fall_idle(0), origin.fall_idle(1)];
+        if ends {
+            origin.advance(2, EventTime::MAX);
+            told.extend([origin.tell_silence(), origin.tell_silence()]);
+            assert_eq!(told, [true, true, false, false]);
+        } else {
+            told.push(origin.fall_idle(2));
+            origin.rejoin(0);
+            told.push(origin.tell_silence());
+            assert_eq!(told, [true, true, false, true]);
+        }
+        let items = items(&ledger);
+        assert!(!items.contains(&Item::Idle) && !items.is_empty(), "{items:?}");
+        assert!(origin.tell_silence());
+        let items: Vec<String> = self::items(&ledger).into_iter().map(show).collect();
+        assert_eq!(items, if ends { vec!["W991", "idle"] } else { Vec::new() });
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Advance(i64),
@@ -243,7 +304,7 @@ proptest! {
                 }
                 Act::Silence => {
                     is_idle[split] = true;
-                    origin.fall_idle(split);
+                    let _told_or_owed = origin.fall_idle(split);
                 }
                 Act::Return => {
                     is_idle[split] = false;
