@@ -155,11 +155,19 @@ impl Threads {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut register = self.register.lock();
-        if register.is_closed {
-            return Err(PlanError::EngineClosed);
+        let fits = || {
+            if register.is_closed {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
+            limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs is nobody's error.
+            drop(register);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
         }
-        limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
-        limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)?;
         let (seen, seats): (Vec<SeenTask>, Vec<Arc<Seat>>) = tasks
             .iter()
             .map(|task| (SeenTask::new(task, now), Seat::new(&task.probe, self.runs.source_grain_ns)))
