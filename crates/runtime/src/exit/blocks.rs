@@ -82,7 +82,6 @@ impl<T: Send + 'static> ToContainers<T> {
     fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<ProcessingTime>) {
         if let Epochs::Split { origin, index, is_away, .. } = &mut self.epochs
             && *is_away
-            && block.is_some()
         {
             *is_away = false;
             self.standing = origin.rejoin(*index);
@@ -93,7 +92,9 @@ impl<T: Send + 'static> ToContainers<T> {
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
     }
 
-    /// Puts a latency marker behind all that was pushed; none if too many wait without a block.
+    /// Puts a latency marker behind all that was pushed. Without a block it is dropped if too many wait like that; and if the
+    /// split is silent or at the end of time, for then it has left its epoch, and others leave it out as well: so does
+    /// [`Merge`](crate::task::merge).
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
         self.stock.seal();
         while let Some(block) = self.stock.take_full() {
@@ -103,9 +104,11 @@ impl<T: Send + 'static> ToContainers<T> {
                 return;
             }
         }
-        if !self.target.is_crowded() {
-            self.deposit(None, Some(intended));
+        let is_away = matches!(self.epochs, Epochs::Split { is_away: true, .. });
+        if is_away || self.target.is_crowded() {
+            return self.target.drop_marker();
         }
+        self.deposit(None, Some(intended));
     }
 }
 
@@ -196,3 +199,6 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
         0
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
