@@ -40,7 +40,7 @@ pub mod carrier;
 pub mod containers;
 mod copies;
 mod ledger;
-mod origin;
+pub(crate) mod origin;
 
 pub(crate) use carrier::{Carrier, NoCarrier, Share};
 pub(crate) use containers::{Bundle, Containers, Deposit, FanOut};
@@ -48,8 +48,8 @@ pub(crate) use copies::{Copies, Gathered, Pair};
 pub(crate) use ledger::{Claiming, Item, Ledger};
 pub(crate) use origin::{Origin, Standing};
 
-/// Epochs that are open at once in front of one task.
-pub(crate) const EPOCHS_MAX: u64 = crate::limits::EPOCHS.default;
+/// Epochs that are open at once in front of one task. Few in models, so that all of them are.
+pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPOCHS.default };
 
 /// Blocks that have waited so long are anybody's, whosever core they lie hot on: as long as a worker may be at its run before
 /// it counts as held up.

@@ -176,13 +176,21 @@ impl Executor {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
-        // Again, now that nobody can close the engine before the query is in.
-        if self.is_closed() {
-            return Err(PlanError::EngineClosed);
-        }
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
-        limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
-        limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
+        let fits = || {
+            // Again, now that nobody can close the engine before the query is in.
+            if self.is_closed() {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
+            limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs closes no engine.
+            drop(turn);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
+        }
         let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
         let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
             probe: Arc::clone(&task.probe),
@@ -364,9 +372,6 @@ impl Executor {
 
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
-        if self.is_closed() {
-            return Err(PlanError::EngineClosed);
-        }
         self.guarded(|| self.admit(built))
     }
 

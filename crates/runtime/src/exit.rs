@@ -41,6 +41,12 @@ pub trait Exit<T>: Send {
     /// Whether a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
 
+    /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](Exit::is_ready) is asked again
+    /// when there may be room for one more.
+    fn awaits_epoch(&self) -> bool {
+        false
+    }
+
     /// Watermarks below this need not be [set](Exit::mark): none makes a difference.
     fn next_due(&self) -> EventTime {
         EventTime::MIN

@@ -94,7 +94,7 @@ pub const EPOCHS: Limit = Limit {
     default: 64,
     min: 64,
     max: 64,
-    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, which changes no result",
+    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, and one that falls silent there waits until the oldest is closed, neither of which changes a result",
 };
 
 /// Bytes that edges, state and buffers may hold.

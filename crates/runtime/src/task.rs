@@ -182,6 +182,8 @@ pub(crate) struct Probe {
     /// Of the same: its waker was called since it last emitted. Written by any thread, which calls the task then: see
     /// `deferred`.
     is_woken: AtomicBool,
+    /// For a source: its last mark is not through before an epoch is closed.
+    awaits_epoch: AtomicBool,
     /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
     /// there is none.
     unsettled_since_ns: AtomicU64,
@@ -213,6 +215,7 @@ impl Probe {
             stop: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
+            awaits_epoch: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
             unsettled_observed_ns: AtomicU64::new(SETTLED),
             unsettled_token_ns: AtomicU64::new(SETTLED),
@@ -295,7 +298,9 @@ impl Probe {
     }
 
     pub(crate) fn can_output(&self) -> bool {
-        self.outputs.iter().all(Outlet::has_room)
+        let awaits_epoch = self.awaits_epoch.load(Ordering::Relaxed);
+        let has_room = |outlet: &Outlet| outlet.has_room() && !(awaits_epoch && outlet.is_full_of_epochs());
+        self.outputs.iter().all(has_room)
     }
 
     /// Whether those who read what it writes hold blocks back that they claim when there is no room.
@@ -463,6 +468,11 @@ impl Probe {
             self.unsettled_token_ns.store(token_ns, Ordering::Relaxed);
         }
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
+    }
+
+    /// Takes note of whether the last mark waits for an epoch to be closed.
+    pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
+        self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
 
     /// The context of the oldest of what waits; of a source, what its next records get.

@@ -99,6 +99,20 @@ impl Seat {
         }
     }
 
+    /// Puts its thread to sleep until there may be something to do. `look` says once more, at an instant, how the task stands.
+    fn rest(&self, clock: &dyn Clock, look: impl FnOnce(ProcessingTime) -> Standing) {
+        self.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
+        let look = |now: ProcessingTime| match look(now) {
+            Standing::Ready => Outlook::Work,
+            Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
+            Standing::Idle { due } => {
+                self.sleeps_until_ns.store(due.as_nanos(), Ordering::Relaxed);
+                Outlook::Nothing(due)
+            }
+        };
+        self.bed.sleep(0, clock, look);
+    }
+
     /// Wakes it for whatever reason; only behind a fence.
     fn wake(&self) {
         if self.bed.seems_to_have_sleepers() {
@@ -141,11 +155,19 @@ impl Threads {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut register = self.register.lock();
-        if register.is_closed {
-            return Err(PlanError::EngineClosed);
+        let fits = || {
+            if register.is_closed {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
+            limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs is nobody's error.
+            drop(register);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
         }
-        limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
-        limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)?;
         let (seen, seats): (Vec<SeenTask>, Vec<Arc<Seat>>) = tasks
             .iter()
             .map(|task| (SeenTask::new(task, now), Seat::new(&task.probe, self.runs.source_grain_ns)))
@@ -375,21 +397,9 @@ impl TaskThread {
 
     /// Sleeps until there may be something to do. Looks once more first.
     fn sleep(&self, clock: &dyn Clock) {
-        let look = |now: ProcessingTime| {
-            if !self.body.query.is_running() {
-                return Outlook::Work;
-            }
-            match self.body.look(now) {
-                Standing::Ready => Outlook::Work,
-                Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
-                Standing::Idle { due } => {
-                    self.seat.sleeps_until_ns.store(due.as_nanos(), Ordering::Relaxed);
-                    Outlook::Nothing(due)
-                }
-            }
-        };
-        self.seat.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
-        self.seat.bed.sleep(0, clock, look);
+        // A query that does not run any more has its threads run once more, to end.
+        let is_running = || self.body.query.is_running();
+        self.seat.rest(clock, |now| if is_running() { self.body.look(now) } else { Standing::Ready });
     }
 
     /// Runs the task for a quantum and wakes those to whom it makes a difference; answers whether it has ended.

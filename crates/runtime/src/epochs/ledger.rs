@@ -168,6 +168,9 @@ pub struct Ledger {
     /// Of each open epoch, by its number modulo their length: the instant at or behind which the first watermark is its end,
     /// as the bits of its microseconds. Written, Relaxed, under the origin's lock before anybody can deposit into it.
     boundaries: Box<[AtomicU64]>,
+    /// Epochs that were opened, since the start. Written under the origin's lock before anybody can deposit into the youngest;
+    /// Relaxed: exact for a reader behind the fence of a call, else a hint.
+    opened: AtomicU64,
     /// Where ends are handed on, if what is derived needs no closing.
     outlets: Vec<Arc<Ledger>>,
     pub(crate) space: Arc<dyn Space>,
@@ -252,6 +255,7 @@ impl Ledger {
             merging: MergingCounts::default(),
             shelves: (0..homes).map(|_| CacheAligned(ShelfCounts::empty())).collect(),
             boundaries: (0..EPOCHS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            opened: AtomicU64::new(0),
             outlets,
             space,
         })
@@ -265,6 +269,7 @@ impl Ledger {
     pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
         let bits = boundary.as_micros().cast_unsigned();
         self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
+        self.opened.store(epoch + 1, Ordering::Relaxed);
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
@@ -445,6 +450,27 @@ impl Ledger {
     pub(crate) fn oldest(&self) -> u64 {
         let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))
+    }
+
+    /// Returns true while as many epochs are open as may be, here or further on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.may_be_full_from(self.oldest())
+    }
+
+    /// Returns true if, with this as the oldest epoch, as many may be open as there may be.
+    fn may_be_full_from(&self, oldest: u64) -> bool {
+        oldest + EPOCHS_MAX <= self.opened.load(Ordering::Relaxed)
+    }
+
+    /// The first epoch that is not consumed here, whatever is consumed further on.
+    pub(crate) fn oldest_here(&self) -> u64 {
+        self.oldest.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest here, and as many
+    /// may have been open then as may be: a split may have waited for that.
+    pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
+        oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }
 
     /// Whether all is consumed and nothing comes any more.

@@ -628,7 +628,7 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
         let origin = origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.ledgers.clone()));
         let (origin, index) = (Arc::clone(origin), *opened);
         *opened += 1;
-        Some(feed.open(Epochs::Split { origin, index, is_idle: false }))
+        Some(feed.open(Epochs::split(origin, index)))
     }
 
     fn open_claimed(&self) -> Option<ToContainers<T>> {

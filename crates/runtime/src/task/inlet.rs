@@ -56,14 +56,20 @@ pub(crate) struct Position {
     edge: ReadPosition,
     /// Bundles claimed, or items taken.
     taken: u64,
+    /// The oldest epoch that is not closed.
+    oldest: u64,
 }
 
 impl Inlet {
     pub(crate) fn position(&self) -> Position {
         match self {
-            Inlet::Edge(edge, reader) => Position { edge: edge.read_position(*reader), taken: 0 },
+            Inlet::Edge(edge, reader) => {
+                Position { edge: edge.read_position(*reader), ..Position::default() }
+            }
             Inlet::Claims(ledger, _) => Position { taken: ledger.bundles_out(), ..Position::default() },
-            Inlet::Epochs(ledger, _) => Position { taken: ledger.items_out(), ..Position::default() },
+            Inlet::Epochs(ledger, _) => {
+                Position { taken: ledger.items_out(), oldest: ledger.oldest_here(), ..Position::default() }
+            }
         }
     }
 
@@ -72,7 +78,7 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
             Inlet::Claims(ledger, _) => ledger.space.take_starved(),
-            Inlet::Epochs(..) => false,
+            Inlet::Epochs(ledger, _) => ledger.has_freed_epoch(position.oldest),
         }
     }
 
@@ -232,6 +238,14 @@ impl Outlet {
             Outlet::Edge(edge) => edge.has_room(),
             Outlet::Deposits(ledger) => ledger.space.has_free(),
             Outlet::Epochs(_) | Outlet::Closes(_) => true,
+        }
+    }
+
+    /// Returns true while no epoch can be opened there.
+    pub(crate) fn is_full_of_epochs(&self) -> bool {
+        match self {
+            Outlet::Deposits(ledger) => ledger.is_full(),
+            Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
         }
     }
 

@@ -109,6 +109,7 @@ impl<C, E> Tail<C, E> {
         let settled = is_clear || self.settle_slowly(context)?;
         self.is_unsettled = !settled;
         probe.set_unsettled((!settled).then_some(context.arrival));
+        probe.set_awaits_epoch(!settled && self.exit.awaits_epoch());
         Ok(settled)
     }
 

@@ -89,6 +89,52 @@ fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
     }
 }
 
+/// Panics when it is dropped.
+struct Explosive;
+
+impl Sink<i64> for Explosive {
+    fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        panic!("in a drop");
+    }
+}
+
+/// Two sinks of one query panic when it is refused, whatever for: other queries go on.
+#[test]
+fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
+    let explosive = || {
+        let mut graph = Graph::new("explosive");
+        for name in ["a", "b"] {
+            graph.source(name, records(0..1), strategy(), Repeat::new(1), SinkPlan(Explosive));
+        }
+        graph
+    };
+    let one = || {
+        let mut graph = Graph::new("one");
+        graph.source("source", records(20..30), strategy(), Repeat::new(1), SinkPlan(Seen::default()));
+        graph
+    };
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let running: Vec<QueryHandle> =
+        (0..limits::QUERIES.max).map(|_| stepped.engine.submit(one()).unwrap()).collect();
+    let error = stepped.engine.submit(explosive()).err().expect("there are too many queries");
+    assert_eq!(error.code(), "OUT_OF_RANGE", "{error}");
+    run(&mut stepped, &clock);
+    running.into_iter().for_each(|query| assert_eq!(query.wait().unwrap().events_in, 10));
+    stepped.engine.driver.close(&|| QueryError::Cancelled);
+    assert_eq!(stepped.engine.submit(explosive()).err(), Some(PlanError::EngineClosed));
+
+    let threads = Engine::builder().execution(Execution::Threads).build().unwrap();
+    threads.driver.close(&|| QueryError::Cancelled);
+    assert_eq!(threads.submit(explosive()).err(), Some(PlanError::EngineClosed));
+}
+
 /// Code of users that submits a query while its own is planned waits for no lock.
 #[test]
 fn a_query_may_be_submitted_while_another_is_planned() {

@@ -5,14 +5,15 @@ use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 use super::*;
 
 /// Empty ones, with two shelves.
-fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
+pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
     Containers::new(depot, 2, Vec::new(), claiming)
 }
 
-fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
+/// A bundle without a block.
+pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
     Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
 }
 
