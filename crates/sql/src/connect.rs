@@ -71,7 +71,7 @@ use chrono_tz::Tz;
 use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
-use thalweg_model::{Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
 
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
@@ -108,6 +108,11 @@ pub trait RowSink: Send {
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Called before the first rows: gives the allowance, which tells how large the memory budget is.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
     }
 
     /// Bytes held for buffers.

@@ -103,6 +103,7 @@ where
         let allowance = &lender.allowance();
         self.source.fund(allowance);
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

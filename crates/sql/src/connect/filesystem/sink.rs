@@ -17,7 +17,7 @@
 //! come.
 //!
 //! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
-//! [`GATHERED_BYTES_MAX`] for the table. Beyond that the largest gathered ones are written to files, and for each of them the
+//! [`GATHERED_BYTES_MAX`] for the table and one of [`GATHERED_PARTS`] parts of the memory budget. Beyond that the largest gathered ones are written to files, and for each of them the
 //! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
 //! and are more than can be gathered, and then each holds what could be gathered of its partition.
 //!
@@ -41,7 +41,7 @@ use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
 use thalweg_connectors::{InProgressFile, SinkError};
 use thalweg_model::disk::Disk;
-use thalweg_model::{Clock, EventTime, Fault, ProcessingTime};
+use thalweg_model::{Allowance, Clock, EventTime, Fault, ProcessingTime};
 
 use super::leftovers;
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
@@ -62,6 +62,9 @@ pub const OPEN_PARTS_MAX: usize = 128;
 /// Rows of columns, and rows of partitions that have no open file, are gathered before they are written, so many bytes at most in
 /// a table: the default budget of an engine is 256 MiB.
 const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Rows that are gathered may use one of so many parts of the memory budget: other tables and the state of operators need theirs.
+const GATHERED_PARTS: usize = 8;
 
 /// Writes the files of a table.
 pub(super) struct FileSink {
@@ -89,6 +92,8 @@ pub(super) struct FileSink {
     names_bytes: usize,
     /// How many of these have a file.
     files_open: usize,
+    /// How many bytes may be gathered.
+    gathered_max: usize,
     /// Tells other runs that this one is live; removed when it is dropped.
     marker: Option<InProgressFile>,
     count: u64,
@@ -140,6 +145,7 @@ impl FileSink {
             end: world.end.clone(),
             names_bytes: 0,
             files_open: 0,
+            gathered_max: GATHERED_BYTES_MAX,
             marker: None,
             count: 0,
             notes: world.notes.clone(),
@@ -351,7 +357,7 @@ impl FileSink {
     /// Writes out what was gathered, the largest first, once it is more than one may gather, until it is half of that.
     fn flush(&mut self) -> Result<(), Fault> {
         let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
-        if gathered <= GATHERED_BYTES_MAX {
+        if gathered <= self.gathered_max {
             return Ok(());
         }
         let mut largest: Vec<(usize, String)> =
@@ -364,7 +370,7 @@ impl FileSink {
         leaving.sort();
         let mut leaving: VecDeque<String> = leaving.into_iter().map(|(.., name)| name).collect();
         for (before, directory) in largest {
-            if gathered <= GATHERED_BYTES_MAX / 2 {
+            if gathered <= self.gathered_max / 2 {
                 break;
             }
             // It may have made room for one before it.
@@ -379,7 +385,7 @@ impl FileSink {
                         "{}: rows of more than {OPEN_PARTS_MAX} partitions come in turns, and are more than the {} MiB that are \
                          gathered: there will be several files for a partition; rows in the order of the partitions make fewer",
                         self.root.display(),
-                        GATHERED_BYTES_MAX >> 20
+                        self.gathered_max >> 20
                     ));
                 }
                 self.attach(&mut part, &directory)?;
@@ -477,6 +483,10 @@ impl RowSink for FileSink {
         // Nothing is left that another run could take for a leftover.
         self.marker = None;
         Ok(())
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.gathered_max = GATHERED_BYTES_MAX.min(allowance.limit_bytes() / GATHERED_PARTS);
     }
 
     fn held_bytes(&self) -> usize {

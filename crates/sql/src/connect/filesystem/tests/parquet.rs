@@ -272,7 +272,7 @@ impl Lender for Budget {
 }
 
 /// An allowance of so many bytes, and those that are left of them.
-fn budget(limit: usize) -> (Allowance, Arc<Mutex<usize>>) {
+pub(super) fn budget(limit: usize) -> (Allowance, Arc<Mutex<usize>>) {
     let left = Arc::new(Mutex::new(limit));
     (Allowance::new(Arc::new(Budget { limit, left: Arc::clone(&left) })), left)
 }

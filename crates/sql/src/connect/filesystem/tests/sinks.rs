@@ -8,6 +8,7 @@ use thalweg_model::disk::Disk;
 use thalweg_model::{EventTime, ProcessingTime, SeededEntropy, VirtualClock};
 
 use super::of;
+use super::parquet::budget;
 use crate::connect::bed::{Folder, batch, rows_of, table, write};
 use crate::connect::files::{Files, RealFiles};
 use crate::connect::job_end::JobEnd;
@@ -231,6 +232,26 @@ fn more_rows_than_can_be_gathered_make_more_files() {
         assert_eq!(found, (0..ROWS).collect::<Vec<_>>(), "{format}");
         let notes = world.notes.take();
         assert!(notes.len() == 1 && notes[0].contains("rows of more than 128 partitions"), "{notes:?}");
+    }
+}
+
+/// With a small memory budget less is gathered: an eighth of it.
+#[test]
+fn what_is_gathered_follows_the_memory_budget() {
+    let text = "x".repeat(1_000);
+    let of = parted("json");
+    let rows: String =
+        (0..2_000).map(|row| format!("{{\"a\":1,\"b\":\"{text}\",\"p\":{}}}\n", row % 200)).collect();
+    // 72 of 200 partitions have no file, and gather 720 KB.
+    for (budget_bytes, is_more) in [(2 << 20, true), (usize::MAX, false)] {
+        let folder = Folder::new();
+        let world = folder.world();
+        let mut to = sink(&of, &world);
+        to.fund(&budget(budget_bytes).0);
+        to.write(&batch(&of, &rows), None).unwrap();
+        assert_eq!(!world.notes.take().is_empty(), is_more, "{budget_bytes}");
+        to.finish().unwrap();
+        assert_eq!(rows_of(&of, &world, 1_000).unwrap().len(), 2_000);
     }
 }
 
