@@ -269,6 +269,10 @@ impl FileSink {
             self.attach(&mut part, directory)?;
         }
         self.files_open -= 1;
+        if self.is_single {
+            // Another run may write to the same path, so the file is held until it has its name. It is closed when the query ends.
+            return part.publish();
+        }
         let sealed = part.seal()?;
         if self.end.is_bounded() {
             self.names_bytes += directory.len() + sealed.held_bytes();
