@@ -283,7 +283,7 @@ impl World {
             self.notes.add(format!("{unfinished} was left by an earlier run and cannot be removed: {error}"));
         }
         let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
-        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
+        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job).with_end(self.end.clone()))
     }
 
     /// A word that no other sink has, of this run or of another, and that cannot be guessed before it is seen.

@@ -16,7 +16,8 @@
 //! one diverted is kept.
 //!
 //! A file that an earlier run diverted to does not outlast a run that reads its input without bad records: it is removed when all
-//! jobs have ended well, for it would be taken for what this run found. Only a file that begins as diverted records do is removed.
+//! jobs have read their input to its end, for it would be taken for what this run found. A job that was asked to end before may have
+//! found none because it read little. Only a file that begins as diverted records do is removed.
 //!
 //! The records of a split stand in the order of the input.
 //!
@@ -33,6 +34,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::error::{ConnectError, RecordPlace};
 use super::files::FileKey;
+use super::job_end::JobEnd;
 use super::options::Given;
 use crate::error::SqlError;
 use crate::formats::{BadRecord, RECORD_BYTES_MAX};
@@ -104,6 +106,8 @@ pub(super) struct BadRecords {
     diversion: Option<Arc<Diversion>>,
     /// The job that it belongs to.
     job: u64,
+    /// How that job ends.
+    end: JobEnd,
     /// The last record, while it is not known how long it is.
     cut: Option<Cut>,
     recent: RecentBad,
@@ -126,6 +130,7 @@ impl BadRecords {
             options,
             diversion,
             job,
+            end: JobEnd::default(),
             cut: None,
             recent,
             count: 0,
@@ -133,6 +138,12 @@ impl BadRecords {
             lines_before: 0,
             is_over: false,
         }
+    }
+
+    /// Tells how the job ends.
+    pub(super) fn with_end(mut self, end: JobEnd) -> Self {
+        self.end = end;
+        self
     }
 
     /// Counts a bad record of `input` and does with it what the table says.
@@ -253,7 +264,7 @@ impl BadRecords {
         match &self.diversion {
             None => Ok(()),
             Some(diversion) => diversion
-                .leave(self.job)
+                .leave(self.job, self.end.is_cut())
                 .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source }),
         }
     }
@@ -391,6 +402,8 @@ struct DiversionState {
     given_up: BTreeSet<u64>,
     /// What is written is to be published: a job has ended or failed by what it read.
     is_kept: bool,
+    /// A job was asked to end before its input had ended.
+    is_cut: bool,
     /// It was published, or a write failed: nothing more is taken.
     is_closed: bool,
     /// A write failed: what was diverted is lost.
@@ -434,9 +447,10 @@ impl Diversion {
         written
     }
 
-    /// A split of a job has ended.
-    fn leave(&self, job: u64) -> io::Result<()> {
+    /// A split of a job has ended, whose input may have been cut short.
+    fn leave(&self, job: u64, is_cut: bool) -> io::Result<()> {
         let mut state = self.state();
+        state.is_cut |= is_cut;
         state.is_kept |= state.is_last(job);
         if state.is_broken && state.diverting.contains(&job) {
             return Err(broken());
@@ -445,8 +459,9 @@ impl Diversion {
             return Ok(());
         }
         let is_empty = state.file.is_none() && state.given_up.is_empty() && !state.is_closed;
+        let is_whole = !state.is_cut;
         state.publish()?;
-        if is_empty { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
+        if is_empty && is_whole { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
     /// A job fails: takes nothing more of it, and publishes what there is if no other job writes here. Whether there is
