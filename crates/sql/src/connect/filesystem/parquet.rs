@@ -212,7 +212,8 @@ impl ParquetFile {
         let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
         let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
-        let needs = guarded(|| pages::needs(&file, metadata.metadata(), |leaf| mask.leaf_included(leaf)));
+        let needs =
+            guarded(|| pages::needs(&file, metadata.metadata(), allowance, |leaf| mask.leaf_included(leaf)));
         let Needs { rows, bytes } = needs.map_err(failed)?;
         let pages = match reading.pages.pay(bytes, allowance) {
             Room::Paid(pages) => pages,
