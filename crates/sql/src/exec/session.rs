@@ -13,7 +13,7 @@
 //! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
 //!
 //! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
-//! windows: a gap counts an hour that is skipped, and an hour that is shown twice once. So starts and ends are intervals of readings
+//! windows: a gap that spans the skipped hour is one hour shorter in real time; the repeated hour is counted once. So starts and ends are intervals of readings
 //! that do not overlap within a key, and whatever is behind sessions knows by the end alone when they are over.
 //!
 //! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and

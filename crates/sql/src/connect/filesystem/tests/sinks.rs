@@ -210,8 +210,7 @@ fn many_partitions_are_written_with_few_files() {
 fn more_rows_than_can_be_gathered_make_more_files() {
     const ROWS: i32 = 12_000;
     let text = "x".repeat(300);
-    let (format, files_max) = ("json", 400);
-    {
+    for (format, files_max) in [("json", 400), ("parquet", 4_000)] {
         let folder = Folder::new();
         let of = parted(format);
         let world = folder.world();
