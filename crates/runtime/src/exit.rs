@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{
-    Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
+    Allowance, Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
 };
 use thalweg_scheduling::{QueryId, StreamState};
 
@@ -31,6 +31,9 @@ pub trait Exit<T>: Send {
     /// Whether its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
     /// compared with: each chain is compiled for them a second time as it is.
     const IS_MEASURED: bool = true;
+
+    /// Gives a sink the allowance of its task, before the first step.
+    fn fund(&mut self, _allowance: &Allowance) {}
 
     /// Begins a step of this worker.
     fn begin(&mut self, _worker: usize) {}
@@ -412,6 +415,10 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
         = SinkOutput<'a, S>
     where
         S: 'a;
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.sink.fund(allowance);
+    }
 
     fn open(&mut self, _arrival: Arrival) -> SinkOutput<'_, S> {
         SinkOutput(self)

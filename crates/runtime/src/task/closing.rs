@@ -122,6 +122,7 @@ where
     fn fund(&mut self, lender: &Arc<StateLender>) {
         let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     /// It was seeded before it was copied.
