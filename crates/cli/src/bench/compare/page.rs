@@ -110,7 +110,7 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
                 count(of(|figures| figures.overdue.map(|overdue| overdue.markers as f64))),
-                count(of(|figures| figures.overdue.map(|overdue| overdue.results as f64))),
+                count(of(|figures| Some(figures.overdue?.results? as f64))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),
@@ -172,7 +172,7 @@ fn groups(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p50))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p99))),
-                of(|figures| figures.overdue.map(|overdue| overdue.results as f64))
+                of(|figures| Some(figures.overdue?.results? as f64))
                     .map_or("-".to_owned(), |count| format!("{count:.0}")),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.in_time)),

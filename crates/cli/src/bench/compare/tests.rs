@@ -105,6 +105,7 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         queries: 4,
         offered_per_s: Some(9),
         throughput_per_s,
+        query_throughput_per_s: None,
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
