@@ -54,7 +54,8 @@ fn claims(claims: &[Claim]) -> String {
     let mut text = "<h2>The paper's claims</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
                     <tr><th>paper</th><th>here</th><th>each repetition</th><th>verdict</th></tr>\n"
         .to_owned();
-    for Claim { paper, found, repetitions, verdict, .. } in claims {
+    for claim in claims {
+        let Claim { paper, found, repetitions, verdict, .. } = claim;
         let class = match verdict {
             Verdict::Holds => "holds",
             Verdict::Weaker | Verdict::NotTested(_) => "weaker",
@@ -66,7 +67,7 @@ fn claims(claims: &[Claim]) -> String {
             escaped(paper),
             escaped(found),
             each.join(", "),
-            escaped(&verdict.text())
+            escaped(&claim.verdict_text())
         );
     }
     text + "</table></div>\n<p>A claim of a factor <em>holds</em> if its direction is right in every repetition and the factor \
