@@ -442,7 +442,9 @@ fn progress_on_a_terminal() {
         assert!(drawn.last().unwrap().starts_with("note: "), "{text:?}");
     }
     assert!(
-        none.contains("the time is up: what was read is finished, windows that are open are left out"),
+        none.contains(
+            "the time is up: what was read is finished, rows and windows that wait for a later watermark are left out"
+        ),
         "{none:?}"
     );
     assert!(!aside.contains("the time is up"), "{aside:?}");

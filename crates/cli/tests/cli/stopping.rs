@@ -138,9 +138,59 @@ fn an_unbounded_job_publishes_what_is_complete() {
         stdout.read_to_string(&mut rest).unwrap();
         let ran = ended(child);
         assert_eq!((ran.code, rest.as_str()), (0, half), "{ran:?}");
-        let told = if half.is_empty() { "are left out" } else { "are closed early" };
-        assert!(ran.stderr.contains(&format!("windows that are open {told}")), "{ran:?}");
+        let told = if half.is_empty() { "are left out" } else { "come out early" };
+        assert!(
+            ran.stderr.contains(&format!("rows and windows that wait for a later watermark {told}")),
+            "{ran:?}"
+        );
         drop(stdin);
+    }
+}
+
+/// Whatever waits for a later watermark is told when it is left out, not windows alone.
+#[test]
+fn rows_that_wait_for_a_watermark_are_told() {
+    let folder = Folder::new("stop_waiting");
+    let tables = "CREATE TABLE T (ts TIMESTAMP(3), a BIGINT, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+                  WITH ('connector' = 'stdin', 'format' = 'csv');";
+    for query in ["SELECT a, ts FROM T ORDER BY ts", "SELECT a, ts, SUM(a) OVER (ORDER BY ts) AS s FROM T"] {
+        folder.write("q.sql", format!("{tables} {query};"));
+        for (more, waiting) in [("", 0), (" --emit-partial", 1)] {
+            let (mut child, mut stdout) = spawn(folder.command(&format!("run q.sql{more}")));
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(b"2024-01-01 00:00:10,1\n2024-01-01 00:00:20,2\n").unwrap();
+            assert!(line(&mut stdout).starts_with("a,ts"));
+            assert!(line(&mut stdout).starts_with("1,2024-01-01 00:00:10.000"));
+            // The input stays open.
+            send(&child, Signal::TERM);
+            let mut rest = String::new();
+            stdout.read_to_string(&mut rest).unwrap();
+            let ran = ended(child);
+            assert_eq!((ran.code, rest.lines().count()), (0, waiting), "{query}: {rest}, {ran:?}");
+            assert!(
+                ran.stderr.contains("rows and windows that wait for a later watermark "),
+                "{query}: {ran:?}"
+            );
+            drop(stdin);
+        }
+    }
+    let tables = "CREATE TABLE L (a BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+                  WITH ('connector' = 'datagen', 'rows-per-second' = '10');
+                  CREATE TABLE R (a BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts, PRIMARY KEY (a) NOT ENFORCED)
+                  WITH ('connector' = 'datagen', 'rows-per-second' = '10');";
+    let near = "ON L.a = R.a AND L.ts BETWEEN R.ts AND R.ts + INTERVAL '1' HOUR";
+    for (query, waits) in [
+        ("SELECT L.a FROM L JOIN R FOR SYSTEM_TIME AS OF L.ts ON L.a = R.a".to_owned(), true),
+        (format!("SELECT L.a FROM L LEFT JOIN R {near}"), true),
+        // Pairs come out when both are there.
+        (format!("SELECT L.a FROM L JOIN R {near}"), false),
+        ("SELECT a FROM L".to_owned(), false),
+    ] {
+        folder.write("q.sql", format!("{tables} {query};"));
+        let ran = folder.run("run q.sql --for 200ms");
+        let told = "the time is up: what was read is finished, rows and windows that wait for a later watermark are left out";
+        assert_eq!((ran.code, ran.stderr.contains(told)), (0, waits), "{query}: {ran:?}");
+        assert_eq!(ran.stderr.contains("the time is up"), waits, "{query}: {ran:?}");
     }
 }
 
