@@ -22,7 +22,7 @@ const WATCHED: Duration = Duration::from_millis(200);
 const WAKE_UPS_MAX: u64 = 20;
 
 /// Attempts: a busy machine may be late to let everybody fall asleep.
-const ATTEMPTS_MAX: usize = 3;
+const ATTEMPTS_MAX: usize = 10;
 
 /// How often threads of the engine have gone to sleep so far.
 fn sleeps() -> u64 {

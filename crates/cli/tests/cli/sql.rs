@@ -428,8 +428,8 @@ fn progress_on_a_terminal() {
     let rows = on_terminal(&folder, "run rows.sql --for 1300ms", true);
     assert!(rows.starts_with("a\r\n") && !rows.contains("rows in  ") && !rows.contains('\x1b'), "{rows:?}");
     // Rows that go elsewhere do not mind.
-    let aside = on_terminal(&folder, "run rows.sql --for 1300ms", false);
-    let none = on_terminal(&folder, "run none.sql --for 1300ms", true);
+    let aside = on_terminal(&folder, "run rows.sql --for 3s", false);
+    let none = on_terminal(&folder, "run none.sql --for 3s", true);
     // A line of progress is no object.
     assert!(!objects(&on_terminal(&folder, "run none.sql --for 1300ms --output json", true)).is_empty());
     for text in [&aside, &none] {
