@@ -1,7 +1,7 @@
 //! How a command ends: one line on standard error if it fails, and an exit code.
 //!
-//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a job was
-//! stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
+//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a bounded
+//! job of `run` was stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
 //! SIGPIPE has ended; `| head` is no failure, and no complete output either.
 //! Errors of the engine and its connectors keep their stable code in front, such as `SOURCE_MISSING`.
 

@@ -457,20 +457,23 @@ impl BenchArgs {
     }
 
     /// The time between two latency markers of a query, if every query has the same: at a steady rate a marker stands behind
-    /// every record up to 10,000 records/s, and above that behind one every 50 ms.
+    /// every record of a stream up to 10,000 records/s, and above that behind one every 50 ms. Streams have markers at the
+    /// same instants, and the splits of a stream share its markers.
     fn marker_every(&self) -> Option<Duration> {
         let is_steady = self.message_records.is_none()
             && self.rate_steps.is_none()
             && self.arrivals == Arrivals::Constant
             && self.skew == 0.0
             && !matches!(self.workload(), Workload::Mixed | Workload::Tenants);
-        match self.rate {
-            Rate::PerSecond(rate_per_s) if is_steady && rate_per_s <= MARKER_PER_RECORD_RATE_MAX => {
-                Some(Duration::from_secs(1) / u32::try_from(rate_per_s.max(1)).unwrap_or(u32::MAX))
+        let Rate::PerSecond(rate_per_s) = self.rate else { return None };
+        let of_stream = rate_per_s / self.workload().facts().streams;
+        is_steady.then(|| {
+            if of_stream <= MARKER_PER_RECORD_RATE_MAX {
+                Duration::from_secs(1) / u32::try_from(of_stream.max(1)).unwrap_or(u32::MAX)
+            } else {
+                MARKER_EVERY
             }
-            Rate::PerSecond(_) if is_steady => Some(MARKER_EVERY),
-            Rate::PerSecond(_) | Rate::Max => None,
-        }
+        })
     }
 
     /// The file `name` in the folder of results, which is made if it is not there; none if no results are wanted.
@@ -486,5 +489,30 @@ impl BenchArgs {
             bail!("--results: {} is a folder, but a file of that name is to be written", file.display());
         }
         Ok(Some(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connectors go by the rate of a stream.
+    #[test]
+    fn markers_go_by_the_rate_of_a_stream() {
+        let every = |words: &str| BenchArgs::parsed(words).marker_every();
+        let of_each = Some(Duration::from_micros(100));
+        assert_eq!(every("ysb --rate 10000"), of_each);
+        assert_eq!(every("ysb --rate 10001"), Some(MARKER_EVERY));
+        assert_eq!(every("join --rate 20000"), of_each, "10,000 of each of two streams");
+        assert_eq!(every("join --rate 20002"), Some(MARKER_EVERY));
+        assert_eq!(
+            every("ysb --rate 20000 --workers 2"),
+            Some(MARKER_EVERY),
+            "splits have those of their stream"
+        );
+        assert_eq!(
+            (every("ysb"), every("ysb --rate 10 --skew 1"), every("mixed --rate 10")),
+            (None, None, None)
+        );
     }
 }

@@ -109,19 +109,17 @@ impl Comparison {
         places
     }
 
-    /// A figure of two labels, of each repetition that has both.
+    /// A figure of two labels, of each repetition; none where it lacks one of them.
     pub fn pairs(
         &self,
         [first, second]: [(&str, Option<f64>); 2],
         figure: impl Fn(&Figures) -> Option<f64>,
-    ) -> Vec<(f64, f64)> {
+    ) -> Vec<Option<(f64, f64)>> {
         let of = |(label, at): (&str, Option<f64>), repetition| {
             let is_it = |run: &&Run| run.label == label && run.at == at && run.repetition == repetition;
             self.runs.iter().find(is_it).and_then(|run| figure(&run.figures))
         };
-        self.repetitions()
-            .filter_map(|repetition| Some((of(first, repetition)?, of(second, repetition)?)))
-            .collect()
+        self.repetitions().map(|repetition| Some((of(first, repetition)?, of(second, repetition)?))).collect()
     }
 
     /// Every repetition, ascending.

@@ -61,13 +61,12 @@ pub struct Measured {
     pub deadlines_met: Option<f64>,
     /// The same of markers alone, which count from when a record was to be sent.
     pub markers_in_time: Option<f64>,
-    /// Results and markers that were due when the measurement ended and had not come through.
     pub overdue: Overdue,
 }
 
 /// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
-/// their age. A policy that
-/// leaves a query waiting has few latencies of that query, and would look fast without its overdue results.
+/// their age. A policy that leaves a query waiting has few latencies of that query, and would look fast without its overdue
+/// results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
     /// Windows that had ended, by the clock.

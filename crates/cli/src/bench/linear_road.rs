@@ -22,7 +22,8 @@ const VALUE_SHOWN_CHARS_MAX: usize = 60;
 pub fn generator(args: &BenchArgs) -> LrbGenerator {
     let rate_per_s = match args.rate {
         Rate::Max => args.nominal_rate_per_s(),
-        Rate::PerSecond(rate_per_s) => rate_per_s,
+        // Cars report every 30 s of event time, however fast that runs.
+        Rate::PerSecond(rate_per_s) => rate_per_s / args.time_scale,
     };
     let rate_per_s = NonZeroU64::new(rate_per_s).expect("the options refuse a rate of zero");
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })

@@ -43,13 +43,15 @@ pub struct GroupFigures {
     /// On average while it was measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
+    /// Of the slowest query and of the fastest.
+    pub query_throughput_per_s: Option<[f64; 2]>,
     /// From the intended send time to the sink, by markers.
     pub latency_us: Option<Latency>,
     /// From when a watermark that closes something was taken in until the sinks have seen it.
     pub output_delay_us: Option<Latency>,
     /// From the end of a window, by the stamps of records, until its results are out.
     pub result_latency_us: Option<Latency>,
-    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    /// As [`Overdue`](super::drive::Overdue) tells; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     /// Within which results are to be out.
     pub latency_target_us: Option<i64>,
@@ -75,10 +77,8 @@ impl GroupFigures {
             text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
         text += "\n";
-        let overdue = self.overdue.map_or(String::new(), |overdue| match overdue.results {
-            0 => String::new(),
-            results => format!(", {results} overdue"),
-        });
+        let overdue = self.overdue.and_then(|overdue| overdue.results).unwrap_or(0);
+        let overdue = if overdue == 0 { String::new() } else { format!(", {overdue} overdue") };
         for (name, latency, what) in [
             ("latency", self.latency_us, "markers".to_owned()),
             ("results", self.result_latency_us, format!("closings{overdue}")),
@@ -153,10 +153,12 @@ impl Ran {
             queries: places.len() as u64,
             offered_per_s,
             throughput_per_s: measured.throughput_per_s,
+            query_throughput_per_s: Some(measured.query_throughput_per_s),
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
+            // The load of a group goes by the clock: there is no time scale.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
-            overdue: offered_per_s.map(|_| measured.overdue.into()),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
             in_time: target_s

@@ -49,9 +49,10 @@ pub struct Figures {
     /// Within which the mean output delay was to be, if the rate was found by that.
     pub target_delay_us: Option<i64>,
     /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
-    /// may be such an end, and if records came as fast as they were taken, for then stamps have nothing to do with the clock.
+    /// may be such an end, and where stamps have nothing to do with the clock: if records came as fast as they were taken, and
+    /// under a time scale.
     pub result_latency_us: Option<Latency>,
-    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    /// As [`Overdue`] tells; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -77,12 +78,11 @@ pub struct Figures {
     pub diverted: Option<PathBuf>,
 }
 
-/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
-/// their age.
+/// An [`Overdue`] as figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
-    /// Windows that had ended by the clock and whose results were not out.
-    pub results: u64,
+    /// Windows that had ended by the clock and whose results were not out; `null` under a time scale, where none ends by it.
+    pub results: Option<u64>,
     /// Latency markers that were to be sent and had not reached a sink.
     pub markers: u64,
     /// Result latency, overdue results included; `null` as without them.
@@ -90,15 +90,22 @@ pub struct OverdueFigures {
     /// Latency of markers, overdue markers included.
     pub latency_us: Option<Latency>,
     /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
-    /// out, or are overdue for longer than the target.
+    /// out, or are overdue for longer than the target; `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
-impl From<Overdue> for OverdueFigures {
-    fn from(overdue: Overdue) -> Self {
+impl OverdueFigures {
+    /// Returns the figures, with those of results if event time runs as fast as the clock.
+    pub fn of(overdue: Overdue, time_scale: u64) -> Self {
         let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
-        let (result_latency_us, latency_us) = (result_latency.map(Into::into), latency.map(Into::into));
-        OverdueFigures { results, markers, result_latency_us, latency_us, results_in_time }
+        let is_by_clock = time_scale == 1;
+        OverdueFigures {
+            results: is_by_clock.then_some(results),
+            markers,
+            result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
+            latency_us: latency.map(Into::into),
+            results_in_time: results_in_time.filter(|_| is_by_clock),
+        }
     }
 }
 
@@ -214,6 +221,7 @@ impl Figures {
     ) -> Self {
         let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
         let measured = &driven.measured;
+        let by_clock = offered_per_s.filter(|_| args.time_scale == 1);
         let policy = match args.execution {
             ExecutionOption::Workers => args.policy(),
             ExecutionOption::Threads => ExecutionOption::NO_POLICY,
@@ -237,8 +245,8 @@ impl Figures {
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
-            result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
-            overdue: offered_per_s.map(|_| measured.overdue.into()),
+            result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,

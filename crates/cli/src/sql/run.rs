@@ -64,8 +64,8 @@ pub struct RunArgs {
     /// Ends it after this time, as Ctrl-C does: 30s, 5min.
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
-    /// When it is asked to end, publish what there is: open windows are closed early, and jobs
-    /// whose input has not ended publish a part of their result.
+    /// When it is asked to end, publish what there is: rows and windows that wait for a later
+    /// watermark come out early, and jobs whose input has not ended publish a part of their result.
     #[arg(long)]
     emit_partial: bool,
     /// How long it may take to end when it is asked to; then it ends all the same, with an error.
@@ -461,16 +461,15 @@ impl Watch<'_> {
         if before == Request::None {
             running.iter_mut().for_each(|job| job.ask(emits_partial));
         }
-        let has_windows =
-            |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
+        let waits = |job: &Job| job.parts.iter().any(|part| waits_for_watermarks(&part.plan));
         let mut means = Vec::new();
         if running.iter().any(|job| emits_partial || !job.end.is_bounded()) {
             means.push("what was read is finished");
         }
-        if running.iter().any(|job| (emits_partial || !job.end.is_bounded()) && has_windows(job)) {
+        if running.iter().any(|job| (emits_partial || !job.end.is_bounded()) && waits(job.job)) {
             means.push(match emits_partial {
-                true => "windows that are open are closed early",
-                false => "windows that are open are left out",
+                true => "rows and windows that wait for a later watermark come out early",
+                false => "rows and windows that wait for a later watermark are left out",
             });
         }
         if running.iter().any(|job| job.end.is_bounded()) {
@@ -536,14 +535,24 @@ fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> S
     format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
 
-/// Whether a plan has windows of time.
-fn has_windows(plan: &Plan) -> bool {
-    let is_window = match &plan.node {
-        Node::AssignWindows { .. } | Node::WindowAggregate { .. } | Node::WindowTopN { .. } => true,
-        Node::Join { join, .. } => matches!(join.method, JoinMethod::Window { .. }),
+/// Whether rows or windows of a plan wait for a watermark before they come out.
+fn waits_for_watermarks(plan: &Plan) -> bool {
+    let waits = match &plan.node {
+        Node::AssignWindows { .. }
+        | Node::WindowAggregate { .. }
+        | Node::WindowTopN { .. }
+        | Node::Sort { .. } => true,
+        // By arrival, rows come out at once.
+        Node::Over { time, .. } => time.is_some(),
+        Node::Join { join, .. } => match join.method {
+            JoinMethod::Window { .. } | JoinMethod::Temporal { .. } => true,
+            // Pairs come out at once; who has met nobody waits until nobody can come any more.
+            JoinMethod::Interval { .. } => join.kind.keeps_left() || join.kind.keeps_right(),
+            JoinMethod::Lookup | JoinMethod::Regular { .. } => false,
+        },
         _ => false,
     };
-    is_window || plan.inputs().into_iter().any(has_windows)
+    waits || plan.inputs().into_iter().any(waits_for_watermarks)
 }
 
 /// The files that the tables of a job divert bad records to.

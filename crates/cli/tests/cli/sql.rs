@@ -428,8 +428,8 @@ fn progress_on_a_terminal() {
     let rows = on_terminal(&folder, "run rows.sql --for 1300ms", true);
     assert!(rows.starts_with("a\r\n") && !rows.contains("rows in  ") && !rows.contains('\x1b'), "{rows:?}");
     // Rows that go elsewhere do not mind.
-    let aside = on_terminal(&folder, "run rows.sql --for 1300ms", false);
-    let none = on_terminal(&folder, "run none.sql --for 1300ms", true);
+    let aside = on_terminal(&folder, "run rows.sql --for 3s", false);
+    let none = on_terminal(&folder, "run none.sql --for 3s", true);
     // A line of progress is no object.
     assert!(!objects(&on_terminal(&folder, "run none.sql --for 1300ms --output json", true)).is_empty());
     for text in [&aside, &none] {
@@ -442,7 +442,9 @@ fn progress_on_a_terminal() {
         assert!(drawn.last().unwrap().starts_with("note: "), "{text:?}");
     }
     assert!(
-        none.contains("the time is up: what was read is finished, windows that are open are left out"),
+        none.contains(
+            "the time is up: what was read is finished, rows and windows that wait for a later watermark are left out"
+        ),
         "{none:?}"
     );
     assert!(!aside.contains("the time is up"), "{aside:?}");

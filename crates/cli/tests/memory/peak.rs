@@ -60,6 +60,7 @@ impl Folder {
             }
             std::thread::sleep(READING);
         };
+        assert!(0 < peak_kib, "`{line}` ended before its size was read");
         Outcome {
             peak_mib: peak_kib.div_ceil(1024),
             code: status.code().unwrap_or(255),

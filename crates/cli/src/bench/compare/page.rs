@@ -54,7 +54,8 @@ fn claims(claims: &[Claim]) -> String {
     let mut text = "<h2>The paper's claims</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
                     <tr><th>paper</th><th>here</th><th>each repetition</th><th>verdict</th></tr>\n"
         .to_owned();
-    for Claim { paper, found, repetitions, verdict, .. } in claims {
+    for claim in claims {
+        let Claim { paper, found, repetitions, verdict, .. } = claim;
         let class = match verdict {
             Verdict::Holds => "holds",
             Verdict::Weaker | Verdict::NotTested(_) => "weaker",
@@ -66,7 +67,7 @@ fn claims(claims: &[Claim]) -> String {
             escaped(paper),
             escaped(found),
             each.join(", "),
-            escaped(&verdict.text())
+            escaped(&claim.verdict_text())
         );
     }
     text + "</table></div>\n<p>A claim of a factor <em>holds</em> if its direction is right in every repetition and the factor \
@@ -110,7 +111,7 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
                 count(of(|figures| figures.overdue.map(|overdue| overdue.markers as f64))),
-                count(of(|figures| figures.overdue.map(|overdue| overdue.results as f64))),
+                count(of(|figures| Some(figures.overdue?.results? as f64))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),
@@ -172,7 +173,7 @@ fn groups(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p50))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p99))),
-                of(|figures| figures.overdue.map(|overdue| overdue.results as f64))
+                of(|figures| Some(figures.overdue?.results? as f64))
                     .map_or("-".to_owned(), |count| format!("{count:.0}")),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.in_time)),

@@ -35,7 +35,7 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
 }
 
 fn comparison(runs: Vec<Run>) -> Comparison {
-    let claims = vec![Claim::of_factors("a < b".to_owned(), 2.0, vec![0.5], "b & a".to_owned())];
+    let claims = vec![Claim::of_factors("a < b".to_owned(), 2.0, vec![Some(0.5)], "b & a".to_owned())];
     let texts = ["title", "about", "thalweg bench", "2 cores; seed 1"].map(str::to_owned);
     let [title, about, command, machine] = texts;
     Comparison { title, about, command, machine, claims, axis: None, runs }
@@ -105,6 +105,7 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         queries: 4,
         offered_per_s: Some(9),
         throughput_per_s,
+        query_throughput_per_s: None,
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,

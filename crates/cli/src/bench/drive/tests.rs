@@ -155,7 +155,7 @@ fn all_queries_run_while_they_are_measured() {
         endless("b", 2_000, Chaining::Default),
         endless("c", 3_000, Chaining::Default),
     ];
-    let length = Duration::from_millis(200);
+    let length = Duration::from_millis(600);
     let until = Until::Measured {
         deployed: Vec::new(),
         warmup: Duration::ZERO,
