@@ -1,16 +1,17 @@
-//! Experiments of the papers, by name: the load is raised step by step, each mode or policy runs at each step, and the
-//! paper's claims stand beside what was found.
+//! Experiments of the papers, by name. The load is raised step by step, each mode or policy runs at each step,
+//! and the paper's claims are shown with what was found.
 //!
-//! The papers' machines had more and other cores, so loads are chosen for two of today's, and a claim is a factor between two
-//! figures of the same machine, which [`verdict`] judges: it *holds*, is *weaker* or *reversed*.
+//! The papers' machines had more and different cores, so loads are chosen for two current cores. A claim is a
+//! factor between two figures of the same machine, which [`verdict`] judges: it *holds*, is *weaker* or
+//! *reversed*.
 //!
-//! * The literal form of a policy bears the paper's name; ours stands beside it under its own.
-//! * A run is long enough if every window of its queries fires [`FIRINGS_MIN`] times and every mechanism that adapts does so
-//!   [`ADAPTATIONS_MIN`] times while it is measured. Otherwise all claims are *not tested*. Event time runs faster than the clock
-//!   where windows are long ([`Experiment::time_scale`]).
-//! * What was due and had not come through when the measurement ended counts with its age.
+//! * The literal form of a policy bears the paper's name; our form is run beside it under its own name.
+//! * A run is long enough if, while it is measured, every window of its queries fires [`FIRINGS_MIN`] times and every
+//!   mechanism that adapts does so [`ADAPTATIONS_MIN`] times. Otherwise all claims are *not tested*. Event time runs faster
+//!   than the clock where windows are long ([`Experiment::time_scale`]).
+//! * Results that were due and not delivered when the measurement ended count with their age.
 //!
-//! [`tenants`] is that of Cameo's two groups.
+//! [`tenants`] is the experiment with Cameo's two groups.
 
 mod tenants;
 pub mod verdict;
@@ -38,7 +39,7 @@ use crate::interrupt::Interrupt;
 use crate::options::Rate;
 use crate::show;
 
-/// What is run.
+/// A workload or an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Workload(Workload),
@@ -107,8 +108,8 @@ pub enum Experiment {
     CameoFig8c,
 }
 
-/// The four modes of Enjima's ablation under its literal policy; and two that the paper does not have: queues that hand over
-/// batches, and our own form of the policy.
+/// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues
+/// that pass batches, and our own form of the policy.
 const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     ("TQ", ExecutionOption::Threads, MemoryOption::Queue, enjima::STRICT_NAME),
     ("SQ", ExecutionOption::Workers, MemoryOption::Queue, enjima::STRICT_NAME),
@@ -119,7 +120,7 @@ const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     (OURS, ExecutionOption::Workers, MemoryOption::Blocks, enjima::NAME),
 ];
 
-/// The label of our own form of Enjima's policy: with even shares and ageing, and a pool that conserves work.
+/// Label of our own form of Enjima's policy, with even shares and ageing, and with a work-conserving pool.
 const OURS: &str = "Thalweg";
 
 /// The policies of Fig. 5 by the paper's names, each in its literal form, and our own.
@@ -133,23 +134,24 @@ const POLICIES: [(&str, &str); 7] = [
     ("HR", "highest_rate"),
 ];
 
-/// Measured seconds of each run of Enjima's experiments, quick or not: thirty adaptations of its latency gradient, and three
-/// firings of the longest window at the time scale.
+/// Measured seconds of each run of Enjima's experiments, quick or not: thirty adaptations of its latency
+/// gradient, and three firings of the longest window at the time scale.
 const RUN_S: f64 = 4.0;
 
-/// Firings of every window in each run, at least.
+/// Least number of firings of every window in each run.
 const FIRINGS_MIN: f64 = 3.0;
 
-/// Adaptations of whatever adapts in each run, at least.
+/// Least number of adaptations of every mechanism in each run.
 const ADAPTATIONS_MIN: f64 = 30.0;
 
-/// The longest time between two adaptations of a policy that is measured, in seconds: that of Enjima's latency gradient.
+/// Longest time in seconds between two adaptations of a policy that is measured: that of Enjima's latency
+/// gradient.
 const ADAPTATION_S: f64 = 0.1;
 
 /// The baseline of Fig. 5.
 const BASELINE: &str = "TQ";
 
-/// What is run of an experiment.
+/// Runs of an experiment.
 struct Plan {
     title: &'static str,
     about: &'static str,
@@ -159,7 +161,7 @@ struct Plan {
 }
 
 impl Experiment {
-    /// The workload whose options it takes.
+    /// Returns the workload whose options the experiment takes.
     pub const fn workload(self) -> Workload {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
@@ -168,7 +170,7 @@ impl Experiment {
         }
     }
 
-    /// Which part of Cameo's Figure 8 it is, if it is one.
+    /// Returns the panel of Cameo's Figure 8, if the experiment is one.
     const fn panel(self) -> Option<Panel> {
         match self {
             Experiment::CameoFig8 => Some(Panel::Load),
@@ -178,23 +180,23 @@ impl Experiment {
         }
     }
 
-    /// How long each run is measured, in seconds. A quick experiment has fewer runs, each as long.
+    /// Returns the measured time of each run in seconds. A quick experiment has fewer runs of the same length.
     pub const fn seconds(self) -> f64 {
         if self.panel().is_some() { tenants::RUN_S } else { RUN_S }
     }
 
-    /// How many seconds of event time there are in one second of the clock.
+    /// Returns the seconds of event time in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows of 10 s: one each second.
+            // Windows of 10 s: one per second.
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10,
-            // Windows of 60 s: one each 1.2 s.
+            // Windows of 60 s: one per 1.2 s.
             Experiment::EnjimaFig9a => 50,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
         }
     }
 
-    /// The longest time between two firings of a window of its queries, in seconds of event time.
+    /// Returns the longest time between two firings of a window of the queries, in seconds of event time.
     fn longest_firing_s(self) -> f64 {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10.0,
@@ -205,7 +207,8 @@ impl Experiment {
         }
     }
 
-    /// Why nothing can be said by runs of which the shortest was measured for so long; none if they are long enough.
+    /// Returns the reason why runs are too short, if the shortest was measured for `seconds`; `None` if they
+    /// are long enough.
     fn too_short(self, seconds: f64) -> Option<String> {
         let firings = seconds * self.time_scale() as f64 / self.longest_firing_s();
         let adaptations = seconds / ADAPTATION_S;
@@ -262,7 +265,7 @@ impl Experiment {
         }
     }
 
-    /// The options of all runs.
+    /// Returns the options common to all runs.
     fn resolved(self, args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
         let args = BenchArgs {
             target: Target::Workload(self.workload()),
@@ -274,7 +277,7 @@ impl Experiment {
         if self.panel().is_some() { tenants::resolved(args, interrupt) } else { Ok(args) }
     }
 
-    /// The options of a run.
+    /// Returns the options of one run.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
         let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
         match self {
@@ -300,7 +303,7 @@ impl Experiment {
         run
     }
 
-    /// Returns the paper's claims, judged by what was found; not tested if a run was too short.
+    /// Returns the paper's claims, judged by the runs; they are not tested if a run was too short.
     fn judged(self, found: &Comparison) -> Vec<Claim> {
         let shortest_s = found.runs.iter().map(|run| run.figures.seconds).reduce(f64::min).unwrap_or(0.0);
         let is_interrupted = found.runs.iter().any(|run| run.figures.interrupted);
@@ -312,7 +315,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the paper's claims, judged by what was found.
+    /// Returns the paper's claims, judged by the runs.
     fn claims(self, found: &Comparison) -> Vec<Claim> {
         let most = found.places().last().copied().flatten();
         match self {
@@ -341,7 +344,7 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // The paper's rate at which the distance is largest, in the middle of its own.
+                // Corresponds to the paper's rate with the largest difference, in the middle of its range.
                 let middle = middle(found);
                 vec![
                     latency(
@@ -393,8 +396,8 @@ impl Experiment {
     }
 }
 
-/// Returns the highest place at which Enjima keeps up with what it is offered; the lowest of all if there is none. In the
-/// paper the distance to the others is largest there.
+/// Returns the highest place at which Enjima keeps up with the offered load; the lowest place if there is none.
+/// In the paper the difference to the others is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {
         let share = |figures: &Figures| Some(figures.throughput_per_s / figures.offered_per_s? as f64);
@@ -404,15 +407,15 @@ fn middle(found: &Comparison) -> Option<f64> {
     places.iter().rev().find(keeps_up).or(places.first()).copied().flatten()
 }
 
-/// The paper's system, in its literal form.
+/// Label of the paper's system, in its literal form.
 const ENJIMA: &str = "Enjima";
 
-/// The mean latency of markers, those that were due and had not come through included, in microseconds.
+/// Returns the mean latency of markers in microseconds, including those that were due and not delivered.
 fn mean_latency(figures: &Figures) -> Option<f64> {
     figures.overdue?.latency_us.map(|latency| latency.mean)
 }
 
-/// Judges that Enjima's throughput is so many times another's, at a place or at the best place of each.
+/// Judges that Enjima's throughput is `claimed` times another's, at a place or at the best place of each.
 fn throughput(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     if at.is_none() {
         return factor_of_highest(found, ENJIMA, other, paper, claimed);
@@ -424,7 +427,7 @@ fn throughput(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, ot
     Claim::of_factors(paper.to_owned(), claimed, factors, text)
 }
 
-/// Judges that the highest throughput of one label, over all places, is so many times that of another.
+/// Judges that the highest throughput of one label, over all places, is `claimed` times that of another.
 fn factor_of_highest(found: &Comparison, winner: &str, other: &str, paper: &str, claimed: f64) -> Claim {
     let highest = |label: &str, repetition: u32| {
         let runs = found.runs.iter().filter(|run| run.label == label && run.repetition == repetition);
@@ -439,7 +442,7 @@ fn factor_of_highest(found: &Comparison, winner: &str, other: &str, paper: &str,
     Claim::of_factors(paper.to_owned(), claimed, factors, text)
 }
 
-/// Judges that Enjima's mean latency is so many times lower than another's.
+/// Judges that Enjima's mean latency is `claimed` times lower than another's.
 fn latency(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     let pairs = found.pairs([(ENJIMA, at), (other, at)], mean_latency);
     let factors = pairs.iter().map(|(ours, other)| other / ours.max(f64::MIN_POSITIVE)).collect();
@@ -447,7 +450,7 @@ fn latency(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, other
     Claim::of_factors(paper.to_owned(), claimed, factors, text)
 }
 
-/// The medians of two labels in words.
+/// Describes the medians of two labels.
 fn told(pairs: &[(f64, f64)], labels: [&str; 2], at: Option<f64>, shown: impl Fn(f64) -> String) -> String {
     let [first, second] = labels;
     let median = |of: fn(&(f64, f64)) -> f64| compare::median(pairs.iter().map(of).collect());
@@ -458,7 +461,7 @@ fn told(pairs: &[(f64, f64)], labels: [&str; 2], at: Option<f64>, shown: impl Fn
     format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
 }
 
-/// Runs an experiment and writes what came of it; `false` if a result is wrong.
+/// Runs an experiment and writes its page; returns `false` if a result is wrong.
 pub fn run(
     experiment: Experiment,
     args: &BenchArgs,
@@ -521,7 +524,7 @@ fn times(count: u32) -> String {
 mod tests {
     use super::*;
 
-    /// Whatever a plan names can be run: each label of each experiment is a mode or a policy, and each place is above zero.
+    /// Everything that a plan names can be run: each label is a mode or a policy, and each place is above zero.
     #[test]
     fn plans_name_what_there_is() {
         for experiment in Experiment::value_variants() {
@@ -539,7 +542,7 @@ mod tests {
         assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
     }
 
-    /// The paper's name stands for the literal form.
+    /// The paper's name denotes the literal form.
     #[test]
     fn the_literal_form_bears_the_name_of_the_paper() {
         let policy = |label| POLICIES.iter().find(|(known, _)| *known == label).unwrap().1;
@@ -548,7 +551,7 @@ mod tests {
         assert_eq!((mode(ENJIMA), mode("SQ"), mode(OURS)), ("enjima_strict", "enjima_strict", "enjima"));
     }
 
-    /// Every experiment is long enough as it stands; what is cut shorter is not tested, and says how long it must be.
+    /// Every experiment is long enough as it is; a shortened one is not tested, and says how long it must be.
     #[test]
     fn what_is_too_short_is_not_tested() {
         for experiment in Experiment::value_variants() {

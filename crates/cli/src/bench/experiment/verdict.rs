@@ -7,9 +7,9 @@
 //! | reversed | the direction of the median is wrong |
 //! | not tested | the runs are too short, or a figure is missing: the reason says which |
 //!
-//! A factor above 1 is in favour of the paper's system. The logarithm makes a claim of 4 times that is found as 2 times
-//! count as half of it, whatever the unit. A claim without a factor ("90 % are in time") has a bound instead, which the
-//! median and every repetition either keep or not.
+//! A factor above 1 is in favour of the paper's system. On the logarithmic scale, a claim of 4 times that is
+//! found as 2 times counts as half, whatever the unit. A claim without a factor ("90 % are in time") has a
+//! bound instead, which the median and every repetition either meet or not.
 
 use serde::{Serialize, Serializer};
 
@@ -21,24 +21,24 @@ const SHARE_MIN: f64 = 0.5;
 /// A claim of a paper, and what was found here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// The claim in the paper's words, as far as they are short.
+    /// The claim in the paper's words, where they are short.
     pub paper: String,
     /// The figures behind the verdict.
     pub found: String,
-    /// The factor that the paper gives; none for a bound.
+    /// The factor that the paper gives; `None` for a bound.
     pub claimed: Option<f64>,
     /// One value per repetition: the factor, or the figure that has a bound.
     pub repetitions: Vec<f64>,
     pub verdict: Verdict,
 }
 
-/// How a claim fares.
+/// Verdict on a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
     Weaker,
     Reversed,
-    /// With the reason.
+    /// Not tested, with the reason.
     NotTested(String),
 }
 
@@ -95,7 +95,7 @@ impl Claim {
         Claim { paper, found, claimed: None, repetitions, verdict }
     }
 
-    /// Returns the claim without a verdict, for a reason that concerns all of the experiment.
+    /// Returns the claim without a verdict, for a reason that concerns the whole experiment.
     pub fn not_tested(self, why: &str) -> Self {
         Claim { verdict: Verdict::NotTested(why.to_owned()), ..self }
     }
