@@ -77,7 +77,7 @@ fn rates_change_in_steps() {
     assert_eq!(figures["offered_per_s"], 100_000, "behind the warm-up: {figures}");
 }
 
-/// The same seed gives the same bursts, and each query has its own bursts.
+/// Runs with the same seed have the same bursts, and each query has its own bursts.
 #[test]
 fn bursts_are_drawn() {
     let folder = Folder::new("bursts");

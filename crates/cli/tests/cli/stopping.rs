@@ -206,8 +206,8 @@ fn a_drain_ends_at_its_deadline() {
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
 }
 
-/// The same holds where a thread waits for a peer that does not read, and where a thread is within one firing
-/// of very many windows.
+/// A drain also ends at its deadline where a thread waits for a peer that does not read, and where a thread is
+/// within one firing of very many windows.
 #[test]
 fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     let folder = Folder::new("stop_waits");

@@ -90,7 +90,7 @@ fn a_nominal_rate_has_no_effect() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
 }
 
-/// The same load runs under two policies. The capacity is measured once.
+/// Two policies run under the same load. The capacity is measured once.
 #[test]
 fn policies_are_compared_on_a_page() {
     let folder = Folder::new("tenants_page");
