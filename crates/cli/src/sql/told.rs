@@ -104,7 +104,7 @@ impl Told {
     /// Reports an error that ends the command. It is printed here only if the shape is JSON.
     ///
     /// # Errors
-    /// The same error, if the caller must print it as text.
+    /// Returns `error` itself if the caller must print it as text.
     pub fn end(&self, error: anyhow::Error) -> Result<End> {
         self.clear();
         if self.shape == Shape::Text || error.is::<ReaderGone>() || error.is::<WrongOption>() {
