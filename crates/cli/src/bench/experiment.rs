@@ -42,7 +42,7 @@ use crate::interrupt::Interrupt;
 use crate::options::Rate;
 use crate::show;
 
-/// What is run.
+/// A workload or an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Workload(Workload),
@@ -111,8 +111,8 @@ pub enum Experiment {
     CameoFig8c,
 }
 
-/// The four modes of Enjima's ablation under its literal policy; and two that the paper does not have: queues that hand over
-/// batches, and our own form of the policy.
+/// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues
+/// that pass batches, and our own form of the policy.
 const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     ("TQ", ExecutionOption::Threads, MemoryOption::Queue, enjima::STRICT_NAME),
     ("SQ", ExecutionOption::Workers, MemoryOption::Queue, enjima::STRICT_NAME),
@@ -123,7 +123,7 @@ const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     (OURS, ExecutionOption::Workers, MemoryOption::Blocks, enjima::NAME),
 ];
 
-/// The label of our own form of Enjima's policy: with even shares and ageing, and a pool that conserves work.
+/// Label of our own form of Enjima's policy, with even shares and ageing, and with a work-conserving pool.
 const OURS: &str = "Thalweg";
 
 /// The policies of Fig. 5 by the paper's names, each in its literal form, and our own.
@@ -141,19 +141,20 @@ const POLICIES: [(&str, &str); 7] = [
 /// time scale three firings of the longest window even if a tenth of what is offered is taken.
 const RUN_S: f64 = 4.0;
 
-/// Firings of every window in each run, at least.
+/// Least number of firings of every window in each run.
 const FIRINGS_MIN: f64 = 3.0;
 
-/// Adaptations of whatever adapts in each run, at least.
+/// Least number of adaptations of every mechanism in each run.
 const ADAPTATIONS_MIN: f64 = 30.0;
 
-/// The longest time between two adaptations of a policy that is measured, in seconds: that of Enjima's latency gradient.
+/// Longest time in seconds between two adaptations of a policy that is measured: that of Enjima's latency
+/// gradient.
 const ADAPTATION_S: f64 = 0.1;
 
 /// The baseline of Fig. 5.
 const BASELINE: &str = "TQ";
 
-/// What is run of an experiment.
+/// Runs of an experiment.
 struct Plan {
     title: &'static str,
     about: &'static str,
@@ -163,7 +164,7 @@ struct Plan {
 }
 
 impl Experiment {
-    /// The workload whose options it takes.
+    /// Returns the workload whose options the experiment takes.
     pub const fn workload(self) -> Workload {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
@@ -172,7 +173,7 @@ impl Experiment {
         }
     }
 
-    /// Which part of Cameo's Figure 8 it is, if it is one.
+    /// Returns the panel of Cameo's Figure 8, if the experiment is one.
     const fn panel(self) -> Option<Panel> {
         match self {
             Experiment::CameoFig8 => Some(Panel::Load),
@@ -182,12 +183,12 @@ impl Experiment {
         }
     }
 
-    /// How long each run is measured, in seconds. A quick experiment has fewer runs, each as long.
+    /// Returns the measured time of each run in seconds. A quick experiment has fewer runs of the same length.
     pub const fn seconds(self) -> f64 {
         if self.panel().is_some() { tenants::RUN_S } else { RUN_S }
     }
 
-    /// How many seconds of event time there are in one second of the clock.
+    /// Returns the seconds of event time in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
             // Windows of 10 s: one each 50 ms if all is taken. At 1 M events/s there are 50,000 events in one.
@@ -198,7 +199,7 @@ impl Experiment {
         }
     }
 
-    /// The longest time between two firings of a window of its queries, in seconds of event time.
+    /// Returns the longest time between two firings of a window of the queries, in seconds of event time.
     fn longest_firing_s(self) -> f64 {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10.0,
@@ -289,7 +290,7 @@ impl Experiment {
         }
     }
 
-    /// The options of all runs.
+    /// Returns the options common to all runs.
     fn resolved(self, args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
         let scale = i64::try_from(self.time_scale()).expect("a time scale is a small number");
         let args = BenchArgs {
@@ -304,7 +305,7 @@ impl Experiment {
         if self.panel().is_some() { tenants::resolved(args, interrupt) } else { Ok(args) }
     }
 
-    /// The options of a run.
+    /// Returns the options of one run.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
         let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
         run.seconds *= self.stretch(at);
@@ -377,7 +378,7 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // The paper's rate at which the distance is largest, in the middle of its own.
+                // Corresponds to the paper's rate with the largest difference, in the middle of its range.
                 let middle = middle(found);
                 vec![
                     latency(
@@ -471,8 +472,8 @@ fn share_taken(figures: &Figures) -> f64 {
     groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
 }
 
-/// Returns the highest place at which Enjima keeps up with what it is offered; the lowest of all if there is none. In the
-/// paper the distance to the others is largest there.
+/// Returns the highest place at which Enjima keeps up with the offered load; the lowest place if there is none.
+/// In the paper the difference to the others is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {
         let share = |figures: &Figures| Some(figures.throughput_per_s / figures.offered_per_s? as f64);
@@ -482,15 +483,15 @@ fn middle(found: &Comparison) -> Option<f64> {
     places.iter().rev().find(keeps_up).or(places.first()).copied().flatten()
 }
 
-/// The paper's system, in its literal form.
+/// Label of the paper's system, in its literal form.
 const ENJIMA: &str = "Enjima";
 
-/// The mean latency of markers, those that were due and had not come through included, in microseconds.
+/// Returns the mean latency of markers in microseconds, including those that were due and not delivered.
 fn mean_latency(figures: &Figures) -> Option<f64> {
     figures.overdue?.latency_us.map(|latency| latency.mean)
 }
 
-/// Judges that Enjima's throughput is so many times another's, at a place or at the best place of each.
+/// Judges that Enjima's throughput is `claimed` times another's, at a place or at the best place of each.
 fn throughput(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     if at.is_none() {
         return factor_of_highest(runs, ENJIMA, other, paper, claimed);
@@ -524,7 +525,7 @@ fn factor_of_highest(runs: Evidence<'_>, winner: &str, other: &str, paper: &str,
     claim.unless(runs.worst(best.into_iter().flatten().flat_map(|(won, lost)| [won, lost])))
 }
 
-/// Judges that Enjima's mean latency is so many times lower than another's.
+/// Judges that Enjima's mean latency is `claimed` times lower than another's.
 fn latency(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     let labels = [ENJIMA, other];
     let pairs = runs.found.pairs(labels.map(|label| (label, at)), mean_latency);
@@ -540,7 +541,7 @@ fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Opt
     pairs.iter().map(|pair| pair.map(of)).collect()
 }
 
-/// The medians of two labels in words.
+/// Describes the medians of two labels.
 fn told(
     pairs: &[Option<(f64, f64)>],
     labels: [&str; 2],
@@ -556,7 +557,7 @@ fn told(
     format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
 }
 
-/// Runs an experiment and writes what came of it; `false` if a result is wrong.
+/// Runs an experiment and writes its page; returns `false` if a result is wrong.
 pub fn run(
     experiment: Experiment,
     args: &BenchArgs,

@@ -1,4 +1,4 @@
-//! The figures of a run, as one JSON object with stable field names or as text for people.
+//! The figures of a run, as one JSON object with stable field names, or as text for people.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::modes::ExecutionOption;
 use super::part::GroupFigures;
 use crate::show;
 
-/// What a run was and what it did. Rates are totals over all queries.
+/// Settings and figures of a run. Rates are totals over all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     pub workload: &'static str,
@@ -23,15 +23,15 @@ pub struct Figures {
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
     pub parallel: Option<&'static str>,
-    /// What was switched off.
+    /// Mechanisms that were switched off.
     pub ablate: Vec<String>,
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
-    /// On average while it was measured; `null` if records came as fast as they were taken.
+    /// Average offered rate while measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// Of the slowest query and of the fastest.
+    /// Throughput of the slowest query and of the fastest.
     pub query_throughput_per_s: Option<[f64; 2]>,
     pub events_in: u64,
     pub results_out: u64,
@@ -40,13 +40,13 @@ pub struct Figures {
     pub filtered: u64,
     /// Requests without an answer; `null` for workloads without requests.
     pub unanswered: Option<u64>,
-    /// How long was measured.
+    /// Measured time.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
-    /// From when a watermark that closes something was taken in until the sinks have seen it; `null` where nothing was closed
-    /// while it was measured.
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it; `null` if
+    /// nothing was closed while it was measured.
     pub output_delay_us: Option<Latency>,
-    /// Within which the mean output delay was to be, if the rate was found by that.
+    /// Bound of the mean output delay, if the rate was found by it.
     pub target_delay_us: Option<i64>,
     /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
     /// may be such an end, and where stamps have nothing to do with the clock: if records came as fast as they were taken, and
@@ -56,24 +56,24 @@ pub struct Figures {
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
-    /// Of workloads whose queries are not all alike, what each group of them did.
+    /// Figures of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
     pub slowdown: Option<f64>,
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
-    /// Of the time that workers did not sleep, the share that went into choosing tasks.
+    /// Share of the time during which workers did not sleep that was spent choosing tasks.
     pub scheduling_share: Option<f64>,
     pub ok: bool,
     /// How the results were checked: `oracle-equal`, `conservation` or `none`.
     pub check: &'static str,
-    /// Whether Ctrl-C ended it early.
+    /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
-    /// What is wrong, if something is.
+    /// Description of what is wrong, if anything is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Where bad lines were diverted to, if there were any.
+    /// File to which bad lines were diverted, if there were any.
     #[serde(skip)]
     pub diverted: Option<PathBuf>,
 }
@@ -83,11 +83,11 @@ pub struct Figures {
 pub struct OverdueFigures {
     /// Windows that had ended by the clock and whose results were not out; `null` under a time scale, where none ends by it.
     pub results: Option<u64>,
-    /// Latency markers that were to be sent and had not reached a sink.
+    /// Number of latency markers that were to be sent and had not reached a sink.
     pub markers: u64,
-    /// Result latency, overdue results included; `null` as without them.
+    /// Result latency with overdue results; `null` where it is `null` without them.
     pub result_latency_us: Option<Latency>,
-    /// Latency of markers, overdue markers included.
+    /// Latency of markers with overdue markers.
     pub latency_us: Option<Latency>,
     /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
     /// out, or are overdue for longer than the target; `null` under a time scale.
@@ -136,26 +136,26 @@ impl From<LatencySummary> for Latency {
     }
 }
 
-/// How results were checked.
+/// Kind and outcome of a check of results.
 pub struct Checked {
-    /// `oracle-equal`, `conservation` or `none`.
+    /// Kind of check: `oracle-equal`, `conservation` or `none`.
     how: &'static str,
-    /// What is wrong, if something is.
+    /// Description of what is wrong, if anything is.
     error: Option<String>,
 }
 
 impl Checked {
-    /// Against the reference; with what is wrong, if something is.
+    /// Creates a check by the reference, with its error if there is one.
     pub fn by_reference(error: Option<String>) -> Self {
         Checked { how: "oracle-equal", error }
     }
 
-    /// No further than that nothing got lost.
+    /// Creates a check that records are conserved, and no more.
     pub fn by_conservation() -> Self {
         Checked { how: "conservation", error: None }
     }
 
-    /// Of several: as little as was checked of any, and the first thing that is wrong.
+    /// Combines several checks: the weakest kind of them, and the first error.
     pub fn of_all(all: Vec<Checked>) -> Self {
         let is_compared = all.iter().all(|checked| checked.how == "oracle-equal");
         let error = all.into_iter().find_map(|checked| checked.error);
@@ -168,7 +168,7 @@ impl Checked {
 }
 
 impl Figures {
-    /// The figures of a run that did nothing.
+    /// Creates the figures of a run without activity.
     pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
             workload: args.workload().facts().name,
@@ -212,7 +212,7 @@ impl Figures {
         }
     }
 
-    /// The figures of a run of the engine; records that got lost on the way are an error, too.
+    /// Creates the figures of a run of the engine; lost records are an error, too.
     pub fn of_engine(
         args: &BenchArgs,
         driven: &Driven,
@@ -256,12 +256,12 @@ impl Figures {
         }
     }
 
-    /// One line.
+    /// Returns the figures as one line of JSON.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// A few lines.
+    /// Returns the figures as a few lines of text.
     pub fn text(&self) -> String {
         let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);

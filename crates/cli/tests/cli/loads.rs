@@ -1,11 +1,11 @@
-//! Loads that change while a benchmark runs: whatever they are, results are those of the reference, and figures say what was
-//! offered.
+//! Loads that change during a benchmark: the results always equal those of the reference, and the figures
+//! report the load that was offered.
 
 use serde_json::Value;
 
 use crate::support::Folder;
 
-/// Runs this for a while; its results must be right and complete.
+/// Runs the benchmark; its results must be right and complete.
 #[track_caller]
 fn right(folder: &Folder, run: &str) -> Value {
     let figures = folder.json(&format!("bench {run} --warmup 0"));
@@ -64,12 +64,12 @@ fn loads_change_no_result() {
     right(&folder, &format!("ysb --workers 2 --rate 20k --seconds 0.2 {all}"));
 }
 
-/// What is offered is the mean of the time that is measured.
+/// The offered rate is the mean over the measured time.
 #[test]
 fn rates_change_in_steps() {
     let folder = Folder::new("rate_steps");
     let figures = right(&folder, "ysb --rate 20k --rate-steps 100ms:100k,200ms:1k --seconds 0.4");
-    // 2,000, 10,000 and 200 records; a little more time passes until the source is asked to end.
+    // 2,000, 10,000 and 200 records. The run lasts a little longer, until the source is asked to end.
     let (offered, seconds) = (number(&figures["offered_per_s"]), number(&figures["seconds"]));
     let expected = (12_200.0 + 1_000.0 * (seconds - 0.4)) / seconds;
     assert!((offered / expected - 1.0).abs() < 1e-3, "{expected} expected: {figures}");
@@ -78,7 +78,7 @@ fn rates_change_in_steps() {
     assert_eq!(figures["offered_per_s"], 100_000, "behind the warm-up: {figures}");
 }
 
-/// The same seed has the same bursts, and each query its own.
+/// Runs with the same seed have the same bursts, and each query has its own bursts.
 #[test]
 fn bursts_are_drawn() {
     let folder = Folder::new("bursts");
@@ -91,7 +91,7 @@ fn bursts_are_drawn() {
     assert_ne!(offered("--queries 2"), 2.0 * first);
 }
 
-/// Latency counts from when a message was to be sent.
+/// Latency is measured from the time at which a message was due to be sent.
 #[test]
 fn delays_are_latency() {
     let folder = Folder::new("delays");
@@ -118,7 +118,8 @@ fn queries_are_skewed() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
 }
 
-/// What is measured begins when all are there; those that were there before have done more.
+/// The measurement begins when all queries are deployed. The queries deployed earlier have processed more by
+/// then.
 #[test]
 fn queries_are_deployed_at_random_times() {
     let folder = Folder::new("deploy");

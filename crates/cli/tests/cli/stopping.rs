@@ -1,6 +1,7 @@
-//! Runs that are asked to end: what they publish, by which exit code they tell it, and that they end whatever they wait for.
+//! Runs that are asked to end: what they publish, which exit code they have, and that they end whatever they
+//! are waiting for.
 //!
-//! Nothing here waits by sleeping: a test goes on when it has read a line, or when the process has ended.
+//! No test here waits by sleeping: a test continues when it has read a line, or when the process has ended.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,10 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Folder, Ran};
 
-/// After so long a process that should have ended has not: the test fails.
+/// A process that has not ended after this time fails the test.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// A table whose rows end, but not within any test.
+/// A table whose rows end, but not during any test.
 const LONG: &str = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000', \
                     'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '10000000');\n";
 
@@ -67,7 +68,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Waits for the end of a process, whose standard output is left as it is.
+/// Waits for the end of a process. Its standard output is not read.
 fn ended(child: Child) -> Ran {
     let pid = Pid::from_child(&child);
     let (tell, told) = channel();
@@ -81,14 +82,15 @@ fn ended(child: Child) -> Ran {
     }
 }
 
-/// Whether the tests themselves run where SIGHUP is ignored, which their processes then do, too.
+/// Whether the tests themselves run with SIGHUP ignored, in which case their processes ignore it too.
 fn is_hangup_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
     u64::from_str_radix(mask, 16).unwrap() & 1 == 1
 }
 
-/// A bounded job that is stopped publishes nothing in place of what was there, however it is asked, and its exit code says so.
+/// A bounded job that is stopped does not replace the earlier output, whichever way it is stopped, and its exit
+/// code says so.
 #[test]
 fn a_bounded_job_that_is_stopped_publishes_nothing() {
     let folder = Folder::new("stop_bounded");
@@ -124,7 +126,7 @@ fn a_bounded_job_that_is_stopped_publishes_nothing() {
     }
 }
 
-/// Rows that were read are published if that is asked for; nothing says that it is complete.
+/// With `--emit-partial` the rows that were read are published, and nothing says that they are complete.
 #[test]
 fn a_part_is_published_if_it_is_asked_for() {
     let folder = Folder::new("stop_partial");
@@ -149,7 +151,8 @@ fn a_part_is_published_if_it_is_asked_for() {
     assert!(!rows.is_empty() && rows.iter().copied().eq(1..=rows.len() as u64), "{rows:?}");
 }
 
-/// An unbounded job publishes the windows that its watermark has closed, and a half-filled one only if that is asked for.
+/// An unbounded job publishes the windows that its watermark has closed. A half-filled window is published only
+/// with `--emit-partial`.
 #[test]
 fn an_unbounded_job_publishes_what_is_complete() {
     let folder = Folder::new("stop_unbounded");
@@ -227,7 +230,7 @@ fn rows_that_wait_for_a_watermark_are_told() {
     }
 }
 
-/// Rows that wait for the table of a look-up join are not dropped in silence.
+/// Rows that wait for the table of a lookup join are not dropped without a message.
 #[test]
 fn rows_that_wait_for_a_table_are_told() {
     let folder = Folder::new("stop_lookup");
@@ -250,7 +253,8 @@ fn rows_that_wait_for_a_table_are_told() {
     assert!(ran.code == 1 && ran.stderr.contains("STOPPED_EARLY"), "{ran:?}");
 }
 
-/// A job that never stops writing to a pipe which nobody reads: the first byte says that it is in the system call.
+/// A job that writes without end to a pipe that no process reads. After the first byte, the job is in the
+/// system call.
 fn stuck(folder: &Folder, more: &str) -> (Child, Rows) {
     folder.write(
         "stuck.sql",
@@ -265,7 +269,7 @@ fn stuck(folder: &Folder, more: &str) -> (Child, Rows) {
     (child, stdout)
 }
 
-/// A drain that takes too long ends, and names what it waits for.
+/// A drain that takes too long ends, and the error names what the drain waits for.
 #[test]
 fn a_drain_ends_at_its_deadline() {
     let folder = Folder::new("stop_deadline");
@@ -284,13 +288,14 @@ fn a_drain_ends_at_its_deadline() {
         // The thread that looks on names what it waits for; if that is held up for long, another ends the process.
         assert!((0..3).any(|_| is_named()), "{output}: neither job nor operator was named");
     }
-    // The time that it may run counts like a signal.
+    // The end of the time set by `--for` counts like a signal.
     let (child, _stdout) = stuck(&folder, "--for 3s --drain-timeout 300ms");
     let ran = ended(child);
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
 }
 
-/// The same where a thread waits for a peer that does not read, and where it is within one firing of very many windows.
+/// A drain also ends at its deadline where a thread waits for a peer that does not read, and where a thread is
+/// within one firing of very many windows.
 #[test]
 fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     let folder = Folder::new("stop_waits");
@@ -306,7 +311,7 @@ fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     );
     let (child, _stdout) = spawn(folder.command("run socket.sql --drain-timeout 300ms"));
     let (mut peer, _) = listener.accept().unwrap();
-    // Behind its first bytes come more than the buffers of a connection hold.
+    // After the first bytes come more than the buffers of a connection hold.
     peer.read_exact(&mut [0; 3]).unwrap();
     send(&child, Signal::TERM);
     let ran = ended(child);
@@ -328,7 +333,7 @@ fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
 }
 
-/// The second request ends a run at once, with the code of its signal.
+/// The second request ends a run at once, with the exit code of its signal.
 #[test]
 fn a_second_request_ends_at_once() {
     let folder = Folder::new("stop_twice");
@@ -344,8 +349,8 @@ fn a_second_request_ends_at_once() {
     }
 }
 
-/// A closed terminal asks once, however often it is said; where SIGHUP was ignored from the start, as by nohup, it asks for
-/// nothing.
+/// A closed terminal counts as one request, however many SIGHUPs arrive. If SIGHUP was ignored from the start,
+/// as under nohup, it counts as no request.
 #[test]
 fn a_hangup_asks_once_or_not_at_all() {
     let folder = Folder::new("stop_hangup");
@@ -357,7 +362,7 @@ fn a_hangup_asks_once_or_not_at_all() {
         let (child, mut stdout) = spawn(folder.command("run q.sql"));
         assert_eq!(line(&mut stdout), "a");
         send(&child, Signal::HUP);
-        // It may have ended by now.
+        // The process may have ended by now.
         let _ = kill_process(Pid::from_child(&child), Signal::HUP);
         rest_of(stdout);
         assert_eq!(ended(child).code, 3);
@@ -368,7 +373,7 @@ fn a_hangup_asks_once_or_not_at_all() {
     let (child, mut stdout) = spawn(command);
     assert_eq!(line(&mut stdout), "a");
     send(&child, Signal::HUP);
-    // Had the first one counted, this would be the second, and end it at once.
+    // If the SIGHUP had counted, this would be the second request, and would end the run at once.
     send(&child, Signal::TERM);
     rest_of(stdout);
     assert_eq!(ended(child).code, 3);

@@ -1,14 +1,16 @@
-//! Cameo's Figure 8: four jobs whose results are to be out in 800 ms, beside bulk jobs that are offered more and more (a), or
-//! become more (b), and with fewer and fewer workers (c).
+//! Cameo's Figure 8: four jobs whose results are due within 800 ms, beside bulk jobs that are offered more and
+//! more (a), beside more and more bulk jobs (b), and with fewer and fewer workers (c).
 //!
-//! In the paper the bulk jobs' sources become faster, up to 50,000 tuples/s each on 32 machines, and what is too much is told
-//! by where latencies bend. Here what bulk alone takes is measured first, and loads are multiples of that: in (b) each
-//! bulk job is offered a twelfth of it, since up to twelve all are alike in the paper; in (c) all are offered the whole.
+//! In the paper the bulk jobs' sources become faster, up to 50,000 tuples/s each on 32 machines, and overload
+//! shows where latencies bend. Here the capacity of bulk alone is measured first, and loads are multiples of
+//! it. In (b) each bulk job is offered a twelfth of it, since up to twelve jobs all policies are alike in the
+//! paper; in (c) all are offered the whole.
 //!
-//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are out. The paper counts
-//! from the arrival of the last event of the window (section 4.1), which comes up to 16 ms, one message of 64 a second, before
-//! its end. Windows that had ended when the measurement did and whose results were not out count with their age; so a policy
-//! that leaves a job waiting does not look fast.
+//! Latency is result latency: from the end of a window, by the records' own stamps, until its results are out.
+//! The paper counts from the arrival of the last event of the window (section 4.1). That event comes up to 16
+//! ms (one of 64 messages a second) before the window's end. Windows that had ended before the measurement did,
+//! and whose results were not out, count with their age; so a policy that leaves a job waiting does not look
+//! fast.
 
 use anyhow::Result;
 
@@ -24,7 +26,7 @@ use crate::console;
 use crate::options::Aggressor;
 use crate::show;
 
-/// The group that is looked at.
+/// The group whose latencies are compared.
 const SENSITIVE: &str = Group::Sensitive.name();
 
 /// How long each run is measured, in seconds, where what is offered is taken: three of bulk's windows and a little more.
@@ -34,7 +36,7 @@ pub const RUN_S: f64 = 31.0;
 /// and not every policy makes as much of the machine.
 const MARGIN: f64 = 1.25;
 
-/// The policies, by the paper's names; the last two are none of its.
+/// The policies, by the paper's names; the last two are not in the paper.
 pub const POLICIES: [(&str, &str); 5] = [
     ("Cameo", "cameo_llf"),
     ("FIFO", "fifo"),
@@ -43,37 +45,37 @@ pub const POLICIES: [(&str, &str); 5] = [
     ("Thalweg", "enjima"),
 ];
 
-/// The factor that stands for "penalised heavily", of which the paper gives none.
+/// Factor for "penalised heavily", for which the paper gives none.
 const PENALISED: f64 = 2.0;
 
-/// Latencies of which one is at most so many times the other are alike.
+/// Latencies count as alike if one is at most this many times the other.
 const ALIKE: f64 = 1.3;
 
-/// Of the throughput of the others, what Cameo has at least if it gives up no more than the paper says.
+/// Least share of the others' throughput that Cameo keeps, if it gives up no more than the paper says.
 const KEPT: f64 = 0.975;
 
-/// The jobs that are to be in time, in every run.
+/// Number of latency-sensitive jobs in every run.
 const SENSITIVE_JOBS: u64 = 4;
 
-/// Bulk jobs up to which what they are offered is not too much, where more and more of them run.
+/// Number of bulk jobs up to which their load is not too much, where more and more of them run.
 const BULK_JOBS: f64 = 12.0;
 
-/// A part of the figure, by what changes in it.
+/// A panel of the figure, by the parameter that it varies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Panel {
-    /// What bulk is offered.
+    /// The load offered to bulk jobs.
     Load,
-    /// How many bulk jobs there are.
+    /// The number of bulk jobs.
     Jobs,
-    /// How many workers there are.
+    /// The number of workers.
     Workers,
 }
 
 impl Panel {
-    /// What is run.
+    /// Returns the runs of the panel.
     pub fn plan(self, is_quick: bool) -> Plan {
         let labels: Vec<&str> = POLICIES.iter().map(|(label, _)| *label).collect();
-        // Of a quick one all but the last, which is none of the paper's.
+        // A quick experiment leaves out the last policy, which is not in the paper.
         let labels = if is_quick { labels[..4].to_vec() } else { labels };
         match self {
             Panel::Load => Plan {
@@ -107,7 +109,7 @@ impl Panel {
         }
     }
 
-    /// Chooses policy and load of a run.
+    /// Sets policy and load of a run.
     pub fn choose(self, run: &mut BenchArgs, label: &str, at: f64) {
         if let Some((_, policy)) = POLICIES.iter().find(|(known, _)| *known == label) {
             run.policy = vec![(*policy).to_owned()];
@@ -144,7 +146,7 @@ impl Panel {
         (overload * MARGIN).max(1.0)
     }
 
-    /// What the paper claims, beside what was found.
+    /// Returns the paper's claims, with their verdicts.
     pub fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
         let places = runs.found.places();
         let (least, most) = (places.first().copied().flatten(), places.last().copied().flatten());
@@ -161,7 +163,7 @@ impl Panel {
             Panel::Jobs => rising([[2.2, 2.8], [4.6, 13.6]]),
             Panel::Workers => {
                 let mut claims = vec![restrictive(runs, least)];
-                // Section 6.2 says that both are penalised heavily and gives no factor: read as twice.
+                // Section 6.2 says that both are penalised heavily and gives no factor; this is read as twice.
                 claims.extend(worse(runs, least, "Orleans", [PENALISED; 2]));
                 claims.extend(worse(runs, least, "FIFO", [PENALISED; 2]));
                 claims
@@ -170,23 +172,23 @@ impl Panel {
     }
 }
 
-/// The options with what bulk is offered at 1.
+/// Returns the options, with the measured capacity of bulk as the load at 1.
 pub fn resolved(args: BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let capacity_per_s = capacity_per_s(&args, interrupt)?;
     console::note(&format!("bulk alone takes {}", show::rate(capacity_per_s)));
     Ok(BenchArgs { aggressor: Some(Aggressor::PerSecond(capacity_per_s as u64)), ..args })
 }
 
-/// Quantiles of the result latency by which the paper compares.
+/// Quantiles of the result latency that the paper compares.
 const QUANTILES: [(&str, fn(&Latency) -> f64); 2] =
     [("median", |latency| latency.p50), ("99th percentile", |latency| latency.p99)];
 
-/// A figure of the jobs that are to be in time.
+/// Returns a figure of the latency-sensitive jobs.
 fn of_sensitive(figures: &Figures, figure: impl Fn(&GroupFigures) -> Option<f64>) -> Option<f64> {
     figures.groups.iter().find(|group| group.name == SENSITIVE).and_then(figure)
 }
 
-/// A quantile of their result latency, overdue results included, in microseconds.
+/// Returns a quantile of the latency-sensitive jobs' result latency, overdue results included, in microseconds.
 fn results(figures: &Figures, quantile: fn(&Latency) -> f64) -> Option<f64> {
     of_sensitive(figures, |group| group.results_us().as_ref().map(quantile))
 }
@@ -195,7 +197,8 @@ fn shown(micros: f64) -> String {
     show::latency(micros * 1e3)
 }
 
-/// The share of their windows that were out within the target; those that are overdue for longer are not.
+/// Returns the share of the latency-sensitive jobs' windows that were out within the target; those overdue for
+/// longer count as missed.
 fn in_time(figures: &Figures) -> Option<f64> {
     of_sensitive(figures, |group| group.overdue?.results_in_time)
 }
@@ -230,7 +233,8 @@ fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {
     Claim::at_least(paper, 1.0 / ALIKE, shares, text).unless(runs.too_short(&PAPERS, at))
 }
 
-/// Judges that another policy's result latency is so many times Cameo's, in the median and the 99th percentile.
+/// Judges that another policy's result latency is `claimed` times Cameo's, in the median and the 99th
+/// percentile.
 fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) -> Vec<Claim> {
     let of_quantile = |((name, quantile), claimed): ((&str, fn(&Latency) -> f64), f64)| {
         let pairs = runs.found.pairs([("Cameo", at), (label, at)], |figures| results(figures, quantile));

@@ -21,24 +21,24 @@ const SHARE_MIN: f64 = 0.5;
 /// A claim of a paper, and what was found here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// The claim in the paper's words, as far as they are short.
+    /// The claim in the paper's words, where they are short.
     pub paper: String,
     /// The figures behind the verdict.
     pub found: String,
-    /// The factor that the paper gives; none for a bound.
+    /// The factor that the paper gives; `None` for a bound.
     pub claimed: Option<f64>,
     /// One value per repetition that has it: the factor, or the figure that has a bound.
     pub repetitions: Vec<f64>,
     pub verdict: Verdict,
 }
 
-/// How a claim fares.
+/// Verdict on a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
     Weaker,
     Reversed,
-    /// With the reason.
+    /// Not tested, with the reason.
     NotTested(String),
 }
 
