@@ -20,7 +20,7 @@ use crate::limits::{self, EdgeLimits};
 use crate::metrics::{EngineMetrics, WorkerMetrics};
 use crate::modes::{EdgeMemory, Execution};
 use crate::query::QueryHandle;
-use crate::system::{self, ProcessMetrics};
+use crate::system::{self, ProcessMetrics, spawn};
 use crate::threads::Threads;
 use crate::worker::{Step, Worker};
 
@@ -146,15 +146,16 @@ impl EngineBuilder {
         #[cfg(all(test, not(loom)))]
         let refused = self.refused_thread;
         #[cfg(not(all(test, not(loom))))]
-        let refused: Option<&str> = None;
+        let refused = None;
+        // An engine that cannot have all of its threads is dropped, which ends those it has.
         let parts = self.parts()?;
         let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
         match execution {
             Execution::Threads => {
                 let (pool, clock, runs) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock), parts.runs);
-                let threads = Threads::new(pool, clock, runs, cores);
+                let threads = Threads::new(pool, clock, runs, cores, refused);
                 let (mut engine, growth) = parts.engine(threads);
-                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
                 Ok(engine)
             }
             Execution::Workers => {
@@ -169,9 +170,9 @@ impl EngineBuilder {
                         number.store(system::thread_number(), Ordering::Relaxed);
                         run_worker(worker, &executor, clock.as_ref());
                     };
-                    engine.threads.push(spawn(format!("thalweg-worker-{index}"), refused, body)?);
+                    engine.threads.push(spawn(&format!("thalweg-worker-{index}"), refused, body)?);
                 }
-                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
                 Ok(engine)
             }
         }
@@ -254,18 +255,6 @@ fn assemble(
     let growth = Growth { pool: Arc::clone(&pool), driver: Arc::clone(&driver) };
     let (entropy, threads, worker_threads) = (Mutex::new(entropy), Vec::new(), Vec::new());
     (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
-}
-
-/// Starts a thread of the engine. An engine that cannot have all of its threads is dropped, which ends those it has.
-fn spawn(
-    name: String,
-    refused: Option<&str>,
-    body: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, PlanError> {
-    let builder = std::thread::Builder::new().name(name.clone());
-    // No machine has so much address space, so the system refuses as it does when it is out of threads.
-    let builder = if refused == Some(name.as_str()) { builder.stack_size(1 << 60) } else { builder };
-    builder.spawn(body).map_err(|error| PlanError::NoThread { operator: name, reason: error.to_string() })
 }
 
 /// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that

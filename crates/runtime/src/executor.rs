@@ -372,6 +372,11 @@ impl Executor {
 
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+        if self.is_closed() {
+            // Nobody asks a clock or a policy any more, either of which may be what the engine has closed of.
+            built.tasks.into_iter().for_each(discard);
+            return Err(PlanError::EngineClosed);
+        }
         self.guarded(|| self.admit(built))
     }
 

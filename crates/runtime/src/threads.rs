@@ -16,7 +16,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use thalweg_memory::Pool;
 use thalweg_memory::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
@@ -44,6 +44,8 @@ pub(crate) struct Threads {
     runs: Runs,
     /// Where all of them run; wherever the system likes, if there are none.
     cores: Vec<usize>,
+    /// The name of a thread that the machine does not have, in tests.
+    refused: Option<&'static str>,
     register: Mutex<Register>,
 }
 
@@ -146,8 +148,14 @@ impl Register {
 }
 
 impl Threads {
-    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, runs: Runs, cores: Vec<usize>) -> Arc<Self> {
-        Arc::new(Threads { pool, clock, runs, cores, register: Mutex::default() })
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
+        runs: Runs,
+        cores: Vec<usize>,
+        refused: Option<&'static str>,
+    ) -> Arc<Self> {
+        Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
     /// Takes a query in: gives its tasks their places.
@@ -234,16 +242,14 @@ impl Driver for Threads {
                 let task = theirs.lock().take();
                 task.into_iter().for_each(TaskThread::live);
             };
-            // Names of threads end at a zero.
-            match Builder::new().name(name.replace('\0', " ")).spawn(live) {
+            match system::spawn(&name, self.refused, live) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    let reason = error.to_string();
                     discard(query.fail(QueryError::Cancelled));
                     let task = task.lock().take();
                     task.into_iter().for_each(TaskThread::end);
                     self.call(query.tasks());
-                    refused = Some(PlanError::NoThread { operator: name, reason });
+                    refused = Some(error);
                 }
             }
         }
