@@ -19,8 +19,8 @@
 //!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
 //!   [`Operator::forward`] gives it.
 //! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks
-//!   given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of `EventTime::MAX`;
-//!   without it if the query was stopped at its watermark, and then nothing that waits for a later one is emitted.
+//!   given to `on_mark` never go back. `Mark::End` comes last. Before it comes a watermark of `EventTime::MAX`, unless the query was stopped at its
+//!   watermark; then whatever waits for a later watermark is never emitted.
 
 use std::cell::Cell;
 
@@ -285,8 +285,9 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// What those behind it see of a mark, once all that it made the operator emit is through; none if the mark ends
-    /// here. The same mark gets the same answer, and watermarks do not go back by it.
+    /// Returns what the operators behind this one see of a mark, once all that the mark made it emit is through; none if the
+    /// mark ends here. The same mark gets the same answer, and watermarks do not go back by it. A watermark of
+    /// `EventTime::MAX` is forwarded as it is: it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)
     }

@@ -96,10 +96,11 @@ pub enum WindowError {
 }
 
 /// The most windows that a record belongs to. Each of them costs a firing with a result per key, so a record that belonged to
-/// millions of windows would keep a worker busy without end. 10,000 are a day by 10 seconds.
+/// millions of windows would keep a worker busy without end. A day by 10 seconds is 8,640.
 pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
 
-/// How many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero.
+/// Returns how many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero. Of a span
+/// below zero the magnitude counts, and a slide of zero counts as 1 us, so that a message can name any pair.
 pub fn windows_per_record(size: Span, slide: Span) -> u64 {
     size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }

@@ -360,9 +360,9 @@ impl Executor {
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: whoever finds sources due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
-        // our store above and our load here, against his store and his look, at least one sees the other's: either he
-        // sees our source, or we see that the least is gone and set it.
+        // SeqCst: a worker that finds tasks due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
+        // our store above and our load here, against its store and its look, at least one sees the other's: either it
+        // sees our due time, or we see that the least is gone and set it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);

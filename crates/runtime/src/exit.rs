@@ -294,7 +294,8 @@ impl Delivered {
         self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The latest intended time of the latency markers that sinks have seen; none before the first.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
+    /// intended for 0 ns counts as none.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))

@@ -4,9 +4,10 @@
 //! * A worker that finds nothing says that it is going to sleep, looks once more, and sleeps. Whoever makes work first
 //!   publishes it, then looks whether anybody sleeps. Between the two steps each side has a fence, so at least one of
 //!   them sees the other: no wake-up is lost.
-//! * Of those who sleep, one wakes by itself when the next source is due, and one a little later, should the first be
-//!   held up. While somebody is awake, one who sleeps looks once a millisecond whether work is left lying. Nobody else
-//!   has a timer; with no source due and nobody awake nobody has: an idle engine does not tick.
+//! * Of the workers that sleep, one wakes by itself when the next task is due by time, a source or a copy of a shared
+//!   operator, and one a little later, should the first be held up. While some worker is awake, one that sleeps looks once a
+//!   millisecond whether work is left lying. No other has a timer. With nothing due and no worker awake none has: an idle
+//!   engine does not tick.
 //!
 //! Sleeping and waking take a lock; asking whether anybody sleeps takes none.
 

@@ -254,7 +254,7 @@ pub const WINDOWS_PER_RECORD: Limit = Limit {
     default: WINDOWS_PER_RECORD_MAX,
     min: WINDOWS_PER_RECORD_MAX,
     max: WINDOWS_PER_RECORD_MAX,
-    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; 10,000 are a day by 10 s; more are refused when the query is planned",
+    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; a day by 10 s is 8,640; more are refused when the query is planned",
 };
 
 /// Bytes that a job of `thalweg run` is charged before it is planned.

@@ -522,7 +522,8 @@ impl QueryHandle {
         self.shared.delivered.overdue(since, now)
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
+    /// intended for 0 ns counts as none.
     pub fn last_marker(&self) -> Option<ProcessingTime> {
         self.shared.delivered.last_marker()
     }
@@ -564,14 +565,15 @@ impl QueryHandle {
 
     /// Asks the sources to end, and to say that nothing follows: what they have made is worked off, every window fires, also
     /// those that are filled in part, and sinks finish. So ends Flink's `stop` with `--drain`. A query that is paused is resumed
-    /// for it.
+    /// for it. Of this and [`stop_at_watermark`](Self::stop_at_watermark) the first that is called holds.
     pub fn stop(&self) {
         self.stop_sources(Stop::Drained);
     }
 
     /// Asks the sources to end where they stand: what they have made is worked off, and sinks finish. What watermarks have
     /// closed is out; a window that is still open, and whatever else waits for a later watermark, is dropped, because it is
-    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it.
+    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it. Of this and
+    /// [`stop`](Self::stop) the first that is called holds.
     pub fn stop_at_watermark(&self) {
         self.stop_sources(Stop::AtWatermark);
     }

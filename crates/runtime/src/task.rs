@@ -542,9 +542,10 @@ impl Probe {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
 
-    /// Asks a source to end.
+    /// Asks a source to end, unless it was asked before.
     pub(crate) fn stop(&self, stop: Stop) {
-        self.stop.store(stop as u32, Ordering::Relaxed);
+        // The first is kept, so that sources which have looked already and others end in the same way.
+        let _first = self.stop.compare_exchange(0, stop as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// How a source was asked to end, if it was.
