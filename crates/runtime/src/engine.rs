@@ -69,12 +69,12 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Who runs the tasks.
+    /// Sets who runs the tasks: workers, or a thread for each task.
     pub fn execution(self, execution: Execution) -> Self {
         EngineBuilder { execution, ..self }
     }
 
-    /// What edges are made of.
+    /// Sets what edges are made of.
     pub fn memory(self, memory: EdgeMemory) -> Self {
         EngineBuilder { memory, ..self }
     }
@@ -94,7 +94,7 @@ impl EngineBuilder {
         EngineBuilder { edges, ..self }
     }
 
-    /// What to switch off of epochs, to measure what it is worth.
+    /// Switches parts of epochs off, to measure what each is worth.
     pub fn ablations(self, ablations: Ablations) -> Self {
         EngineBuilder { ablations, ..self }
     }
@@ -115,7 +115,7 @@ impl EngineBuilder {
         EngineBuilder { measured_steps, ..self }
     }
 
-    /// Who runs next.
+    /// Sets the policy that says which task runs next.
     pub fn policy(self, policy: Box<dyn Policy>) -> Self {
         EngineBuilder { policy, ..self }
     }
@@ -130,7 +130,7 @@ impl EngineBuilder {
         EngineBuilder { entropy, ..self }
     }
 
-    /// Whether each worker stays on a core of its own; they do unless told otherwise. Where there are fewer cores than
+    /// Keeps each worker on a core of its own, or not; they are kept there unless told otherwise. Where there are fewer cores than
     /// workers, or the system refuses, the operating system places them as it likes.
     pub fn pin_workers(self, pins_workers: bool) -> Self {
         EngineBuilder { pins_workers, ..self }
@@ -216,7 +216,7 @@ impl EngineBuilder {
     }
 }
 
-/// What an engine is made of, its settings checked.
+/// The parts of an engine, its settings checked.
 struct Parts {
     pool: Arc<Pool>,
     workers: usize,
@@ -305,7 +305,7 @@ pub struct Stepped {
     pub engine: Engine,
     /// Its workers.
     pub workers: Vec<Worker>,
-    /// What makes chunks for edges that have asked for one.
+    /// Makes chunks for edges that have asked for one.
     pub growth: Growth,
 }
 
@@ -349,7 +349,7 @@ impl Engine {
         self.pool.budget()
     }
 
-    /// What the engine, its queries and the process have done up to now: those queries that have not ended. Of others
+    /// Returns what the engine, its queries and the process have done up to now: those queries that have not ended. Of others
     /// their [handles](QueryHandle::metrics) tell, and can be [included](EngineMetrics::include).
     ///
     /// For a few looks a second, not for every step: it copies names, waits for the policy as

@@ -86,11 +86,11 @@ pub(crate) struct Executor {
     next_due_ns: AtomicU64,
     /// When the next round is due, in ns. Relaxed: renewed under the ranker's lock.
     next_round_ns: AtomicU64,
-    /// Whether a task waits for a round to rank it.
+    /// True if a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// Whether workers may take what is hot before what ranks higher: the policy allows it, and there are several.
+    /// True if workers may take what is hot before what ranks higher: the policy allows it, and there are several.
     keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -115,7 +115,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Whether the step with this number is one in which operators are measured.
+    /// Returns true if the step with this number is one in which operators are measured.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
@@ -269,7 +269,7 @@ impl Executor {
         found
     }
 
-    /// When there is something to do although nobody made it: the next source, or the round that tasks wait for.
+    /// Returns when there is something to do although nobody made it: the next source, or the round that tasks wait for.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;

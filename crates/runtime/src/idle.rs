@@ -73,13 +73,13 @@ impl Idle {
         }
     }
 
-    /// Whether there is one worker only, whom nobody could help.
+    /// Returns true if there is one worker only, whom nobody could help.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.workers == 1
     }
 
-    /// Whether somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
+    /// Returns true if somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
     #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
         // SeqCst: a store of work before this and a load of `sleeping` behind it may otherwise pass each other; the
@@ -139,7 +139,7 @@ impl Idle {
         }
     }
 
-    /// When one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
+    /// Returns when one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
     /// one other does; not at all, if two do.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
         let due = due.max(now.plus_nanos(self.grain_ns));
@@ -182,7 +182,7 @@ impl Idle {
     }
 }
 
-/// Whether one of those who sleep looks soon by itself.
+/// Returns true if one of those who sleep looks soon by itself.
 fn is_covered(sleepers: &[Sleeper], now: ProcessingTime) -> bool {
     sleepers.iter().any(|sleeper| sleeper.until <= now.plus_nanos(BACKUP_NS))
 }

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::PlanError;
 
-/// What the process has used up to one moment.
+/// Figures of the process up to one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProcessMetrics {
     /// CPU time of all threads, in nanoseconds.
@@ -39,7 +39,7 @@ impl ProcessMetrics {
         }
     }
 
-    /// What was used between `earlier` and this; what is held stays as it is now.
+    /// Returns what was used between `earlier` and this; what is held stays as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let used = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));

@@ -49,7 +49,7 @@ pub(crate) struct Threads {
     register: Mutex<Register>,
 }
 
-/// Who is there. Behind a lock: looked at when queries come and go, and when something happens from outside.
+/// Tasks and queries that run. Behind a lock: looked at when queries come and go, and when something happens from outside.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
@@ -72,8 +72,9 @@ struct Seat {
     probe: Arc<Probe>,
     /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
     number: AtomicU32,
-    /// Until when its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it counts as a
-    /// sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed order it.
+    /// The time until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it
+    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed
+    /// order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -316,14 +317,14 @@ impl Driver for Threads {
     }
 }
 
-/// Those to whom a task's runs make a difference.
+/// Neighbours of a task, to which its runs make a difference.
 struct Neighbours {
-    /// Who writes what it reads, and who reads what it writes.
+    /// Tasks that write its inputs, and tasks that read its outputs.
     upstream: Vec<Arc<Seat>>,
     downstream: Vec<Arc<Seat>>,
-    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    /// Tasks to which the epochs that it writes or reads matter.
     further: Vec<Arc<Seat>>,
-    /// Who else writes the containers that it writes.
+    /// Other tasks that write the containers that it writes.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -353,8 +354,8 @@ struct TaskThread {
 }
 
 impl TaskThread {
-    /// What the thread does. If it dies, of an assertion of ours or of a clock that panics, the engine closes and every
-    /// query fails: nobody waits for a task that is gone.
+    /// Runs the task on its thread until its part is done. If the thread dies, of an assertion of ours or of a clock that
+    /// panics, the engine closes and every query fails: nobody waits for a task that is gone.
     fn live(mut self) {
         cores::settle(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);

@@ -56,7 +56,7 @@ impl Sink<i64> for Seen {
 /// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
 struct Repeat {
     times: usize,
-    /// What is left to emit, and at which time.
+    /// The value that is emitted, at which time, and how often it is still to come.
     left: Option<(EventTime, i64, usize)>,
     read: u64,
     blame: Blame,
