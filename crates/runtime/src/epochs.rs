@@ -13,7 +13,8 @@
 //! ([`Horizon`](thalweg_model::Horizon)); the [`Origin`] says where it ends. In front of a task that several workers run
 //! lies a **container** for each open epoch: its unclaimed blocks, in the lists of the workers that filled them
 //! ([`Containers`]), and how many are not consumed ([`Ledger`]). Each copy of the task claims the blocks of one worker, and
-//! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block belongs to the epoch of the block, always.
+//! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block always
+//! belongs to the epoch of the block.
 //!
 //! The life of a container, by its number `e` in the ledger:
 //!
@@ -33,6 +34,9 @@
 //! at the source, before they are one; open epochs and blocks are bounded, where StreamBox runs out of memory; the walk over
 //! containers takes no lock that others wait for; a split that is an epoch ring's length ahead of the others goes on in its
 //! youngest epoch instead of waiting, since a coarser epoch changes no result.
+//!
+//! A split that is silent, or at the end of time, holds no end back. When all are silent that has a place behind the last end,
+//! and the tasks behind hear of it there. `epochs/README.md` tells the states, the counters and the races.
 //!
 //! Bounds: [`EPOCHS_MAX`] open epochs, [`MARKERS_MAX`] latency markers that wait, the chunks of an edge.
 

@@ -41,7 +41,7 @@ pub trait Exit<T>: Send {
     /// Opens it for pushing; `arrival` is said of what is pushed.
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
-    /// Whether a mark may be set: none is held back.
+    /// Returns true if a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
 
     /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](Exit::is_ready) is asked again
@@ -62,7 +62,7 @@ pub trait Exit<T>: Send {
     /// A sink's [`Fault`].
     fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault>;
 
-    /// What went wrong while records were pushed.
+    /// Returns what went wrong while records were pushed.
     ///
     /// # Errors
     /// A sink's [`Fault`].
@@ -74,7 +74,7 @@ pub trait Exit<T>: Send {
     /// Records pushed since the start.
     fn pushed(&self) -> u64;
 
-    /// What a sink has written so far, if its records count for several.
+    /// Returns what a sink has written so far, if its records count for several.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
@@ -209,7 +209,7 @@ pub(crate) struct Delivered {
     /// From the instant itself that such a watermark closes, by the stamps of records.
     pub(crate) result_latencies: Delays,
     pub(crate) closings: Closings,
-    /// Whether something closes before the end of the stream.
+    /// True if something closes before the end of the stream.
     has_closings: bool,
     /// Of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a watermark has
     /// closed is delivered: never by a step that delivers nothing of the kind.
@@ -297,7 +297,8 @@ impl Delivered {
         self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The latest intended time of the latency markers that sinks have seen; none before the first.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
+    /// intended for 0 ns counts as none.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))

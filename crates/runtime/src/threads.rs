@@ -16,7 +16,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use thalweg_memory::Pool;
 use thalweg_memory::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
@@ -44,10 +44,12 @@ pub(crate) struct Threads {
     runs: Runs,
     /// Where all of them run; wherever the system likes, if there are none.
     cores: Vec<usize>,
+    /// The name of a thread that the machine does not have, in tests.
+    refused: Option<&'static str>,
     register: Mutex<Register>,
 }
 
-/// Who is there. Behind a lock: looked at when queries come and go, and when something happens from outside.
+/// Tasks and queries that run. Behind a lock: looked at when queries come and go, and when something happens from outside.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
@@ -70,8 +72,9 @@ struct Seat {
     probe: Arc<Probe>,
     /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
     number: AtomicU32,
-    /// Until when its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it counts as a
-    /// sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed order it.
+    /// The time until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it
+    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed
+    /// order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -146,8 +149,14 @@ impl Register {
 }
 
 impl Threads {
-    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, runs: Runs, cores: Vec<usize>) -> Arc<Self> {
-        Arc::new(Threads { pool, clock, runs, cores, register: Mutex::default() })
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
+        runs: Runs,
+        cores: Vec<usize>,
+        refused: Option<&'static str>,
+    ) -> Arc<Self> {
+        Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
     /// Takes a query in: gives its tasks their places.
@@ -234,16 +243,14 @@ impl Driver for Threads {
                 let task = theirs.lock().take();
                 task.into_iter().for_each(TaskThread::live);
             };
-            // Names of threads end at a zero.
-            match Builder::new().name(name.replace('\0', " ")).spawn(live) {
+            match system::spawn(&name, self.refused, live) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    let reason = error.to_string();
                     discard(query.fail(QueryError::Cancelled));
                     let task = task.lock().take();
                     task.into_iter().for_each(TaskThread::end);
                     self.call(query.tasks());
-                    refused = Some(PlanError::NoThread { operator: name, reason });
+                    refused = Some(error);
                 }
             }
         }
@@ -310,14 +317,14 @@ impl Driver for Threads {
     }
 }
 
-/// Those to whom a task's runs make a difference.
+/// Neighbours of a task, to which its runs make a difference.
 struct Neighbours {
-    /// Who writes what it reads, and who reads what it writes.
+    /// Tasks that write its inputs, and tasks that read its outputs.
     upstream: Vec<Arc<Seat>>,
     downstream: Vec<Arc<Seat>>,
-    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    /// Tasks to which the epochs that it writes or reads matter.
     further: Vec<Arc<Seat>>,
-    /// Who else writes the containers that it writes.
+    /// Other tasks that write the containers that it writes.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -347,8 +354,8 @@ struct TaskThread {
 }
 
 impl TaskThread {
-    /// What the thread does. If it dies, of an assertion of ours or of a clock that panics, the engine closes and every
-    /// query fails: nobody waits for a task that is gone.
+    /// Runs the task on its thread until its part is done. If the thread dies, of an assertion of ours or of a clock that
+    /// panics, the engine closes and every query fails: nobody waits for a task that is gone.
     fn live(mut self) {
         cores::settle(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);

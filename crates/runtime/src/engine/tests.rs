@@ -56,7 +56,7 @@ impl Sink<i64> for Seen {
 /// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
 struct Repeat {
     times: usize,
-    /// What is left to emit, and at which time.
+    /// The value that is emitted, at which time, and how often it is still to come.
     left: Option<(EventTime, i64, usize)>,
     read: u64,
     blame: Blame,
@@ -253,7 +253,7 @@ fn stop_drains_and_cancel_drops() {
     assert!(!cancelled.text().contains("End"));
 }
 
-/// A window that no watermark has closed is not said to be over.
+/// A window that no watermark has closed is not said to be over, also if somebody asks for that later.
 #[test]
 fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
     let clock = Arc::new(VirtualClock::default());
@@ -264,6 +264,7 @@ fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
         stepped.workers[0].step(clock.as_ref());
     }
     query.stop_at_watermark();
+    query.stop();
     run(&mut stepped, &clock);
     let text = seen.text();
     assert!(text.ends_with("[End] finished") && !text.contains("[W max]"), "{text}");

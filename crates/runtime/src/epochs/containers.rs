@@ -43,7 +43,7 @@ pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
     fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>);
 
-    /// Whether too many bundles wait for one more without a block.
+    /// Returns true if too many bundles wait for one more without a block.
     fn is_crowded(&self) -> bool;
 
     /// Counts a latency marker that is dropped in front of the stages.

@@ -27,14 +27,14 @@ use thalweg_model::{EventTime, Horizon, Span};
 use super::EPOCHS_MAX;
 use super::ledger::Ledger;
 
-/// Where a split deposits from now on.
+/// The epoch into which a split deposits from now on, and by what its records are judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Standing {
-    /// Into which epoch.
+    /// The number of the epoch.
     pub(crate) epoch: u64,
-    /// By which watermark its records are late.
+    /// The watermark by which its records are late.
     pub(crate) late_by: EventTime,
-    /// The first watermark of its that makes a difference.
+    /// The first watermark of the split that makes a difference.
     pub(crate) due: EventTime,
 }
 
@@ -50,7 +50,7 @@ struct State {
     splits: Vec<Split>,
     /// The first epoch without an end.
     oldest: u64,
-    /// Of each epoch from `oldest` on.
+    /// The open epochs, from `oldest` on.
     open: VecDeque<Open>,
     /// The last end that was assigned.
     last_end: EventTime,
@@ -85,7 +85,7 @@ struct Open {
 }
 
 impl Origin {
-    /// So many splits that deposit into the containers of `ledgers`, one at least.
+    /// Makes the origin of so many splits, at least one, that deposit into the containers of `ledgers`.
     pub(crate) fn new(splits: usize, horizon: Horizon, ledgers: Vec<Arc<Ledger>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
@@ -100,7 +100,7 @@ impl Origin {
         Arc::new(Origin { horizon, ledgers, state: Mutex::new(state) })
     }
 
-    /// Where a split stands before its first record.
+    /// Returns where a split stands before its first record.
     pub(crate) fn start(&self) -> Standing {
         // Any watermark is the first.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
@@ -122,8 +122,8 @@ impl Origin {
         self.standing(&state, index)
     }
 
-    /// The first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would change
-    /// nothing that they wait for.
+    /// Returns the first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would
+    /// change nothing that they wait for.
     fn limit(&self) -> u64 {
         let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
@@ -140,7 +140,7 @@ impl Origin {
         Standing { epoch, late_by: watermark.max(state.last_end), due }
     }
 
-    /// A split that was silent has records again.
+    /// Takes note that a split which was silent has records again.
     pub(crate) fn rejoin(&self, index: usize) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
@@ -192,7 +192,7 @@ impl Origin {
         true
     }
 
-    /// A split has ended; all that it had is deposited.
+    /// Takes note that a split has ended; all that it had is deposited.
     pub(crate) fn end(&self, index: usize) {
         let mut state = self.state.lock();
         let split = &mut state.splits[index];
@@ -204,18 +204,18 @@ impl Origin {
 }
 
 impl State {
-    /// The splits that may hold ends back.
+    /// Returns the splits that may hold ends back.
     fn open(&self) -> impl Iterator<Item = &Split> {
         self.splits.iter().filter(|split| split.is_open())
     }
 
-    /// Whether there are splits that may hold ends back, and all of those are silent.
+    /// Returns true if there are splits that may hold ends back, and all of those are silent.
     fn are_all_idle(&self) -> bool {
         let mut open = self.open().peekable();
         open.peek().is_some() && open.all(|split| split.is_idle)
     }
 
-    /// The farthest of the splits that may hold ends back.
+    /// Returns the farthest of the splits that may hold ends back.
     fn farthest(&self) -> Option<usize> {
         let open = self.splits.iter().enumerate().filter(|(_, split)| split.is_open());
         open.max_by_key(|(_, split)| (split.watermark, split.epoch)).map(|(index, _)| index)
@@ -291,7 +291,7 @@ impl State {
         }
     }
 
-    /// How far all splits are: the least watermark of those that are not silent, or else the farthest.
+    /// Returns how far all splits are: the least watermark of those that are not silent, or else the farthest.
     fn reached(&self) -> EventTime {
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
         moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)

@@ -9,9 +9,9 @@ use crate::arrival::Arrival;
 use crate::edge::BlockOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
-/// Who says which epoch it is.
+/// The party that says which epoch it is.
 pub(crate) enum Epochs {
-    /// A split of a source, by its own watermarks.
+    /// A split of a source says it, by its own watermarks.
     Split {
         origin: Arc<Origin>,
         /// Which of the splits.
@@ -23,7 +23,7 @@ pub(crate) enum Epochs {
         /// True while all splits are silent and that is not told: too many epochs are open.
         owes_silence: bool,
     },
-    /// The blocks that it claims: their epoch is that of what is derived of them.
+    /// The claimed blocks say it: records derived of a block belong to its epoch.
     Claimed,
 }
 
@@ -40,7 +40,7 @@ pub struct ToContainers<T: Send + 'static> {
     stock: Stock<Record<T>>,
     epochs: Epochs,
     standing: Standing,
-    /// On whose shelf blocks are put.
+    /// The worker on whose shelf blocks are put.
     worker: usize,
     /// Records deposited.
     deposited: u64,
@@ -58,7 +58,7 @@ impl<T: Send + 'static> ToContainers<T> {
         ToContainers { target, stock, epochs, standing, worker: 0, deposited: 0, now }
     }
 
-    /// What is pushed from now on is derived of records of this epoch, late by this watermark.
+    /// Goes on in this epoch: what is pushed from now on is derived of its records, late by this watermark.
     pub(crate) fn go_on_in(&mut self, epoch: u64, late_by: EventTime) {
         if (epoch, late_by) != (self.standing.epoch, self.standing.late_by) {
             self.deposit_all();

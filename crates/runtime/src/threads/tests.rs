@@ -1,4 +1,4 @@
-//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whoever made them.
+//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whichever task made them.
 
 #[cfg(loom)]
 mod model {

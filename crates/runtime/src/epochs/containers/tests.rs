@@ -1,4 +1,4 @@
-//! Who claims what: by hand, and under loom, where every interleaving of those who deposit and claim is searched.
+//! Claims of blocks: by hand, and under loom, where every interleaving of tasks that deposit and claim is searched.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
@@ -91,7 +91,7 @@ mod models {
     /// The owner of a shelf against one who takes what has waited for long: every bundle is claimed, once, and the counts by
     /// which others look for work agree with the shelf.
     #[test]
-    fn a_bundle_is_claimed_once_whoever_looks_for_it() {
+    fn a_bundle_is_claimed_once_by_whichever_copy() {
         model(|| {
             let containers = containers(Claiming::default());
             let claim_all = |containers: &Containers<u32>, copy| {

@@ -60,7 +60,7 @@ impl Bed {
     }
 }
 
-/// Two splits fall silent with a backlog: whoever is the last to do so, and however far the copy is, the silence is told once
+/// Two splits fall silent with a backlog: whichever is the last to do so, and however far the copy is, the silence is told once
 /// and behind the end of every epoch that both have left.
 #[test]
 fn silence_with_a_backlog_comes_last() {

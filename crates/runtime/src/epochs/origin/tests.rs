@@ -296,6 +296,7 @@ proptest! {
             if is_over[split] {
                 continue;
             }
+            let mut is_told = true;
             match act {
                 Act::Advance(by) => {
                     at[split] += by;
@@ -304,7 +305,7 @@ proptest! {
                 }
                 Act::Silence => {
                     is_idle[split] = true;
-                    let _told_or_owed = origin.fall_idle(split);
+                    is_told = origin.fall_idle(split);
                 }
                 Act::Return => {
                     is_idle[split] = false;
@@ -313,10 +314,29 @@ proptest! {
                 Act::End => {
                     is_over[split] = true;
                     origin.advance(split, EventTime::MAX);
-                    origin.end(split);
+                    is_told = origin.tell_silence();
                 }
             }
-            all_ends.extend(ends(&ledger));
+            let mut told = items(&ledger);
+            if !is_told {
+                prop_assert!(!told.contains(&Item::Idle));
+                prop_assert!(origin.tell_silence(), "with nothing left that is open there is room");
+                told.extend(items(&ledger));
+            }
+            if is_over[split] {
+                origin.end(split);
+                told.extend(items(&ledger));
+            }
+            for item in told {
+                all_ends.extend(end_of(item));
+                // All that the farthest split has reached ends before a silence.
+                if item == Item::Idle {
+                    let farthest = (0..splits).filter(|&split| !is_over[split]).map(|split| at[split]).max();
+                    let due = farthest.unwrap_or(0).div_euclid(10) * 10;
+                    let closed = all_ends.last().map_or(i64::MIN, |end| end.as_micros() / 1_000_000);
+                    prop_assert!(due == 0 || closed >= due, "silent at {} seconds, {} closed", due, closed);
+                }
+            }
             prop_assert!(all_ends.is_sorted());
             for split in (0..splits).filter(|&split| !is_over[split] && !is_idle[split]) {
                 let Standing { epoch, late_by, .. } = standing[split];
