@@ -145,7 +145,7 @@ fn nothing_bad_leaves_nothing() {
     assert!(folder.names().is_empty());
 }
 
-/// What an earlier run diverted goes when all jobs have read their input to its end, and stays if one of them was cut short.
+/// Records that an earlier run diverted go when all jobs have read their input to its end, and stay if one of them was cut short.
 #[test]
 fn a_run_that_is_cut_short_leaves_what_an_earlier_one_diverted() {
     for (is_cut, is_bounded) in [(false, true), (true, true), (false, false), (true, false)] {

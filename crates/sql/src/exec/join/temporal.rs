@@ -21,7 +21,7 @@
 //!
 //! Differs from Flink: a left row that is taken back behind the watermark takes back the pair that came out, where Flink looks
 //! the version up again, which may be gone; left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
-//! versions that are late meet whoever still waits, which depends on how both inputs mix.
+//! versions that are late meet the rows that still wait, which depends on how both inputs mix.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

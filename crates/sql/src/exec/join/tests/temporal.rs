@@ -209,7 +209,7 @@ fn changes_of_the_left_go_on() {
     assert_eq!(kinds, [RowKind::UpdateBefore, RowKind::UpdateAfter]);
 }
 
-/// What happens to an older left row after an event: nothing, it is taken back, or it gets another value.
+/// A change of an older left row behind an event: none, it is taken back, or it gets another value.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Stays,
