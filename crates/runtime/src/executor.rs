@@ -86,11 +86,11 @@ pub(crate) struct Executor {
     next_due_ns: AtomicU64,
     /// When the next round is due, in ns. Relaxed: renewed under the ranker's lock.
     next_round_ns: AtomicU64,
-    /// Whether a task waits for a round to rank it.
+    /// True if a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// Whether workers may take what is hot before what ranks higher: the policy allows it, and there are several.
+    /// True if workers may take what is hot before what ranks higher: the policy allows it, and there are several.
     keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -115,7 +115,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Whether the step with this number is one in which operators are measured.
+    /// Returns true if the step with this number is one in which operators are measured.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
@@ -176,13 +176,21 @@ impl Executor {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
-        // Again, now that nobody can close the engine before the query is in.
-        if self.is_closed() {
-            return Err(PlanError::EngineClosed);
-        }
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
-        limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
-        limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
+        let fits = || {
+            // Again, now that nobody can close the engine before the query is in.
+            if self.is_closed() {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
+            limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs closes no engine.
+            drop(turn);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
+        }
         let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
         let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
             probe: Arc::clone(&task.probe),
@@ -261,7 +269,7 @@ impl Executor {
         found
     }
 
-    /// When there is something to do although nobody made it: the next source, or the round that tasks wait for.
+    /// Returns when there is something to do although nobody made it: the next source, or the round that tasks wait for.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -352,9 +360,9 @@ impl Executor {
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: whoever finds sources due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
-        // our store above and our load here, against his store and his look, at least one sees the other's: either he
-        // sees our source, or we see that the least is gone and set it.
+        // SeqCst: a worker that finds tasks due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
+        // our store above and our load here, against its store and its look, at least one sees the other's: either it
+        // sees our due time, or we see that the least is gone and set it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
@@ -365,6 +373,8 @@ impl Executor {
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         if self.is_closed() {
+            // Nobody asks a clock or a policy any more, either of which may be what the engine has closed of.
+            built.tasks.into_iter().for_each(discard);
             return Err(PlanError::EngineClosed);
         }
         self.guarded(|| self.admit(built))

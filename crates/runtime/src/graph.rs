@@ -3,7 +3,7 @@
 //! A graph is built front to back or back to front; each end of an edge is a value that can be used once, so an
 //! edge cannot get two writers, and types of neighbours must agree before anything compiles. What types cannot
 //! say, [`check`] does. No edge is mapped and nothing runs before these checks have passed. How many queries and tasks there are
-//! already is known later, to whoever runs them: a query that is one too many is refused then, and its edges are given back.
+//! already is known later, to the driver that runs them: a query that is one too many is refused then, and its edges are given back.
 
 mod build;
 mod check;
@@ -57,7 +57,7 @@ enum Making {
 
 struct TaskPlan {
     name: String,
-    /// Whether it is a further copy of another, and counted there.
+    /// True if it is a further copy of another, and counted there.
     is_copy: bool,
     /// The worker that it is at home with, if it is to have one of its own.
     home: Option<u32>,
@@ -68,7 +68,7 @@ struct TaskPlan {
     outputs: Vec<usize>,
     /// At which watermarks something happens in its chain.
     horizon: Horizon,
-    /// Whether its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
+    /// True if its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
     may_queue: bool,
     /// Names of the operators of its chain, in the order in which records pass them.
     operators: Vec<String>,
@@ -124,7 +124,7 @@ pub struct SharedEdge<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> SharedEdge<T> {
-    /// What the edge is made of.
+    /// Returns what the edge is made of.
     pub fn kind(&self) -> EdgeKind {
         self.kind
     }
@@ -148,7 +148,7 @@ impl Graph {
         Graph { aims, ..self }
     }
 
-    /// What the query is to reach.
+    /// Returns what the query is to reach.
     pub fn aims(&self) -> Aims {
         self.aims
     }
@@ -300,14 +300,14 @@ impl Graph {
     }
 
     /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
-    /// `has_home`, that is the worker of its number, whoever feeds it: as it should be for a copy with state, which many feed.
+    /// `has_home`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which many feed.
     pub fn note_copy(&mut self, number: u32, has_home: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
     }
 
     /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
-    /// Unlike a copy, a source with a home is left to nobody: whoever has nothing as urgent at home runs it.
+    /// Unlike a copy, a source with a home is left to nobody: a worker that has nothing as urgent at home runs it.
     pub fn note_home(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a note follows the task that it is about").home = Some(worker);
     }

@@ -14,6 +14,9 @@ const NOT_AS_FLINK: &str = "(not as Flink)";
 /// Codes with which this engine may refuse a query that Flink runs.
 const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
 
+/// Codes of faults of ours: they are no refusal, whatever Flink says.
+const FAULTS: [&str; 4] = ["EVALUATION", "OPERATOR_PANICKED", "STUCK", "WORKER_DIED"];
+
 /// Flink's answer to one query.
 struct Recorded {
     digest: String,
@@ -76,7 +79,9 @@ type Ours = Result<Vec<String>, (String, String)>;
 /// Returns the difference between this engine's answer and Flink's, if any.
 fn difference(ours: Ours, flink: &Recorded) -> Option<String> {
     match (ours, &flink.rows) {
-        (Err(_), None) => None,
+        (Err((code, message)), None) => {
+            FAULTS.contains(&code.as_str()).then(|| format!("{code}: {message}; flink refused it"))
+        }
         (Err((code, _)), Some(_)) if OURS_ALONE.contains(&code.as_str()) => None,
         (Err((code, message)), Some(rows)) => Some(format!("{code}: {message}; flink: {rows:#?}")),
         (Ok(rows), None) => Some(format!("{rows:#?}; flink refused it")),
@@ -150,6 +155,7 @@ fn other_answers_are_told() {
     assert!(differs("q", rows(&["1"])) && differs("q", rows(&["1", "1", "2\n\\"])));
     assert!(!differs("r", rows(&["2", "1"])) && differs("r", rows(&["1", "2"])));
     assert!(differs("s", rows(&[])) && !differs("s", Err(("INVALID".to_owned(), String::new()))));
+    assert!(differs("s", Err(("EVALUATION".to_owned(), String::new()))));
     assert!(differs("q", Err(("INVALID".to_owned(), String::new()))));
     assert!(!differs("q", Err(("UNSUPPORTED".to_owned(), String::new()))));
 }

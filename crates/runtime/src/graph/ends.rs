@@ -240,7 +240,7 @@ pub(super) type Lanes<N> = Arc<Mutex<Vec<N>>>;
 pub(super) const NO_EDGE: usize = usize::MAX;
 
 impl<T: Send + 'static> EdgeEntry<T> {
-    /// What the edge is made of.
+    /// Returns what the edge is made of.
     pub fn kind(&self) -> EdgeKind {
         self.kind
     }
@@ -503,7 +503,7 @@ pub trait ExitPlan<T>: Send + 'static {
     /// Whether it may be lanes.
     const MAY_BE_LANES: bool = false;
 
-    /// What it is, if it is an edge or two.
+    /// Returns what it is, if it is an edge or two.
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
@@ -628,7 +628,7 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
         let origin = origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.ledgers.clone()));
         let (origin, index) = (Arc::clone(origin), *opened);
         *opened += 1;
-        Some(feed.open(Epochs::Split { origin, index, is_idle: false }))
+        Some(feed.open(Epochs::split(origin, index)))
     }
 
     fn open_claimed(&self) -> Option<ToContainers<T>> {
