@@ -1,4 +1,4 @@
-//! Who runs next, and what happens when a run ends.
+//! The choice of the task that runs next, and what happens when a run ends.
 //!
 //! ```text
 //!              +-> [Board] ranks: how urgent each task is -------+
@@ -12,7 +12,7 @@
 //! best. None of this waits for a lock, but in one case: the ranker is only tried, and if another worker has it, ranks
 //! stay as they were for a moment; only a worker whose notes are full waits for it.
 //!
-//! Who holds a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
+//! The holder of a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
 //! A task is ready when it has something to do and could do it. What makes a task ready is
 //!
 //! * another task's run: that worker calls it;
@@ -64,7 +64,7 @@ const SOURCE: u32 = 1 << 31;
 /// its home: each worker has some of its own.
 const COPY: u32 = 1 << 30;
 
-/// What stands beside a home.
+/// Bits that stand beside a home.
 const KIND: u32 = SOURCE | COPY;
 
 /// For so long a worker looks for work before it sleeps, while another runs something: what it costs to wake it.
@@ -121,7 +121,7 @@ impl Runs {
     }
 }
 
-/// What a worker that looks for work finds.
+/// Result of a worker's look for work.
 pub(crate) enum Found {
     Task(Claim),
     /// Nothing before this instant.
@@ -229,7 +229,7 @@ impl Executor {
         Ok(query)
     }
 
-    /// Of the first tasks: their homes, whether they are sources, and whether they stay at home.
+    /// Returns, for the first tasks, their homes, whether they are sources, and whether they stay at home.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn homes(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
         let home = |home: &AtomicU32| {

@@ -23,12 +23,12 @@ pub use blocks::ToContainers;
 
 /// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
 pub trait Exit<T>: Send {
-    /// What the chain pushes into.
+    /// The output that the chain pushes into.
     type Output<'a>: Output<T>
     where
         Self: 'a;
 
-    /// Whether its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
+    /// True if its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
     /// compared with: each chain is compiled for them a second time as it is.
     const IS_MEASURED: bool = true;
 
@@ -195,7 +195,7 @@ impl<L, R, A: Exit<L>, B: Exit<R>> Exit<Either<L, R>> for ToEdges<A, B> {
     }
 }
 
-/// What the sinks of a query have seen; shared with its handle.
+/// Record of what the sinks of a query have seen; shared with its handle.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
@@ -211,8 +211,8 @@ pub(crate) struct Delivered {
     pub(crate) closings: Closings,
     /// True if something closes before the end of the stream.
     has_closings: bool,
-    /// Of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a watermark has
-    /// closed is delivered: never by a step that delivers nothing of the kind.
+    /// The watermarks of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a
+    /// watermark has closed is delivered: never by a step that delivers nothing of the kind.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
@@ -224,12 +224,12 @@ pub(crate) struct Delays {
     /// Sum, in ns, and number of all since the start. Relaxed: the policy looks at their change over a tenth of a second.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// Those that are to be at most this, and how many were. Relaxed, as above.
+    /// The bound that delays are to keep, and how many kept it. Relaxed, as above.
     target_ns: Option<u64>,
     met: AtomicU64,
 }
 
-/// Of all delays since the start, those within the target.
+/// Numbers of all delays since the start, and of those within the target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deadlines {
     pub(crate) met: u64,
@@ -272,7 +272,7 @@ impl Delays {
 }
 
 impl Delivered {
-    /// Of a query in which something happens at these watermarks, and whose results are to be out so soon.
+    /// Makes the record of a query in which something happens at these watermarks, and whose results are to be out so soon.
     pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),

@@ -1,4 +1,4 @@
-//! What a query is before it runs: tasks, the edges between them, and checks.
+//! A query before it runs: tasks, the edges between them, and checks.
 //!
 //! A graph is built front to back or back to front; each end of an edge is a value that can be used once, so an
 //! edge cannot get two writers, and types of neighbours must agree before anything compiles. What types cannot
@@ -47,7 +47,7 @@ pub struct Graph {
 /// Makes a task once its edges are open.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
-/// What a planned task becomes.
+/// The way in which a planned task is made.
 enum Making {
     /// One task.
     Single(BuildTask),
@@ -61,7 +61,7 @@ struct TaskPlan {
     is_copy: bool,
     /// The worker that it is at home with, if it is to have one of its own.
     home: Option<u32>,
-    /// Of a source.
+    /// The strategy of a source; none for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
     /// Edges.
@@ -143,7 +143,7 @@ impl Graph {
         Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
     }
 
-    /// The same with other aims; checked when it is submitted.
+    /// Sets other aims, which are checked when it is submitted.
     pub fn with_aims(self, aims: Aims) -> Self {
         Graph { aims, ..self }
     }
@@ -184,7 +184,7 @@ impl Graph {
         self.dealt_edge(kind, 1)
     }
 
-    /// The same, of which one writer has so many, among which he deals what he writes.
+    /// Adds an edge of which one writer has so many, among which it deals what it writes.
     fn dealt_edge<T: Send + 'static>(
         &mut self,
         kind: EdgeKind,
@@ -300,7 +300,8 @@ impl Graph {
     }
 
     /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
-    /// `has_home`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which many feed.
+    /// `has_home`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which
+    /// many feed.
     pub fn note_copy(&mut self, number: u32, has_home: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.home) = (number > 0, has_home.then_some(number));

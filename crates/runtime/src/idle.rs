@@ -41,7 +41,7 @@ struct Sleeper {
     until: ProcessingTime,
 }
 
-/// What a worker sees when it looks once more before it sleeps.
+/// Result of a look of a worker, when it looks once more before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outlook {
     /// There is work, or the engine ends.
@@ -88,7 +88,7 @@ impl Idle {
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// The same without a fence, for one who asks again soon.
+    /// Returns true if somebody seems to sleep: no fence orders the look, so it is for a worker that asks again soon.
     #[inline]
     pub(crate) fn seems_to_have_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0

@@ -340,7 +340,7 @@ impl QueryShared {
         self.made().sum()
     }
 
-    /// Those of each.
+    /// Returns how many records each source has made.
     fn made(&self) -> impl Iterator<Item = u64> {
         let sources = self.seen.iter().filter(|task| task.probe.is_source());
         sources.map(|task| read(&task.meter.records_in))
@@ -411,7 +411,7 @@ impl QueryShared {
 }
 
 impl SeenTask {
-    /// Of a task that comes in now.
+    /// Makes the view of a task that comes in now.
     pub(crate) fn new(task: &BuiltTask, now: ProcessingTime) -> Self {
         SeenTask {
             name: task.name.clone(),

@@ -50,7 +50,7 @@ fn lanes_of_copies_are_one() {
     check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
 }
 
-/// What several streams come together in is apart from each of them.
+/// The stream of a task that unites several is apart from each of them.
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);

@@ -15,7 +15,7 @@ mod model {
     use crate::task::{FirstSeen, Inlet, Outlet, Probe};
     use crate::threads::Seat;
 
-    /// What two neighbours publish, what the task itself says of what it has left to emit, and its bed.
+    /// Words that two neighbours publish, the word of the task for what it has left to emit, and its bed.
     struct Task {
         work: AtomicU32,
         room: AtomicU32,
@@ -149,7 +149,7 @@ mod model {
         });
     }
 
-    /// What the task itself has left to emit is seen by who makes room for it.
+    /// A neighbour that makes room sees that the task itself has something left to emit.
     #[test]
     fn room_for_what_is_left_wakes() {
         model(|| {

@@ -73,7 +73,7 @@ mod by_hand {
         check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
     }
 
-    /// What is derived of a later epoch goes into the first that has no end.
+    /// A block derived of a later epoch goes into the first that has no end.
     #[test]
     fn without_boundaries_epochs_are_mixed() {
         let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
@@ -143,7 +143,7 @@ mod models {
         });
     }
 
-    /// What was deposited before a copy is called is found by it, also by one that looks at no lock first.
+    /// A copy that is called finds what was deposited before the call, also if it looks at no lock first.
     #[test]
     fn what_is_deposited_before_a_call_is_found() {
         model(|| {

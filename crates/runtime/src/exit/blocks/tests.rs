@@ -1,4 +1,4 @@
-//! What a split deposits while it is silent, or at the end of time.
+//! Deposits of a split while it is silent, or at the end of time.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::{Horizon, Output, Span, TumblingWindows, VirtualClock};
