@@ -1,15 +1,21 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options, [`chain`], [`modes`] and [`parallel`] the values of some of them. [`workload`] says what each workload takes, [`fit`]
-//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`]
-//! make the queries and check what comes out, from generated input, as [`offered`] under the [`load`] of each query, or from [`recorded`], of which
-//! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
-//! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`], and [`ipq`] Cameo's queries. [`mixed`] and
-//! [`tenants`] are of several [`part`]s, whose queries are not alike. [`drive`] runs them for a while,
-//! [`by_hand`] the loops that they are measured against. [`ablate`] is what can be switched off, [`target`] finds a rate by
-//! its output delay. [`rows`] keeps the results, [`digests`] what is left of many,
-//! [`report`] writes the figures as text or JSON. [`observe`] looks on while queries run, [`calls`] keeps what the policy was asked, [`compare`] puts runs side by side,
-//! [`experiment`] repeats what the papers did.
+//! [`args`] has its options; [`chain`], [`modes`] and [`parallel`] have the values of some of them.
+//! [`workload`] states which options each workload takes, [`fit`] which options go together, and [`files`]
+//! which files may be used.
+//!
+//! [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and check their results.
+//! Their input is generated, as [`offered`] under the [`load`] of each query, or [`recorded`]; [`plain_lines`]
+//! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
+//! [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the same with lines of text, through [`lines`], and
+//! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
+//! alike.
+//!
+//! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
+//! lists the mechanisms that can be switched off. [`target`] finds a rate by its output delay. [`rows`] keeps
+//! the results, [`digests`] a digest of them where they are too many. [`report`] writes the figures as text or
+//! JSON. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`] puts
+//! runs side by side, and [`experiment`] repeats the papers' experiments.
 
 mod ablate;
 mod args;
@@ -72,12 +78,13 @@ use observe::Observer;
 use report::Figures;
 use workload::{Facts, Workload};
 
-/// Runs the workload as often as asked; `false` if a result is wrong. Ctrl-C ends the run at hand, whose figures
-/// are shown, and those that would follow it.
+/// Runs the workload as often as asked; returns `false` if a result is wrong. Ctrl-C ends the current run,
+/// whose figures are shown, and cancels the runs after it.
 pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     fit::check(args)?;
     fit::idle_options(args, given).iter().for_each(|note| console::note(note));
-    // A loop has no source that could be asked to end: there, Ctrl-C ends the process, as it does by default.
+    // A loop has no source that could be asked to end: with one, Ctrl-C ends the process, as it does by
+    // default.
     let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
     let interrupt = interrupt.as_ref();
     if let Target::Experiment(experiment) = args.target {
@@ -105,7 +112,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         }
         let figures = figures?;
         if figures.interrupted && io::stdout().is_terminal() {
-            // Behind the `^C` that the terminal has shown.
+            // Ends the line with the `^C` that the terminal has shown.
             console::out("\n")?;
         }
         match args.output {
@@ -130,7 +137,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     Ok(all_ok)
 }
 
-/// Each run to do: every policy once in each of the repetitions, another first in each, since machines change their speed.
+/// Returns the runs to do: every policy once per repetition, each repetition beginning with another policy,
+/// since machines change their speed.
 fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
     let mut runs = Vec::new();
     for round in 0..args.repeat as usize {
@@ -144,7 +152,7 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
     runs
 }
 
-/// What is written about the runs of one command.
+/// Returns the comparison of the runs of one command.
 fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     let Facts { name, .. } = args.workload().facts();
     let title = match &args.policy[..] {
@@ -168,7 +176,7 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     }
 }
 
-/// One run.
+/// Runs the workload once.
 fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match args.workload() {
         Workload::Ysb => ysb::run(args, interrupt),
@@ -189,7 +197,7 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
     }
 }
 
-/// Counts the cache of a generator in the budget, as long as the reservation is held.
+/// Reserves the cache of a generator in the budget, until the reservation is dropped.
 fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
     let reserved = engine.budget().reserve(generator.cache_bytes());
     reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")

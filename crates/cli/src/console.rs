@@ -1,13 +1,13 @@
-//! The two streams that people and programs read. Neither may make a command panic: a reader of standard output
-//! who leaves early (`thalweg bench ysb | head -1`) ends the command in silence, and what cannot be written to
-//! standard error is not missed.
+//! Output to the two standard streams. Neither may make a command panic. If the reader of standard output
+//! leaves early (`thalweg bench ysb | head -1`), the command ends silently; text that cannot be written to
+//! standard error is dropped.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
-/// Whoever read standard output has gone.
+/// Error: the reader of standard output has closed it.
 #[derive(Debug)]
 pub struct ReaderGone;
 
@@ -19,7 +19,7 @@ impl fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
-/// Writes `text` to standard output, now.
+/// Writes `text` to standard output and flushes it.
 pub fn out(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -28,7 +28,7 @@ pub fn out(text: &str) -> Result<()> {
     }
 }
 
-/// Writes what went wrong to standard error.
+/// Writes an error to standard error.
 pub fn error(text: &str) {
     let _ = writeln!(io::stderr(), "error: {text}");
 }
@@ -38,7 +38,7 @@ pub fn aside(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Writes what people should know, though nothing went wrong, to standard error.
+/// Writes a note to standard error: information about a run without an error.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {text}");
 }

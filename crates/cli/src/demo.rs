@@ -1,8 +1,8 @@
-//! `thalweg demo`: several queries live on one engine, then what they did.
+//! `thalweg demo`: runs several queries live on one engine, then shows a summary.
 //!
-//! [`queries`] makes and starts them, [`screen`] shows them while they run, [`summary`] when they have ended. What
-//! is shown is what the engine counts; nothing here takes part in the queries but their sinks, which remember
-//! who leads.
+//! [`queries`] creates and starts them, [`screen`] shows them while they run, [`summary`] when they have ended.
+//! The figures shown are the engine's counts. Only the queries' sinks are part of the demo; they remember the
+//! leading result.
 
 mod queries;
 mod screen;
@@ -23,10 +23,10 @@ use queries::Running;
 use screen::{Frame, Screen};
 use summary::{Cost, Ended};
 
-/// How often a demo looks whether it is over.
+/// Interval at which the demo checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// When the first figures are shown: they need an interval to be a rate, and people should not wait.
+/// Time of the first frame: a rate needs an interval, and users should not wait.
 const FIRST_FRAME: Duration = Duration::from_millis(500);
 
 /// How long to show it, and on how many threads.
@@ -42,7 +42,7 @@ pub struct DemoArgs {
     workers: Option<u64>,
 }
 
-/// Runs the demo; `false` if a query failed or a record got lost.
+/// Runs the demo; returns `false` if a query failed or a record was lost.
 pub fn run(args: &DemoArgs) -> Result<bool> {
     let interrupt = Interrupt::listen()?;
     let length = Duration::from_secs_f64(args.seconds);
@@ -80,15 +80,15 @@ fn heading(workers: u64, length: Duration) -> String {
     format!("{queries} queries on one engine with {workers}, for {seconds} s.\n{description}\n")
 }
 
-/// How to show the queries.
+/// Settings for showing the queries.
 struct Show<'a> {
     length: Duration,
     screen: Screen,
-    /// By which their records are stamped.
+    /// Clock by which the queries' records are stamped.
     clock: &'a dyn Clock,
 }
 
-/// Shows the queries until the time is up, somebody wants an end, or one of them has ended.
+/// Shows the queries until the time is up, an interrupt comes, or one of them has ended.
 fn watch(
     running: &mut [Running],
     show: Show<'_>,
@@ -118,7 +118,7 @@ fn watch(
         if next_frame <= elapsed {
             let left = (length - elapsed).as_secs_f64().ceil();
             frame(running, format!("{left} s left; Ctrl-C ends it now"))?;
-            // From one round time to the next, whatever a frame took.
+            // Frames are drawn at multiples of the interval, however long a frame took.
             next_frame = interval * (elapsed.div_duration_f64(interval) as u32 + 1);
         }
         sleep(LOOK.min(length - elapsed));
@@ -126,7 +126,7 @@ fn watch(
     frame(running, why.to_owned())
 }
 
-/// What a query has done since it was looked at `before`, which becomes now.
+/// Returns the figures of a query since the sample `before`, which is replaced by the current one.
 fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<'a> {
     let Running { handle, leader, latencies } = query;
     let taken = handle.take_latencies();
@@ -144,7 +144,7 @@ fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<
     }
 }
 
-/// Asks the queries to end, and waits until what is on its way has arrived.
+/// Asks the queries to end, and waits until their records in flight have arrived.
 fn drain(running: Vec<Running>) -> Vec<Ended> {
     running.iter().for_each(|query| query.handle.stop());
     running.into_iter().map(ended).collect()

@@ -1,7 +1,7 @@
 //! How a command ends: one line on standard error if it fails, and an exit code.
 //!
-//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a job was
-//! stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
+//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a bounded
+//! job of `run` was stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
 //! SIGPIPE has ended; `| head` is no failure, and no complete output either.
 //! Errors of the engine and its connectors keep their stable code in front, such as `SOURCE_MISSING`.
 
@@ -25,12 +25,12 @@ impl fmt::Display for WrongOption {
 
 impl std::error::Error for WrongOption {}
 
-/// An error of a connector, with its code.
+/// Converts an error of a connector, with its code.
 pub fn of_connector(error: &impl Coded) -> anyhow::Error {
     anyhow!("{}: {error}", error.code())
 }
 
-/// An error of a plan, with its code. A setting out of range is a wrong option.
+/// Converts an error of a plan, with its code. A setting out of range is a wrong option.
 pub fn of_plan(error: &PlanError) -> anyhow::Error {
     match error {
         PlanError::OutOfRange { name, value, min, max, unit } => {
@@ -42,26 +42,26 @@ pub fn of_plan(error: &PlanError) -> anyhow::Error {
     }
 }
 
-/// What ended a query, with its code.
+/// Converts the error that ended a query, with its code.
 pub fn of_query(error: &QueryError) -> anyhow::Error {
     anyhow!("{}: {error}", error.code())
 }
 
-/// How a command ended that has told people all there is to tell; the gravest of several is the greatest.
+/// The end of a command that has reported everything itself; the most severe of several is the greatest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
-    /// All is done that was asked for.
+    /// The command has done everything it was asked to do.
     Complete,
-    /// The reader of standard output has gone.
+    /// The reader of standard output has closed it.
     ReaderGone,
     /// A job was stopped before its input had ended.
     StoppedEarly,
-    /// Something failed.
+    /// A part of the command failed.
     Failed,
 }
 
 impl End {
-    /// The exit code.
+    /// Returns the exit code.
     const fn code(self) -> u8 {
         match self {
             End::Complete => 0,
@@ -72,18 +72,18 @@ impl End {
     }
 }
 
-/// `false`: it has failed.
+/// Converts a success flag; `false` means that the command failed.
 impl From<bool> for End {
     fn from(is_fine: bool) -> Self {
         if is_fine { End::Complete } else { End::Failed }
     }
 }
 
-/// Tells people how a command ended, and the system its exit code.
+/// Reports the end of a command, and returns its exit code.
 pub fn end(ran: anyhow::Result<End>) -> ExitCode {
     ExitCode::from(match ran {
         Ok(end) => end.code(),
-        // Gone with the first lines, in silence.
+        // The reader closed standard output: the command ends silently.
         Err(error) if error.is::<ReaderGone>() => End::ReaderGone.code(),
         Err(error) => {
             console::error(&format!("{error:#}"));

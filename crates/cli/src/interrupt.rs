@@ -1,7 +1,8 @@
 //! Requests to end: Ctrl-C, SIGTERM and SIGHUP. The first asks queries to drain, a second ends the process at once.
 //!
-//! SIGHUP says that the terminal was closed. A shell sends it once more behind the system, so a SIGHUP never counts as the
-//! second request. It is left alone where it was ignored when the process began, as under `nohup`.
+//! SIGHUP says that the terminal was closed. A shell sends it once more after the system, so a SIGHUP never
+//! counts as the second request. It is not handled where it was ignored when the process began, as under
+//! `nohup`.
 
 use std::fs;
 
@@ -10,21 +11,21 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
 
-/// The exit code of a process that a signal has ended: this and the signal's number, as shells have it.
+/// Exit code of a process ended by a signal: this plus the signal's number, as in shells.
 const EXIT_BY_SIGNAL: i32 = 128;
 
-/// Whether somebody has asked the process to end.
+/// Flag that is set when the process is asked to end.
 #[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on, to the end of the process. Once for each command: of two listeners, both would see the
-    /// first Ctrl-C, and either would end the process at the second.
+    /// Listens from now on, to the end of the process. Call it once per command: two listeners would both see
+    /// the first Ctrl-C, and either would end the process at the second.
     pub fn listen() -> Result<Self> {
         let pressed = Arc::new(AtomicBool::new(false));
         let refused = "signals cannot be listened to";
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag down and raises it, the second finds it up.
+            // The order matters: the first signal finds the flag down and raises it, the second finds it up.
             flag::register_conditional_shutdown(signal, EXIT_BY_SIGNAL + signal, Arc::clone(&pressed))
                 .and_then(|_| flag::register(signal, Arc::clone(&pressed)))
                 .context(refused)?;
@@ -35,19 +36,19 @@ impl Interrupt {
         Ok(Interrupt(pressed))
     }
 
-    /// Whether the process was asked to end.
+    /// Returns whether the process was asked to end.
     pub fn is_pressed(&self) -> bool {
-        // Relaxed: a flag that is polled, which orders nothing.
+        // Relaxed: a flag that is polled, and orders nothing.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Whether the process ignores a signal. Where the system does not tell, it is taken to.
+/// Returns whether the process ignores a signal; `true` where the system does not tell.
 fn is_ignored(signal: i32) -> bool {
     fs::read_to_string("/proc/self/status").ok().and_then(|status| ignores(&status, signal)).unwrap_or(true)
 }
 
-/// Whether a process with this status ignores a signal.
+/// Returns whether a process with this status ignores a signal; `None` if the status does not tell.
 fn ignores(status: &str, signal: i32) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;

@@ -1,8 +1,8 @@
 //! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live,
-//! [`replay`] asks a policy again what a run has asked. [`sql`] runs, checks, explains and tests files of SQL.
+//! [`replay`] repeats the calls to a policy in a run. [`sql`] runs, checks, explains and tests files of SQL.
 //!
-//! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] writes numbers for people,
-//! [`console`] is where all text goes out, and [`failure`] turns what went wrong into one line and an exit code.
+//! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] formats numbers for
+//! people, [`console`] writes all text, and [`failure`] turns errors into one line and an exit code.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The options and arguments of the command, with where their values come from.
+/// Returns the options and arguments of the command, with the sources of their values.
 fn given_options(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().expect("clap has asked for a command").1
 }

@@ -1,7 +1,7 @@
-//! Values on the command line: durations, rates, bytes, settings of the engine, what to do with bad lines, and how a [`load`]
-//! changes.
+//! Values on the command line: durations, rates, bytes, settings of the engine, the handling of bad lines, and
+//! changes of the [`load`].
 //!
-//! Each parser's error says what the value is, what it may be, and in which unit. Settings of the engine are held
+//! Each parser's error states the value, the allowed range, and the unit. Settings of the engine are checked
 //! against the engine's own table of limits, so that all ways to run a workload have the same bounds.
 
 mod load;
@@ -13,37 +13,37 @@ use thalweg_runtime::Limit;
 
 pub use load::{ShareStep, Steps, arrivals, delay, message_records, rate_steps, share_steps, skew};
 
-/// Seconds that a run may take: a day.
+/// Longest run in seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// A figure over less time than this is none, in seconds.
+/// Shortest time in seconds over which figures are measured.
 const MEASURED_SECONDS_MIN: f64 = 0.001;
 
-/// Runs that one command may repeat.
+/// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
 
-/// A rate in records per second, or as fast as can be.
+/// A rate in records per second, or the highest possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
     /// As fast as records are taken.
     Max,
-    /// So many per second.
+    /// This number of records per second.
     PerSecond(u64),
 }
 
-/// What the bulk group of `tenants` is offered.
+/// Load of the bulk group of `tenants`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Aggressor {
-    /// So many records per second, all its queries together.
+    /// This number of records per second for all its queries together.
     PerSecond(u64),
-    /// So many times what it takes alone.
+    /// This multiple of what the group takes alone.
     Times(f64),
 }
 
-/// What multiples of the capacity may be: from next to nothing to more than any experiment asks for.
+/// Range of multiples of the capacity: from almost nothing to more than any experiment asks for.
 const TIMES: (f64, f64) = (0.01, 100.0);
 
-/// What to do with input that is not understood.
+/// Handling of bad input lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBadOption {
     /// Fail the query.
@@ -70,7 +70,7 @@ fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     Ok((number, unit))
 }
 
-/// A duration such as `10s`, `500ms`, `20us`, `2m`.
+/// Parses a duration such as `10s`, `500ms`, `20us`, `2m`.
 pub fn span(text: &str) -> Result<Span, String> {
     let (number, unit) = number_and_unit(text)?;
     let micros_per_unit = match unit {
@@ -92,12 +92,12 @@ pub fn span(text: &str) -> Result<Span, String> {
     Ok(Span::from_micros(micros as i64))
 }
 
-/// A number of seconds such as `5`, `0.5`, or a duration such as `500ms`; at most a day.
+/// Parses a number of seconds such as `5`, `0.5`, or a duration such as `500ms`; at most a day.
 pub fn seconds(text: &str) -> Result<f64, String> {
     seconds_from(0.0, text)
 }
 
-/// The same, and long enough to measure something.
+/// Parses a number of seconds that is long enough for a measurement.
 pub fn measured_seconds(text: &str) -> Result<f64, String> {
     seconds_from(MEASURED_SECONDS_MIN, text)
 }
@@ -111,14 +111,14 @@ fn seconds_from(min: f64, text: &str) -> Result<f64, String> {
     if is_within { Ok(seconds) } else { Err(format!("must be from {min} to {SECONDS_MAX} seconds")) }
 }
 
-/// A share such as `40` or `12.5`, in per cent.
+/// Parses a share in per cent, such as `40` or `12.5`.
 pub fn percent(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().map_err(|_| format!("`{text}` is no number; write 40 for 40 %"))?;
     let is_within = (0.0..=100.0).contains(&percent);
     if is_within { Ok(percent) } else { Err("must be from 0 to 100 per cent".to_owned()) }
 }
 
-/// `max`, or records per second such as `1000`, `2.5M`, `10k`.
+/// Parses `max`, or records per second such as `1000`, `2.5M`, `10k`.
 pub fn rate(text: &str) -> Result<Rate, String> {
     if text == "max" {
         return Ok(Rate::Max);
@@ -139,7 +139,7 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Records per second, such as `1000`, `2.5M`, `10k`.
+/// Parses records per second, such as `1000`, `2.5M`, `10k`.
 pub fn rate_per_second(text: &str) -> Result<u64, String> {
     match rate(text)? {
         Rate::PerSecond(rate_per_s) => Ok(rate_per_s),
@@ -147,7 +147,7 @@ pub fn rate_per_second(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Records per second, such as `20M`, or a multiple of the capacity, such as `2x`.
+/// Parses records per second, such as `20M`, or a multiple of the capacity, such as `2x`.
 pub fn aggressor(text: &str) -> Result<Aggressor, String> {
     let Some(times) = text.strip_suffix('x') else {
         let of_rate = |error| format!("{error}; or a multiple of the capacity, such as 2x");
@@ -177,7 +177,7 @@ pub fn aggressor(text: &str) -> Result<Aggressor, String> {
     }
 }
 
-/// A setting of the engine, such as `384`, within its bounds.
+/// Returns a parser for a setting of the engine, such as `384`, within its bounds.
 pub fn within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {
         let number = text.parse::<f64>().map_err(|_| format!("`{text}` is not a whole number"))?;
@@ -188,7 +188,7 @@ pub fn within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + C
     }
 }
 
-/// Bytes such as `1048576`, `256MiB`, `1GiB`, within the bounds of a setting.
+/// Returns a parser for bytes such as `1048576`, `256MiB`, `1GiB`, within the bounds of a setting.
 pub fn bytes_within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {
         let (number, unit) = number_and_unit(text)?;
@@ -207,7 +207,7 @@ pub fn bytes_within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, Strin
     }
 }
 
-/// Compared as doubles, which are exact up to 2^53: no limit lies above.
+/// Checks a value as a double, which is exact up to 2^53: no limit lies above.
 fn check(limit: &Limit, text: &str, number: f64) -> Result<u64, String> {
     let Limit { min, max, unit, .. } = limit;
     if (*min as f64..=*max as f64).contains(&number) {
@@ -217,12 +217,12 @@ fn check(limit: &Limit, text: &str, number: f64) -> Result<u64, String> {
     }
 }
 
-/// What `text` means, if it does not say so itself.
+/// Returns the converted value of `text` for a message; empty if `text` already says it.
 fn converted(text: &str, number: f64, unit: &str) -> String {
     if text == number.to_string() { String::new() } else { format!("{text} is {number} {unit}, but ") }
 }
 
-/// `fail`, `skip` or `divert:FILE`.
+/// Parses `fail`, `skip` or `divert:FILE`.
 pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
     match (text, text.strip_prefix("divert:")) {
         ("fail", _) => Ok(OnBadOption::Fail),
@@ -233,22 +233,22 @@ pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
     }
 }
 
-/// How often to run.
+/// Parses the number of runs.
 pub fn times(text: &str) -> Result<u32, String> {
     let times = text.parse().ok().filter(|times| (1..=REPEAT_MAX).contains(times));
     times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {REPEAT_MAX}"))
 }
 
-/// The most seconds of event time in one second of the clock: a day in a minute and a half.
+/// Largest number of seconds of event time in one second of the clock: a day in a minute and a half.
 const TIME_SCALE_MAX: u64 = 1_000;
 
-/// How many seconds of event time there are in one second of the clock.
+/// Parses the number of seconds of event time in one second of the clock.
 pub fn time_scale(text: &str) -> Result<u64, String> {
     let times = text.parse().ok().filter(|times| (1..=TIME_SCALE_MAX).contains(times));
     times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {TIME_SCALE_MAX}"))
 }
 
-/// Where random numbers start.
+/// Parses a seed.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u64::MAX))
 }

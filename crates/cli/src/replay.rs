@@ -1,4 +1,4 @@
-//! `thalweg replay`: asks a policy again what a run has asked of one, and tells where it answers otherwise.
+//! `thalweg replay`: repeats the calls to a policy in a run, and reports where its answers differ.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -23,7 +23,7 @@ pub struct ReplayArgs {
     policy: Option<String>,
 }
 
-/// Replays a trace; `false` if an answer is another.
+/// Replays a trace; returns `false` if an answer differs.
 pub fn run(args: &ReplayArgs) -> Result<bool> {
     let path = args.file.display();
     let trace = File::open(&args.file)

@@ -1,6 +1,6 @@
-//! Numbers as people read them: grouped, with three digits that count, and their unit.
+//! Numbers for people: grouped, with three significant digits, and their unit.
 
-/// A count, such as `12,345,678`.
+/// Formats a count, such as `12,345,678`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
@@ -13,7 +13,7 @@ pub fn count(count: u64) -> String {
     grouped
 }
 
-/// A rate, such as `1.00 M/s`.
+/// Formats a rate, such as `1.00 M/s`.
 pub fn rate(per_s: f64) -> String {
     match per_s {
         ..999.5 => format!("{} /s", three_digits(per_s)),
@@ -22,7 +22,7 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
-/// A latency, such as `85.0 us`.
+/// Formats a latency, such as `85.0 us`.
 pub fn latency(nanos: f64) -> String {
     match nanos {
         ..999.5e3 => format!("{} us", three_digits(nanos / 1e3)),
@@ -31,7 +31,7 @@ pub fn latency(nanos: f64) -> String {
     }
 }
 
-/// A latency, or a dash where there is none.
+/// Formats a latency, or a dash if there is none.
 pub fn latency_or_none(nanos: Option<u64>) -> String {
     nanos.map_or("-".to_owned(), |nanos| latency(nanos as f64))
 }

@@ -1,8 +1,8 @@
-//! SQL files: `run` runs one, `check` tells what is wrong with it, `explain` shows its plans, `test` runs queries whose rows
-//! are known.
+//! SQL files: `run` runs one, `check` reports its errors, `explain` shows its plans, `test` runs queries with
+//! known results.
 //!
-//! All of them walk plans and expressions by recursion, of which a query may have thousands of levels: so each runs on a thread
-//! with a large stack.
+//! All of them walk plans and expressions by recursion, and a query may have thousands of levels. So each runs
+//! on a thread with a large stack.
 
 mod check;
 mod explain;
@@ -26,22 +26,22 @@ pub use test::TestArgs;
 
 use crate::failure::End;
 
-/// As [`check::run`].
+/// Calls [`check::run`] on a large stack.
 pub fn check(args: &CheckArgs) -> Result<bool> {
     on_large_stack(|| check::run(args))
 }
 
-/// As [`explain::run`].
+/// Calls [`explain::run`] on a large stack.
 pub fn explain(args: &ExplainArgs) -> Result<bool> {
     on_large_stack(|| explain::run(args))
 }
 
-/// As [`run::run`].
+/// Calls [`run::run`] on a large stack.
 pub fn run(args: &RunArgs) -> Result<End> {
     on_large_stack(|| run::run(args))
 }
 
-/// As [`test::run`].
+/// Calls [`test::run`] on a large stack.
 pub fn test(args: &TestArgs) -> Result<bool> {
     on_large_stack(|| test::run(args))
 }

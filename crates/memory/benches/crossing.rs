@@ -1,8 +1,9 @@
-//! Question: what does an edge carry from one core to another, beside a hand-written ring?
-//! Workload: one thread copies rows of 56 bytes out of a cache of 4,096 and stamps them, another adds up one field of those that have a
-//! bit set. Rings of blocks of 1,024 rows that are reused in turn, of several sizes; an edge whose blocks of 384 rows are
-//! reused as within a core, the last one first; and an edge that knows that it crosses.
-//! Unit: million rows per second, medians of interleaved rounds. The best ring is the ceiling.
+//! Question: how many rows does an edge carry from one core to another, compared with a hand-written ring?
+//! Workload: one thread copies rows of 56 bytes out of a cache of 4,096 and stamps them, another adds up one field of
+//! the rows that have a bit set. There are rings of blocks of 1,024 rows that are reused in turn, of several sizes.
+//! There is an edge whose blocks of 384 rows are reused as within a core, the last one first, and an edge which knows
+//! that it crosses cores.
+//! Unit: million rows per second, medians of interleaved rounds. The best ring is the upper bound.
 //!
 //! `cargo bench -p thalweg-memory --bench crossing`; under `cargo test` it runs once, small.
 
@@ -25,32 +26,32 @@ fn cache() -> Vec<Row> {
     (0..4_096u64).map(|row| [row, row.wrapping_mul(0x9e37_79b9), 2, 3, 4, 5, row % 10]).collect()
 }
 
-/// A row as a source makes it: stamped, so that no block of them is a plain copy.
+/// Returns a row as a source makes it: stamped, so that no block of rows is a plain copy.
 #[inline(always)]
 fn make(row: &Row, stamp: u64) -> Row {
     let [a, b, c, d, e, _, kind] = *row;
     [a, b, c, d, e, stamp, kind]
 }
 
-/// What the reader makes of a row.
+/// Adds a row to the reader's sum.
 #[inline(always)]
 fn add(sum: u64, row: &Row) -> u64 {
     if row[6] & 1 == 1 { sum.wrapping_add(row[1]) } else { sum }
 }
 
-/// What a sum over so many rows is.
+/// Returns the sum over this many rows.
 fn expected(cache: &[Row], rows: usize) -> u64 {
     (0..rows).fold(0, |sum, row| add(sum, &cache[row % cache.len()]))
 }
 
-/// Waits without giving the core away.
+/// Waits without giving up the core.
 fn spin_until(is_so: impl Fn() -> bool) {
     while !is_so() {
         std::hint::spin_loop();
     }
 }
 
-/// The sum of all rows, through a ring of so many blocks.
+/// Returns the sum of all rows, sent through a ring of this many blocks.
 fn through_ring(cache: &[Row], blocks: usize, rows: usize) -> u64 {
     let ring: Vec<Mutex<Vec<Row>>> = (0..blocks).map(|_| Mutex::new(vec![[0; 7]; RING_BLOCK_ROWS])).collect();
     let (written, read) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -91,7 +92,8 @@ impl MarkRules for NoMarks {
     }
 }
 
-/// The sum of all rows, through an edge of the engine's default shape.
+/// Returns the sum of all rows, sent through an edge of the engine's default shape; `is_told` says whether it knows
+/// that it crosses cores.
 fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
     let pool = Pool::new(Budget::new(1 << 26));
     let shape = BlockShape { block_records: 384, chunk_blocks: 4 };
@@ -121,7 +123,7 @@ fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
                     left -= run;
                 }
                 drop(out);
-                // Who chooses the next task looks after the pool, now and then.
+                // The worker that chooses the next task serves the pool now and then.
                 if step % 64 == 0 {
                     pool.grow_step();
                 }

@@ -1,4 +1,4 @@
-//! A baton: a value that one party at a time holds, and that nobody forgets while there is something to do with it.
+//! A task cell: holds a value that one party at a time takes, and that is never left idle while there is work for it.
 //!
 //! ```text
 //!            fill                call: Some(value)                 put(value, ready)
@@ -10,46 +10,49 @@
 //!                          retire
 //! ```
 //!
-//! A task of an engine lies in one. Whoever runs it, ranks it or drops it holds the value meanwhile; whoever has made
-//! work for it calls [`Baton::call`]. If the value is held just then, a note is left, and the holder, who may have
-//! looked too early to see that work, cannot put the value away as idle before he has looked again.
+//! The engine keeps each task in such a cell. A worker which runs, ranks or drops the task holds the value meanwhile.
+//! A party that has made work for the task notifies the cell with [`Baton::call`]. If the value is held at that
+//! moment, a note is left. The holder may have looked too early to see that work, so it cannot put the value away as
+//! idle before it has looked again.
 //!
-//! * **B6** The word of a baton holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
-//!   Whoever swaps an address out owns the value; so nobody ever owns it twice, however the calls are mixed.
+//! * **B6** The word of a task cell holds the address of its value in IDLE and READY, and no address in EMPTY and
+//!   HELD. The party which swaps an address out owns the value. So there are never two owners, however the calls are
+//!   mixed.
 //!
-//! *Race closed:* work that is made between the holder's last look and his putting the value away.
+//! *Race closed:* work that is made between the holder's last look and its putting the value away.
 //!
-//! *Why it holds.* All steps are read-modify-writes of one word, so they have one order, and each sees what came before
-//! those that precede it (a chain of read-modify-writes hands Release on). If `call` comes before the holder's step out
-//! of HELD, that step fails, with Acquire, and he looks again: he sees the work. If it comes after, it finds the
-//! value idle and takes it, or ready: then whoever takes it sees the work, for the same reason.
+//! *Why it holds.* All steps are read-modify-writes of one word, so they have one order. Each sees the writes that
+//! came before the steps that precede it (a chain of read-modify-writes passes Release on). If `call` comes before
+//! the holder's step out of HELD, that step fails, with Acquire, and the holder looks again: it sees the work. If
+//! `call` comes after, it finds the value idle and takes it, or ready: then the party that takes it sees the work,
+//! for the same reason.
 
 use std::fmt;
 use std::ptr::null_mut;
 
 use crate::sync::{AtomicPtr, Ordering};
 
-/// Beside an address: there is something to do with the value. Without one: somebody holds it.
+/// Beside an address: there is work for the value. Without an address: the value is held.
 const READY_OR_HELD: usize = 1;
-/// Somebody has called `call` since the last step.
+/// [`Baton::call`] was called since the last step.
 const CALLED: usize = 2;
 const TAGS: usize = READY_OR_HELD | CALLED;
 
-/// A boxed value that one party at a time holds.
+/// A task cell: a boxed value that one party at a time holds.
 pub struct Baton<T> {
-    /// The address of the value, if nobody holds it, and the tags above in its lowest bits. Every step is a
-    /// read-modify-write with AcqRel: it hands the value on, and the notes.
+    /// The address of the value, unless it is held, and the tags above in its lowest bits. Every step is a
+    /// read-modify-write with AcqRel: it passes on the value and the notes.
     word: AtomicPtr<T>,
 }
 
-// SAFETY: by B6 the value has one owner at a time, who has taken it over with Acquire from the one before, who had left
-// it with Release; it moves between threads, hence `T: Send`.
+// SAFETY: by B6 the value has one owner at a time, which has taken it with Acquire from the one before, which had
+// left it with Release; it moves between threads, hence `T: Send`.
 unsafe impl<T: Send> Sync for Baton<T> {}
 
-// SAFETY: a baton that moves takes its value along.
+// SAFETY: a cell that moves takes its value along.
 unsafe impl<T: Send> Send for Baton<T> {}
 
-/// The word of a baton, read.
+/// The word of a cell, as loaded.
 struct Word<T>(*mut T);
 
 impl<T> Clone for Word<T> {
@@ -86,7 +89,7 @@ impl<T> Word<T> {
     }
 }
 
-/// `address` with these tags.
+/// Returns `address` with these tags.
 fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
     address.map_addr(|address| address | tags)
 }
@@ -112,15 +115,15 @@ impl<T> fmt::Debug for Baton<T> {
 }
 
 impl<T> Baton<T> {
-    /// Puts a value in, which is idle then.
+    /// Puts a value into an empty cell; it is then idle.
     ///
     /// # Errors
-    /// The value, if the baton is not empty.
+    /// Returns the value, if the cell is not empty.
     pub fn fill(&self, value: Box<T>) -> Result<(), Box<T>> {
         let address = Box::into_raw(value);
         match self.step(|word| word.is_empty().then_some(address)) {
             Some(_) => Ok(()),
-            // SAFETY: it came from a box just now, and nobody else has seen it.
+            // SAFETY: it came from a box just now, and no other thread has seen it.
             None => Err(unsafe { Box::from_raw(address) }),
         }
     }
@@ -131,14 +134,15 @@ impl<T> Baton<T> {
         self.hold(Word::is_ready)
     }
 
-    /// Takes the value if nobody holds it, ready or not.
+    /// Takes the value unless it is held, ready or not.
     #[inline]
     pub fn take_any(&self) -> Option<Box<T>> {
         self.hold(Word::has_value)
     }
 
-    /// Says that there may be something to do with the value now. If it is idle, the caller gets it, to look and put
-    /// it back; else whoever holds it, or takes it next, will see what the caller did before.
+    /// Notifies the cell that there may be work for the value. If the value is idle, the caller gets it, to look and
+    /// put it back. Otherwise the party that holds it, or takes it next, will see everything that the caller did
+    /// before.
     #[inline]
     pub fn call(&self) -> Option<Box<T>> {
         let into = |word: Word<T>| {
@@ -153,10 +157,10 @@ impl<T> Baton<T> {
     /// Puts the value back: ready, or idle.
     ///
     /// # Errors
-    /// The value, if it is to be idle and somebody has called [`call`](Self::call) since it was taken: look again.
+    /// Returns the value, if it is to be idle and [`call`](Self::call) was called since it was taken: look again.
     ///
     /// # Panics
-    /// If nobody holds the value.
+    /// If the value is not held.
     #[inline]
     pub fn put(&self, value: Box<T>, is_ready: bool) -> Result<(), Box<T>> {
         let address = Box::into_raw(value);
@@ -165,7 +169,7 @@ impl<T> Baton<T> {
             is_called = !is_ready && word.tags() & CALLED != 0;
             match (word.is_held(), is_called, is_ready) {
                 (false, ..) => None,
-                // The note is taken off before the holder looks again.
+                // The note is removed before the holder looks again.
                 (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
                 (true, false, true) => Some(tagged(address, READY_OR_HELD)),
                 (true, false, false) => Some(address),
@@ -180,22 +184,22 @@ impl<T> Baton<T> {
         Err(value)
     }
 
-    /// Leaves the baton empty: whoever held the value keeps it.
+    /// Leaves the cell empty: the holder keeps the value.
     ///
     /// # Panics
-    /// If nobody holds the value.
+    /// If the value is not held.
     pub fn retire(&self) {
         let held = self.step(|word| word.is_held().then_some(null_mut()));
         assert!(held.is_some(), "only a baton whose value is held is left empty (B6)");
     }
 
-    /// Whether there is something to do with the value, and nobody holds it. A snapshot.
+    /// Returns whether there is work for the value and it is not held. A snapshot.
     #[inline]
     pub fn is_ready(&self) -> bool {
         Word(self.word.load(Ordering::Acquire)).is_ready()
     }
 
-    /// Whether somebody holds the value. A snapshot.
+    /// Returns whether the value is held. A snapshot.
     pub fn is_held(&self) -> bool {
         Word(self.word.load(Ordering::Relaxed)).is_held()
     }
@@ -207,14 +211,14 @@ impl<T> Baton<T> {
         Some(unsafe { Self::own(before) })
     }
 
-    /// Makes a step and answers what was there before; `None` if `into` knows no step from there.
+    /// Makes a step and returns the word before it; `None` if `into` has no step from there.
     #[inline]
     fn step(&self, mut into: impl FnMut(Word<T>) -> Option<*mut T>) -> Option<Word<T>> {
         let stepped = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| into(Word(word)));
         stepped.ok().map(Word)
     }
 
-    /// The value of a word that a step of ours has swapped out.
+    /// Returns the value of a word that a step of ours has swapped out.
     ///
     /// # Safety
     /// The word has a value, and the step left none (B6).

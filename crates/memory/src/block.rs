@@ -4,9 +4,9 @@
 //! | sequence, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
 //! ```
 //!
-//! A [`BlockRef`] is an address and no more: who may write or read a slot when is the edge's protocol (B1 to B5).
-//! What it does check is identity: a block carries the sequence number of its present life, so that a reader
-//! notices at once if its block was recycled under it.
+//! A [`BlockRef`] is an address and no more: the edge's protocol (B1 to B5) decides which end may write or read a
+//! slot, and when. The block checks identity only: it carries the sequence number of its present life, so a reader
+//! notices at once if its block was recycled too early.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -17,23 +17,23 @@ use crate::sync::{AtomicU64, Ordering, Slot};
 /// Blocks start on cache lines.
 pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 
-/// The head of a block. Written by the writer of the edge when it takes the block (Relaxed: made visible by the
-/// Release store of `written`, see B3), read by readers to check that they stand where they think they stand.
+/// The head of a block. The writer of the edge writes it when it takes the block (Relaxed: made visible by the
+/// Release store of `written`, see B3). Readers read it to check that they are in the right block.
 #[repr(C, align(64))]
 pub(crate) struct Preamble {
     /// Position of this block in its edge: block sequence number.
     pub(crate) sequence: AtomicU64,
     /// Slots behind the preamble.
     capacity_records: u32,
-    /// What was said of its first record when it came in.
+    /// Stamp of its first record.
     pub(crate) stamp: StampCell,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == BLOCK_ALIGN_BYTES);
 
-/// A pointer to a block, valid while its chunk is (B5). Copies of it say nothing about who may do what: that is
-/// the edge's protocol.
+/// A pointer to a block, valid while its chunk is (B5). Copies give no right to read or write: the edge's protocol
+/// does.
 pub(crate) struct BlockRef<T> {
     base: NonNull<Preamble>,
     slots: PhantomData<*const Slot<T>>,
@@ -47,22 +47,22 @@ impl<T> Clone for BlockRef<T> {
 
 impl<T> Copy for BlockRef<T> {}
 
-// SAFETY: a block pointer is an address; what is read and written through it is governed by the edge's protocol
-// (B1 to B5), which lets values cross threads only if `T: Send` (see the bounds on the ends of an edge).
+// SAFETY: a block pointer is an address; the edge's protocol (B1 to B5) governs reads and writes through it. It lets
+// values cross threads only if `T: Send` (see the bounds on the ends of an edge).
 unsafe impl<T> Send for BlockRef<T> {}
 
 impl<T> BlockRef<T> {
-    /// The block at `base`, which a chunk has cut there.
+    /// Returns a pointer to the block at `base`, which a chunk has cut there.
     pub(crate) fn at(base: NonNull<Preamble>) -> Self {
         BlockRef { base, slots: PhantomData }
     }
 
-    /// A pointer to no block, to be replaced before it is used.
+    /// Returns a pointer to no block, to be replaced before it is used.
     pub(crate) const fn dangling() -> Self {
         BlockRef { base: NonNull::dangling(), slots: PhantomData }
     }
 
-    /// The same block from an address that [`as_ptr`](Self::as_ptr) gave.
+    /// Returns the block at an address that [`as_ptr`](Self::as_ptr) gave.
     pub(crate) fn from_ptr(base: *mut Preamble) -> Self {
         BlockRef {
             base: NonNull::new(base).expect("ring entries are set before they are read (B4)"),
@@ -74,13 +74,13 @@ impl<T> BlockRef<T> {
         self.base.as_ptr()
     }
 
-    /// Writes the preamble, and under loom the slots, of a block that nobody knows yet.
+    /// Writes the preamble, and under loom the slots, of a block that is not shared yet.
     pub(crate) fn initialise(self, capacity_records: u32) {
         let preamble =
             Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: StampCell::new() };
-        // SAFETY: the block is 64-aligned memory inside a chunk that nobody else knows yet.
+        // SAFETY: the block is 64-aligned memory inside a chunk that is not shared yet.
         unsafe { self.base.write(preamble) };
-        // Only loom's slots have something to initialise: they track who touches them.
+        // Only loom's slots need initialisation: they track accesses.
         #[cfg(loom)]
         for index in 0..capacity_records {
             let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
@@ -89,12 +89,12 @@ impl<T> BlockRef<T> {
         }
     }
 
-    /// Takes apart what `initialise` made.
+    /// Drops the parts that `initialise` made.
     #[cfg(loom)]
     pub(crate) fn retire(self, capacity_records: u32) {
         for index in 0..capacity_records {
             let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
-            // SAFETY: initialised in `initialise`; the chunk is being taken apart, so nobody uses it.
+            // SAFETY: initialised in `initialise`; the chunk is being dismantled, so it is not in use.
             unsafe { slot.drop_in_place() };
         }
         // SAFETY: as above.
@@ -108,14 +108,14 @@ impl<T> BlockRef<T> {
         behind.cast()
     }
 
-    /// The preamble, while the chunk lives: callers hold the edge (B5).
+    /// Returns the preamble, while the chunk lives: callers hold the edge (B5).
     #[inline]
     pub(crate) fn preamble<'a>(self) -> &'a Preamble {
         // SAFETY: initialised in `initialise`, only read and changed through its atomics since; valid by B5.
         unsafe { self.base.as_ref() }
     }
 
-    /// Slot `index`, while the chunk lives.
+    /// Returns slot `index`, while the chunk lives.
     ///
     /// # Safety
     /// `index` is at most the capacity (the slot at the capacity may be named, not used), and the caller holds
@@ -128,18 +128,18 @@ impl<T> BlockRef<T> {
         );
         // SAFETY: inside the block by contract.
         let slot = unsafe { self.slots_base().add(index) };
-        // SAFETY: a slot is valid as bare memory; what it holds is the edge's protocol.
+        // SAFETY: a slot is valid as bare memory; the edge's protocol governs its content.
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life as block number `sequence` of an edge, whose first record came in with `stamp`.
+    /// Begins a new life as block number `sequence` of an edge, whose first record has this `stamp`.
     pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
         preamble.stamp.store(stamp);
         preamble.sequence.store(sequence, Ordering::Relaxed);
     }
 
-    /// Checks, on the reader's side, that this is block `sequence`: a block recycled too early shows here.
+    /// Checks, on the reader's side, that this is block `sequence`: a block recycled too early is found here.
     #[inline]
     pub(crate) fn check(self, sequence: u64) {
         let found = self.preamble().sequence.load(Ordering::Relaxed);

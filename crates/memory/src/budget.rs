@@ -1,5 +1,5 @@
-//! The byte budget of the engine: who wants to hold memory reserves it first, and what is reserved gives itself
-//! back when it is dropped. What is reserved never exceeds the budget, not even for a moment.
+//! The byte budget of the engine: memory is reserved before it is allocated, and a reservation returns its bytes when
+//! it is dropped. The reserved bytes never exceed the budget, not even for a moment.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use crate::sync::{Arc, AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct Budget {
     limit_bytes: usize,
-    /// Bytes reserved now. Changed by compare-and-swap (up) and subtraction (down); Relaxed, because it guards
-    /// no other memory: a reservation is a permission, not a message.
+    /// Bytes reserved now. Changed by compare-and-swap (up) and subtraction (down). Relaxed, because it guards no
+    /// other memory: a reservation is a permission, not a message.
     used_bytes: AtomicUsize,
-    /// The most that was ever reserved. Relaxed, for reports only.
+    /// The most bytes that were ever reserved. Relaxed, for reports only.
     peak_bytes: AtomicUsize,
 }
 
-/// A reservation that does not fit.
+/// Error: a reservation does not fit into the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BudgetExceeded {
-    /// What was asked for.
+    /// Bytes that were asked for.
     pub wanted_bytes: usize,
-    /// What was reserved already.
+    /// Bytes reserved already.
     pub used_bytes: usize,
-    /// What may be reserved in all.
+    /// Bytes that may be reserved in all.
     pub limit_bytes: usize,
 }
 
@@ -40,22 +40,22 @@ impl fmt::Display for BudgetExceeded {
 impl std::error::Error for BudgetExceeded {}
 
 impl Budget {
-    /// A budget of `limit_bytes`.
+    /// Creates a budget of `limit_bytes`.
     pub fn new(limit_bytes: usize) -> Arc<Self> {
         Arc::new(Budget { limit_bytes, used_bytes: AtomicUsize::new(0), peak_bytes: AtomicUsize::new(0) })
     }
 
-    /// Bytes that may be reserved in all.
+    /// Returns the bytes that may be reserved in all.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// Bytes reserved now.
+    /// Returns the bytes reserved now.
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were ever reserved at once.
+    /// Returns the most bytes that were ever reserved at once.
     pub fn peak_bytes(&self) -> usize {
         self.peak_bytes.load(Ordering::Relaxed)
     }
@@ -91,7 +91,7 @@ impl Budget {
     }
 }
 
-/// Reserved bytes; dropping it gives them back.
+/// Reserved bytes, which are returned to the budget on drop.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -99,15 +99,15 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The bytes held.
+    /// Returns the bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes over what `other`, of the same budget, holds.
+    /// Takes over the bytes of `other`, which must be of the same budget.
     ///
     /// # Panics
-    /// If it is of another budget.
+    /// If `other` is of another budget.
     pub fn absorb(&mut self, mut other: Reservation) {
         assert!(Arc::ptr_eq(&self.budget, &other.budget), "reservations of one budget are put together");
         self.bytes += std::mem::take(&mut other.bytes);
@@ -116,7 +116,7 @@ impl Reservation {
     /// Grows or shrinks to `bytes`.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] if the growth does not fit; the reservation is then as it was.
+    /// [`BudgetExceeded`] if the growth does not fit; the reservation is then unchanged.
     pub fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         if bytes > self.bytes {
             self.budget.take(bytes - self.bytes)?;

@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Sizes follow Enjima (SIGMOD 2025, section 3.1): a block is `64 + N * R` bytes (here rounded up to whole cache
-//! lines, so that two blocks never share one), a chunk `K * B`. Enjima's 64 bytes in front of a chunk are left
-//! out: what they hold there lives in the handle, off the data path.
+//! lines, so that two blocks never share one), a chunk `K * B`. Enjima's 64 bytes in front of a chunk are left out:
+//! their content is in the handle here, off the data path.
 //!
-//! Pages are populated at birth (`MAP_POPULATE`), so that no page fault falls into the data path; where the kernel
-//! cannot do that, and under loom and Miri, memory comes from the ordinary allocator.
+//! Pages are populated when they are mapped (`MAP_POPULATE`), so that no page fault falls into the data path. Where
+//! the kernel cannot do that, and under loom and Miri, memory comes from the ordinary allocator.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,10 +20,10 @@ use crate::block::{BLOCK_ALIGN_BYTES, BlockRef, Preamble};
 use crate::budget::{Budget, BudgetExceeded, Reservation};
 use crate::sync::{Arc, Slot};
 
-/// Chunks are whole pages.
+/// Size of a page; a chunk is whole pages.
 const PAGE_BYTES: usize = 4096;
 
-/// How chunks of an edge are cut.
+/// Shape of the chunks and blocks of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockShape {
     /// Slots per block, Enjima's N.
@@ -32,7 +32,7 @@ pub struct BlockShape {
     pub chunk_blocks: u32,
 }
 
-/// A shape that cannot be.
+/// Error: an invalid shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -53,7 +53,7 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// The bytes of a chunk of `T`, worked out once per edge.
+/// Sizes of a chunk of `T`, computed once per edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkLayout {
     pub(crate) shape: BlockShape,
@@ -81,28 +81,28 @@ impl ChunkLayout {
     }
 }
 
-/// Why there is no chunk to be had.
+/// Error: a chunk could not be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkError {
     /// The budget does not allow it.
     Budget(BudgetExceeded),
-    /// The budget does, the machine has no such memory.
+    /// The budget allows it, but the machine has no such memory.
     System { bytes: usize },
 }
 
-/// Populated pages and the reservation that pays for them; of no type yet.
+/// Populated pages and the reservation that pays for them; not typed yet.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Gives its bytes back when the pages are gone.
+    /// Returns its bytes to the budget after the pages are unmapped.
     _paid: Reservation,
 }
 
-// SAFETY: a mapping is plain memory owned by this value alone; nothing about it is bound to a thread.
+// SAFETY: a mapping is plain memory owned by this value alone; it is not bound to a thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Pages of `bytes` bytes, a multiple of the page size.
+    /// Maps pages of `bytes` bytes, a multiple of the page size.
     pub(crate) fn new(budget: &Arc<Budget>, bytes: usize) -> Result<Self, ChunkError> {
         let paid = budget.reserve(bytes).map_err(ChunkError::Budget)?;
         let base = pages::populated(bytes).ok_or(ChunkError::System { bytes })?;
@@ -116,8 +116,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `base` and `bytes` are those of `populated`, and every block pointer into them is gone: a
-        // chunk turns into a mapping, or is dropped, only when no edge uses its blocks (B5).
+        // SAFETY: `base` and `bytes` come from `populated`, and every block pointer into them is gone: a chunk turns
+        // into a mapping, or is dropped, only when no edge uses its blocks (B5).
         unsafe { pages::release(self.base, self.bytes) };
     }
 }
@@ -131,13 +131,13 @@ mod pages {
 
     pub(super) fn populated(bytes: usize) -> Option<NonNull<u8>> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
-        // SAFETY: a new private mapping at an address of the kernel's choice overlaps nothing of ours.
+        // SAFETY: a new private mapping at an address chosen by the kernel overlaps no memory of ours.
         let mapped = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
         mapped.ok().and_then(|base| NonNull::new(base.cast::<u8>()))
     }
 
     pub(super) unsafe fn release(base: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller passes what `populated` gave and uses it no more.
+        // SAFETY: the caller passes the values that `populated` gave and uses them no more.
         let unmapped = unsafe { munmap(base.as_ptr().cast(), bytes) };
         debug_assert!(unmapped.is_ok(), "a whole mapping of ours can be unmapped");
     }
@@ -161,7 +161,8 @@ mod pages {
     }
 
     pub(super) unsafe fn release(base: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller passes what `populated` gave, made with the same layout, and uses it no more.
+        // SAFETY: the caller passes the values that `populated` gave, made with the same layout, and uses them no
+        // more.
         unsafe { dealloc(base.as_ptr(), layout(bytes)) };
     }
 }
@@ -183,7 +184,7 @@ impl<T> Chunk<T> {
         chunk
     }
 
-    /// The blocks, in order of address.
+    /// Iterates over the blocks, in order of address.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef<T>> + '_ {
         (0..self.layout.shape.chunk_blocks as usize).map(|index| {
             // SAFETY: `index` is below `chunk_blocks`, so the block lies inside the mapping.
@@ -192,13 +193,13 @@ impl<T> Chunk<T> {
         })
     }
 
-    /// Whether `block` is one of ours.
+    /// Returns whether `block` lies in this chunk.
     pub(crate) fn owns(&self, block: BlockRef<T>) -> bool {
         let start = self.mapping.base.as_ptr() as usize;
         (start..start + self.mapping.bytes).contains(&(block.as_ptr() as usize))
     }
 
-    /// Forgets type and blocks; the values in the slots, if any, are forgotten too.
+    /// Drops type and blocks; values in the slots, if any, are forgotten.
     pub(crate) fn into_mapping(self) -> Mapping {
         #[cfg(loom)]
         self.blocks().for_each(|block| block.retire(self.layout.shape.block_records));

@@ -1,24 +1,24 @@
-//! How far each end of an edge has come: the words that writer and readers exchange, and that schedulers look at.
+//! Positions of both ends of an edge: the words that writer and readers exchange, and that schedulers read.
 //!
-//! Each end has cache lines of its own, written by that end alone, so that the two do not take a line away from
-//! each other with every record (Enjima keeps both positions in the block's preamble, where they bounce).
-//! Positions count records since the edge was made: 64 bits do not wrap.
+//! Each end has cache lines of its own, which only that end writes. So the two ends do not take a line away from each
+//! other with every record (Enjima keeps both positions in the block's preamble, where they bounce). Positions count
+//! records since the edge was made: 64 bits do not wrap.
 
 use crate::chunk::ChunkLayout;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Ordering};
 
-/// No chunk is on its way.
+/// No chunk is requested.
 pub(crate) const GROWTH_NONE: u8 = 0;
 /// The pool was asked for a chunk.
 pub(crate) const GROWTH_REQUESTED: u8 = 1;
 /// A chunk lies in the mailbox.
 pub(crate) const GROWTH_READY: u8 = 2;
 
-/// The home of an end of which none is known.
+/// Core of an end that is not known.
 const NOWHERE: usize = usize::MAX;
 
-/// The cursors of one edge. Anyone may look; only the ends of the edge write.
+/// The cursors of one edge. Any thread may read them; only the ends of the edge write.
 #[derive(Debug)]
 pub struct Cursors {
     pub(crate) writer: CacheAligned<WriterLine>,
@@ -29,11 +29,12 @@ pub struct Cursors {
     chunk_bytes: u64,
     /// Marks that fit before ordinary ones are held back.
     ordinary_marks: u64,
-    /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by whoever set it up.
+    /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by the thread that sets
+    /// it up.
     writer_name: AtomicU64,
 }
 
-/// How far a reader is: the first position of the block it is in, and the marks it has taken.
+/// Position of a reader: the first position of its current block, and the marks it has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadPosition {
     block_start: u64,
@@ -51,18 +52,18 @@ pub(crate) struct WriterLine {
     pub(crate) marks_written: AtomicU64,
     /// Block sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
-    /// Records that fit into the blocks which the edge owns; nothing once the edge is gone. Relaxed: a hint for
+    /// Records that fit into the blocks which the edge owns; zero once the edge is gone. Relaxed: a hint for
     /// schedulers.
     pub(crate) capacity_records: AtomicU64,
-    /// The stamp of what was written when the edge was last found empty, and that of the last mark. Relaxed: hints.
+    /// The stamp of the first value after the edge was last found empty, and that of the last mark. Relaxed: hints.
     pub(crate) restart_stamp: StampCell,
     pub(crate) mark_stamp: StampCell,
     /// Marks dropped because the ring was full. Relaxed: a counter.
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
     pub(crate) mark_held: AtomicBool,
-    /// On which core the writer runs, as a number of the caller's: written by whoever runs it, before a step, read by the
-    /// writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The core on which the writer runs, as a number of the caller's. Written before a step by the worker that runs
+    /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) home: AtomicUsize,
     /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
     /// writer loads with Acquire before it looks inside.
@@ -72,18 +73,18 @@ pub(crate) struct WriterLine {
 /// Written by one reader.
 #[derive(Debug)]
 pub(crate) struct ReaderLine {
-    /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded
-    /// with Acquire by the writer before it recycles a block. This pair keeps B4.
+    /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded with
+    /// Acquire by the writer before it recycles a block. This pair ensures B4.
     pub(crate) read: AtomicU64,
     /// Position of the first slot of the block that `read` lies in. Relaxed: a hint that saves schedulers a
     /// division.
     pub(crate) block_start: AtomicU64,
     /// The stamp of the block last read from. Relaxed: a hint.
     pub(crate) block_stamp: StampCell,
-    /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
+    /// Marks read. Release and Acquire as for `read`: the writer reuses the mark's slot.
     pub(crate) marks_read: AtomicU64,
-    /// On which core the reader runs, as a number of the caller's: written by whoever runs it, before a step, read by the
-    /// writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The core on which the reader runs, as a number of the caller's. Written before a step by the worker that runs
+    /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) home: AtomicUsize,
     /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
     /// with Acquire by the writer.
@@ -101,7 +102,7 @@ impl Cursors {
         }
     }
 
-    /// Those of an edge of one block that holds one record and takes no bytes.
+    /// Creates the cursors of an edge of one block that holds one record and takes no bytes.
     fn with(slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
@@ -135,7 +136,7 @@ impl Cursors {
         }
     }
 
-    /// Those of a queue: blocks of one record, in one chunk of so many bytes.
+    /// Creates the cursors of a queue: blocks of one record, in one chunk of this many bytes.
     pub(crate) fn of_queue(
         capacity_records: u64,
         bytes: u64,
@@ -148,13 +149,13 @@ impl Cursors {
         Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
     }
 
-    /// Marks that fit before ordinary ones are held back.
+    /// Returns the marks that fit before ordinary ones are held back.
     pub(crate) fn ordinary_marks(&self) -> u64 {
         self.ordinary_marks
     }
 
-    /// Gives the writer an opaque number, which [`Pool::grow_step`](crate::Pool::grow_step) answers when it has served
-    /// the edge.
+    /// Gives the writer an opaque number, which [`Pool::grow_step`](crate::Pool::grow_step) returns when it has
+    /// served the edge.
     pub fn name_writer(&self, name: u64) {
         self.writer_name.store(name, Ordering::Relaxed);
     }
@@ -163,35 +164,36 @@ impl Cursors {
         self.writer_name.load(Ordering::Relaxed)
     }
 
-    /// Records published by the writer since the edge was made.
+    /// Returns the records published by the writer since the edge was made.
     pub fn written(&self) -> u64 {
         self.writer.written.load(Ordering::Relaxed)
     }
 
-    /// Records taken by reader `index` since the edge was made.
+    /// Returns the records taken by reader `index` since the edge was made.
     pub fn read(&self, index: usize) -> u64 {
         self.readers[index].read.load(Ordering::Relaxed)
     }
 
-    /// Records that reader `index` has not taken yet. A snapshot; exact while both ends stand still.
+    /// Returns the records that reader `index` has not taken yet. A snapshot; exact while both ends stand still.
     pub fn pending(&self, index: usize) -> u64 {
-        // The reader's cursor first: read after the writer's, it could have passed the older value of that.
+        // The reader's cursor is loaded first: loaded after the writer's, it could have passed the older value of
+        // that.
         let read = self.read(index);
         self.written().saturating_sub(read)
     }
 
-    /// Marks that reader `index` has not taken yet.
+    /// Returns the marks that reader `index` has not taken yet.
     pub fn pending_marks(&self, index: usize) -> u64 {
         let read = self.readers[index].marks_read.load(Ordering::Relaxed);
         self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
     }
 
-    /// Marks published by the writer since the edge was made.
+    /// Returns the marks published by the writer since the edge was made.
     pub fn marks_written(&self) -> u64 {
         self.writer.marks_written.load(Ordering::Relaxed)
     }
 
-    /// How far reader `index` is, as it matters to a writer that waits for room.
+    /// Returns the position of reader `index`, as it matters to a writer that waits for room.
     pub fn read_position(&self, index: usize) -> ReadPosition {
         let line = &self.readers[index];
         ReadPosition {
@@ -200,30 +202,30 @@ impl Cursors {
         }
     }
 
-    /// Whether the writer may have had no room at some moment since a reader was at `position`, seen from now: so
-    /// full would the edge be if that reader had not moved.
+    /// Returns whether the writer may have had no room at some moment since a reader was at `position`: that is,
+    /// whether the edge would be full now if that reader had not moved.
     pub fn may_have_been_full(&self, position: ReadPosition) -> bool {
         let writer = &self.writer;
         self.written().saturating_sub(position.block_start) >= writer.capacity_records.load(Ordering::Relaxed)
             || self.marks_written().saturating_sub(position.marks_read) >= self.ordinary_marks
     }
 
-    /// Marks dropped because the ring was full.
+    /// Returns the marks dropped because the ring was full.
     pub fn marks_dropped(&self) -> u64 {
         self.writer.marks_dropped.load(Ordering::Relaxed)
     }
 
-    /// Chunks that the edge owns; none once both of its ends are gone.
+    /// Returns the chunks that the edge owns; zero once both of its ends are gone.
     pub fn chunks(&self) -> u64 {
         self.writer.capacity_records.load(Ordering::Relaxed) / self.chunk_records
     }
 
-    /// Bytes of these chunks.
+    /// Returns the bytes of these chunks.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunks() * self.chunk_bytes
     }
 
-    /// Bytes of these chunks in which nothing unread lies, record by record: a snapshot.
+    /// Returns the bytes of these chunks that hold no unread record, counted by record: a snapshot.
     pub fn empty_bytes(&self) -> u64 {
         let written = self.written();
         let unread = written - self.read_min(written, Ordering::Relaxed);
@@ -232,21 +234,21 @@ impl Cursors {
         (capacity.saturating_sub(unread) as f64 * bytes_per_record) as u64
     }
 
-    /// What was said of the oldest unread record of reader `index` when it came in, to within the span of one block. Of no
+    /// Returns the stamp of the oldest unread record of reader `index`, to within the span of one block. It has no
     /// meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> Stamp {
-        // What is unread came in after the edge was last empty, and not before the block it lies in was begun.
+        // An unread record came in after the edge was last empty, and not before its block was begun.
         let (restarted, begun) = (self.writer.restart_stamp.load(), self.readers[index].block_stamp.load());
         if restarted.came < begun.came { begun } else { restarted }
     }
 
-    /// What was said of the last mark when it was set.
+    /// Returns the stamp of the last mark.
     pub fn mark_stamp(&self) -> Stamp {
         self.writer.mark_stamp.load()
     }
 
-    /// Whether the writer could publish a record now, or soon as it looks: it has a free slot, or a chunk waits
-    /// in its mailbox, and no mark is held back.
+    /// Returns whether the writer could publish a record now, or after its next look: it has a free slot, or a chunk
+    /// waits in its mailbox, and no mark is held back.
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
@@ -264,17 +266,17 @@ impl Cursors {
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
     }
 
-    /// Takes note of the core on which the writer runs from now on: any number that tells cores apart.
+    /// Records the core on which the writer runs from now on: any number that tells cores apart.
     pub fn note_writer_home(&self, home: usize) {
         settle(&self.writer.home, home);
     }
 
-    /// The same for a reader.
+    /// Records the core on which a reader runs from now on.
     pub fn note_reader_home(&self, reader: usize, home: usize) {
         settle(&self.readers[reader].home, home);
     }
 
-    /// Whether a reader runs on another core than the writer, as far as is known.
+    /// Returns whether a reader runs on another core than the writer, as far as is known.
     pub(crate) fn crosses(&self) -> bool {
         let writer = self.writer.home.load(Ordering::Relaxed);
         let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
@@ -282,7 +284,7 @@ impl Cursors {
         writer != NOWHERE && homes.any(|home| home != NOWHERE && home != writer)
     }
 
-    /// Bytes of one value, at least 1.
+    /// Returns the bytes of one value, at least 1.
     pub fn slot_bytes(&self) -> u64 {
         self.slot_bytes
     }
@@ -291,13 +293,13 @@ impl Cursors {
         self.block_records
     }
 
-    /// The position of the slowest open reader; `written` if all are gone.
+    /// Returns the position of the slowest open reader; `written` if all are gone.
     pub(crate) fn read_min(&self, written: u64, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)
     }
 
-    /// The mark position of the slowest open reader; that of the writer if all are gone.
+    /// Returns the mark position of the slowest open reader; the writer's if all are gone.
     pub(crate) fn marks_read_min(&self, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         let written = self.writer.marks_written.load(Ordering::Relaxed);
@@ -305,7 +307,7 @@ impl Cursors {
     }
 }
 
-/// Writes a home, if it is another: who reads it keeps the line else.
+/// Stores a core if it differs: an unchanged line stays in the caches of its readers.
 fn settle(at: &AtomicUsize, home: usize) {
     if at.load(Ordering::Relaxed) != home {
         at.store(home, Ordering::Relaxed);

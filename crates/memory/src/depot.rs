@@ -1,21 +1,23 @@
-//! A depot: blocks of one type that go from hand to hand. Each is owned by whoever has it, and comes back when it is
-//! empty, to the home that it was filled at.
+//! A block pool: blocks of one type that are handed from owner to owner. An empty block returns to the home at which
+//! it was filled.
 //!
 //! ```text
 //!   home 0   [b4, b1]  --take-->  Stock --fill--> Block --hand over--> drain --give back-->  home 0
-//!   home 1   [b7]                 (of a writer)   (of whoever has it)                        front if it is still in
+//!   home 1   [b7]                 (of a writer)   (of its owner)                             front if it is still in
 //!    ...                                                                                     that home's cache, else back
 //! ```
 //!
-//! An edge keeps its blocks in order, for one writer; a depot serves many writers, and says nothing of order: that is for
-//! those who hand blocks over. A home is a core, or whatever has a cache of its own. A block that is emptied at the home
-//! it was filled at is the next to be filled there; one that comes from another home goes to the end of the queue, so
-//! that its lines have left the other's cache by the time they are written again.
+//! An edge keeps its blocks in order, for one writer. A block pool serves many writers, and promises no order: that
+//! is left to the parties that hand blocks over. A home is a free list of a core, or of another unit with a cache of
+//! its own. A block that is emptied at the home it was filled at is the next to be filled there. One that comes from
+//! another home goes to the end of the free list, so that its lines have left the other's cache by the time they are
+//! written again.
 //!
-//! Chunks are bounded, and paid from the budget, as those of an edge are; two are reserved. A home that has no block left
-//! takes one of another home's, which is its own from then on, and asks the pool for a chunk.
+//! Chunks are bounded, and paid from the budget, as an edge's are; two are reserved. A home without free blocks takes
+//! one from another home, keeps it from then on, and asks the pool for a chunk.
 //!
-//! Invariant B7 of this room: a block of a depot lies on the shelf of one home, or is owned by one [`Stock`] or [`Block`].
+//! Invariant B7 of this crate: a block of a block pool lies on the free list of one home, or is owned by one
+//! [`Stock`] or [`Block`].
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -27,7 +29,7 @@ use crate::pool::{Grow, Pool};
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, Ordering, fence};
 
-/// Empty blocks that a writer takes at a time: with the one it fills they last until it looks for room again.
+/// Empty blocks that a writer takes at a time: with the one being filled they last until it looks for room again.
 const IN_HAND_MAX: usize = 2;
 
 /// The free blocks of all homes.
@@ -36,25 +38,26 @@ pub struct Depot<T: Send + 'static> {
     common: Arc<Common<T>>,
 }
 
-/// What all homes share.
+/// State which all homes share.
 struct Common<T> {
     pool: Arc<Pool>,
     layout: ChunkLayout,
     slot_bytes: u64,
     chunks_max: usize,
-    /// All chunks, so that their blocks stay valid while there is a home, and a home lives while there is a block of it.
+    /// All chunks: their blocks stay valid while there is a home, and a home lives while there is a block of it.
     chunks: Mutex<Vec<Chunk<T>>>,
-    /// How many there are. Relaxed: a figure for reports.
+    /// Number of chunks. Relaxed: a figure for reports.
     chunk_count: AtomicUsize,
-    /// Whether the pool was asked for a chunk and has not answered. Relaxed: the request travels under the pool's lock.
+    /// Whether the pool was asked for a chunk and has not answered. Relaxed: the request travels under the pool's
+    /// lock.
     is_growing: AtomicBool,
-    /// Whether somebody has found no free block since this was last taken back; see [`Depot::take_starved`].
+    /// Whether a writer has found no free block since this was last reset; see [`Depot::take_starved`].
     is_starved: AtomicBool,
-    /// See [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the depot is used.
+    /// A number as for [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the pool is used.
     writer_name: AtomicU64,
 }
 
-/// The blocks of one home.
+/// The free blocks of one home.
 struct Home<T> {
     index: usize,
     common: Arc<Common<T>>,
@@ -63,12 +66,12 @@ struct Home<T> {
 
 struct Shelf<T> {
     free: Mutex<VecDeque<BlockRef<T>>>,
-    /// Its length. Stored under the lock; Relaxed: a hint for those who look without it.
+    /// Length of the list. Stored under the lock; Relaxed: a hint for readers without the lock.
     count: AtomicUsize,
 }
 
 impl<T: Send + 'static> Depot<T> {
-    /// A depot for so many homes, whose chunks come from `pool`.
+    /// Creates a block pool for this many homes, whose chunks come from `pool`.
     ///
     /// # Errors
     /// As for [`edge`](crate::edge::edge).
@@ -96,7 +99,7 @@ impl<T: Send + 'static> Depot<T> {
         Ok(Arc::new(depot))
     }
 
-    /// A writer's end, with nothing in hand.
+    /// Creates a writer's end, without blocks.
     pub fn stock(self: &Arc<Self>) -> Stock<T> {
         Stock {
             depot: Arc::clone(self),
@@ -106,53 +109,54 @@ impl<T: Send + 'static> Depot<T> {
         }
     }
 
-    /// Gives the writers an opaque number, which [`Pool::grow_step`] answers when it has served the depot.
+    /// Gives the writers an opaque number, which [`Pool::grow_step`] returns when it has served this block pool.
     pub fn name_writer(&self, name: u64) {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
 
-    /// Whether there is a free block. If not, whoever gives one back finds that somebody
-    /// [was starved](Self::take_starved); who looks once more after a fence misses neither.
+    /// Returns whether there is a free block. If there is none, a note is left: the party that gives a block back
+    /// finds that a writer [was starved](Self::take_starved). The lists are read once more after a fence, so a block
+    /// given back meanwhile is not missed.
     pub fn has_free(&self) -> bool {
         let any = || self.homes.iter().any(|home| home.shelf.count.load(Ordering::Relaxed) > 0);
         if any() {
             return true;
         }
         self.common.is_starved.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `take_starved`. Of the note above and the block given back there, either that
-        // side sees the note, or the look below sees the block.
+        // SeqCst: pairs with the fence in `take_starved`. Either that side sees the note above, or the read below
+        // sees the block that was given back there.
         fence(Ordering::SeqCst);
         any()
     }
 
-    /// Takes back the note that somebody has found no free block: to be asked after a block was given back.
+    /// Resets and returns the note that a writer has found no free block: to be called after a block was given back.
     pub fn take_starved(&self) -> bool {
         // SeqCst: as in `has_free`.
         fence(Ordering::SeqCst);
         self.common.is_starved.load(Ordering::Relaxed) && self.common.is_starved.swap(false, Ordering::AcqRel)
     }
 
-    /// Chunks that the depot owns.
+    /// Returns the number of chunks that the block pool owns.
     pub fn chunks(&self) -> u64 {
         self.common.chunk_count.load(Ordering::Relaxed) as u64
     }
 
-    /// Bytes of these chunks.
+    /// Returns the bytes of these chunks.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunks() * self.common.layout.chunk_bytes as u64
     }
 
-    /// Bytes of one value, at least 1.
+    /// Returns the bytes of one value, at least 1.
     pub fn slot_bytes(&self) -> u64 {
         self.common.slot_bytes
     }
 
-    /// Records that a block holds.
+    /// Returns the records that a block holds.
     pub fn block_records(&self) -> usize {
         self.common.layout.shape.block_records as usize
     }
 
-    /// A free block, for `home` from now on.
+    /// Takes a free block, which belongs to `home` from now on.
     fn take(&self, home: usize) -> Option<(BlockRef<T>, Arc<Home<T>>)> {
         let own = &self.homes[home % self.homes.len()];
         let block = own.take().or_else(|| {
@@ -174,7 +178,7 @@ impl<T: Send + 'static> Home<T> {
         block
     }
 
-    /// Takes a block that nobody owns any more. What is in the cache is used first.
+    /// Takes back a block without an owner. Blocks still in the cache are used first.
     fn put(&self, block: BlockRef<T>, is_hot: bool) {
         let mut free = self.shelf.free.lock();
         if is_hot {
@@ -207,7 +211,7 @@ impl<T: Send + 'static> Home<T> {
 impl<T: Send + 'static> Grow for Home<T> {
     fn grow(&self, pool: &Pool) -> u64 {
         let Common { layout, chunks_max, chunk_count, is_growing, writer_name, .. } = &*self.common;
-        // Without a chunk, backpressure does the rest, and writers may ask again.
+        // Without a chunk, backpressure slows the writers, and they may ask again.
         if chunk_count.load(Ordering::Relaxed) < *chunks_max
             && let Ok(chunk) = pool.chunk(*layout)
         {
@@ -218,10 +222,10 @@ impl<T: Send + 'static> Grow for Home<T> {
     }
 }
 
-/// The end of one writer: fills blocks, one after the other.
+/// A block writer: the end of one writer, which fills blocks, one after the other.
 pub struct Stock<T: Send + 'static> {
     depot: Arc<Depot<T>>,
-    /// What is being filled.
+    /// The block being filled.
     filling: Option<Block<T>>,
     /// Blocks to be filled next.
     in_hand: VecDeque<Block<T>>,
@@ -230,12 +234,12 @@ pub struct Stock<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Stock<T> {
-    /// The depot.
+    /// Returns the block pool.
     pub fn depot(&self) -> &Arc<Depot<T>> {
         &self.depot
     }
 
-    /// Opens it for filling, at `home`.
+    /// Opens the writer for filling, at `home`.
     #[inline]
     pub fn open(&mut self, home: usize) -> Filler<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
@@ -251,23 +255,23 @@ impl<T: Send + 'static> Stock<T> {
         Filler { block, len, end, further: self.in_hand.len() * capacity, stock: self }
     }
 
-    /// Records in what is being filled.
+    /// Returns the records in the block being filled.
     pub fn filling_count(&self) -> usize {
         self.filling.as_ref().map_or(0, |filling| filling.run.end)
     }
 
-    /// Whether nothing is full.
+    /// Returns whether there is no full block.
     pub fn is_settled(&self) -> bool {
         self.full.is_empty()
     }
 
-    /// Ends what is being filled, if it holds a record.
+    /// Ends the block being filled, if it holds a record.
     pub fn seal(&mut self) {
         let (filling, full) = (&mut self.filling, &mut self.full);
         full.extend(filling.take_if(|filling| filling.run.end > 0));
     }
 
-    /// Gives back what is in hand and empty: somebody else may need it meanwhile.
+    /// Gives back the empty blocks in hand: another writer may need them.
     pub fn rest(&mut self) {
         self.filling
             .take_if(|filling| filling.run.end == 0)
@@ -276,7 +280,7 @@ impl<T: Send + 'static> Stock<T> {
         self.in_hand.drain(..).rev().for_each(|block| block.give_back(true));
     }
 
-    /// The next full block.
+    /// Removes and returns the next full block.
     pub fn take_full(&mut self) -> Option<Block<T>> {
         self.full.pop_front()
     }
@@ -295,22 +299,22 @@ impl<T: Send + 'static> Stock<T> {
     }
 }
 
-/// A stock that is open: values pushed here belong to its blocks when this is dropped.
+/// An open block writer: values pushed here belong to its blocks when this is dropped.
 ///
 /// Its fields live in registers while everything around it is inlined, as those of an [`Appender`](crate::Appender).
 pub struct Filler<'a, T: Send + 'static> {
-    /// What is being filled; dangling while `len == end == 0`.
+    /// The block being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
     len: usize,
-    /// Its capacity.
+    /// Capacity of the block.
     end: usize,
-    /// Records that fit into what is in hand behind it.
+    /// Records that fit into the blocks in hand behind it.
     further: usize,
     stock: &'a mut Stock<T>,
 }
 
 impl<T: Send + 'static> Filler<'_, T> {
-    /// How many values may be pushed.
+    /// Returns how many values may be pushed.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.end - self.len + self.further
@@ -327,7 +331,7 @@ impl<T: Send + 'static> Filler<'_, T> {
         self.len += 1;
     }
 
-    /// As [`Appender::make_ready`](crate::Appender::make_ready).
+    /// Makes ready as [`Appender::make_ready`](crate::Appender::make_ready) does.
     #[inline]
     pub fn make_ready(&mut self, wanted: usize) -> usize {
         if self.len == self.end && wanted > 0 && self.room() > 0 {
@@ -336,7 +340,7 @@ impl<T: Send + 'static> Filler<'_, T> {
         wanted.min(self.end - self.len)
     }
 
-    /// As [`Appender::push_within`](crate::Appender::push_within).
+    /// Appends a value as [`Appender::push_within`](crate::Appender::push_within) does.
     ///
     /// # Panics
     /// If the block is full.
@@ -347,7 +351,7 @@ impl<T: Send + 'static> Filler<'_, T> {
         self.len += 1;
     }
 
-    /// As [`Appender::push_if`](crate::Appender::push_if).
+    /// Appends a value as [`Appender::push_if`](crate::Appender::push_if) does.
     ///
     /// # Panics
     /// If there is no room, whatever `keep` says.
@@ -379,7 +383,7 @@ impl<T: Send + 'static> Filler<'_, T> {
     fn fill(&mut self, value: T) {
         // SAFETY: callers have seen `len < end`, the block's capacity; the stock owns the block (B7).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the block is the stock's, which is ours while we live, and nobody else looks at it (B7).
+        // SAFETY: the block is the stock's, which is borrowed for our lifetime, and no other party accesses it (B7).
         unsafe { slot.write(value) };
     }
 }
@@ -395,7 +399,7 @@ impl<T: Send + 'static> Drop for Filler<'_, T> {
 
 /// A block with values, owned.
 pub struct Block<T: Send + 'static> {
-    /// What is left of it.
+    /// The values left in it.
     run: Run<T>,
     home: Arc<Home<T>>,
     /// Whether its slots lie in the cache of its home, as far as is known.
@@ -415,43 +419,45 @@ impl<T: Send + 'static> Passing for Run<T> {
 /// The values of an owned block, taken out one by one.
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
-// SAFETY: through a shared reference values are only looked at, which `T: Sync` allows, and counts read. Whoever moves one
-// out has the block for itself (B7).
+// SAFETY: through a shared reference values are only read, which `T: Sync` allows, and counts read. A party that
+// moves a value out has the block for itself (B7).
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
 impl<T: Send + 'static> Block<T> {
-    /// Values left in it.
+    /// Returns the number of values left.
     pub fn len(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Whether none is left.
+    /// Returns whether no value is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The home it was filled at.
+    /// Returns the home at which the block was filled.
     pub fn home(&self) -> usize {
         self.home.index
     }
 
-    /// The next values, at most `max` of them.
+    /// Returns the next values, at most `max` of them.
     #[inline]
     pub fn drain(&mut self, max: usize) -> BlockDrain<'_, T> {
         let Run { block, next, end } = self.run;
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
     }
 
-    /// Looks at the value `offset` places behind the next, which stays. So several may look at one block, where `T: Sync`.
+    /// Calls `look` with the value `offset` places behind the next, which stays. So several threads may read one
+    /// block, if `T: Sync`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
     }
 
-    /// Gives the block back; values left in it are dropped. Hot is what was filled and emptied at one home.
+    /// Gives the block back; values left in it are dropped. `is_hot` says that the block was filled and emptied at
+    /// one home.
     pub fn give_back(mut self, is_hot: bool) {
         self.is_hot = is_hot;
     }
@@ -462,7 +468,7 @@ impl<T: Send + 'static> Block<T> {
         }
         while self.run.next < self.run.end {
             let place = self.run.next;
-            // First on record, then dropped: a panic in a value's drop leaks the rest, but drops none twice.
+            // Counted first, then dropped: a panic in a value's drop leaks the rest, but drops none twice.
             self.run.next += 1;
             // SAFETY: in `next..end`: initialised by the stock that filled it; passed above, so it is moved out once.
             drop(unsafe { self.run.take_out(place) });

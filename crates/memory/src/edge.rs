@@ -9,10 +9,11 @@
 //!   marks:        (pos, W)  (pos, W)                     at home the one freed last is next
 //! ```
 //!
-//! Positions count records, so that `position / N` is the block and `position % N` the slot; blocks are filled
-//! to the end, readers may read a block while it is being filled. The block that was freed last is taken first:
-//! it still lies in the cache; between two cores the one that was freed first. (Enjima recycles whole chunks. Between two operators on one core a chunk of four
-//! blocks of 384 YSB events is 86 KB, a block 21 KB: the block stays in the first-level cache, see README.md.)
+//! Positions count records, so that `position / N` is the block and `position % N` the slot. Blocks are filled to the
+//! end; readers may read a block while it is being filled. The block that was freed last is taken first: it is still
+//! in the cache. Between two cores the one that was freed first is taken. (Enjima recycles whole chunks. Between two
+//! operators on one core a chunk of four blocks of 384 YSB events is 86 KB, a block 21 KB: the block stays in the
+//! first-level cache, see README.md.)
 
 use std::fmt;
 
@@ -29,26 +30,26 @@ use crate::writer::Writer;
 /// Chunks that an edge gets when it is made and keeps while it lives: one to fill while the other is read.
 pub const CHUNKS_RESERVED: u32 = 2;
 
-/// What bounds an edge.
+/// The limits of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeOptions {
-    /// How its chunks are cut.
+    /// Shape of its chunks.
     pub shape: BlockShape,
-    /// The most chunks it may own; at least [`CHUNKS_RESERVED`] is taken.
+    /// Largest number of chunks that it may own; raised to [`CHUNKS_RESERVED`] if below.
     pub chunks_max: u32,
-    /// Marks that may be on their way before the writer is held back; at least 1 is taken.
+    /// Marks that may be unread before the writer is held back; raised to 1 if zero.
     pub marks_max: u32,
 }
 
-/// Why an edge cannot be made.
+/// Error: an edge cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// Its shape cannot be.
+    /// The shape is invalid.
     Shape(ShapeError),
-    /// Its first two chunks do not fit into the budget.
+    /// The first two chunks do not fit into the budget.
     Budget(BudgetExceeded),
-    /// They do, but the machine has no memory for a chunk of so many bytes.
+    /// They fit, but the machine has no memory for a chunk.
     System {
         /// The bytes of a chunk.
         chunk_bytes: usize,
@@ -84,7 +85,7 @@ impl std::error::Error for EdgeError {}
 /// Makes an edge with one reader, which takes values out.
 ///
 /// # Errors
-/// [`EdgeError`] if the shape cannot be or the first two chunks do not fit into the budget.
+/// [`EdgeError`] if the shape is invalid or the first two chunks do not fit into the budget.
 pub fn edge<T: Send + 'static, R: MarkRules>(
     pool: &Arc<Pool>,
     options: EdgeOptions,
@@ -93,8 +94,8 @@ pub fn edge<T: Send + 'static, R: MarkRules>(
     Ok((Writer::new(Arc::clone(&shared), Arc::clone(pool), chunks), Reader::new(shared)))
 }
 
-/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is recycled
-/// when the slowest has passed.
+/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is recycled when
+/// the slowest reader has passed it.
 ///
 /// # Errors
 /// As for [`edge`].
@@ -108,22 +109,22 @@ pub fn shared_edge<T: Send + Sync + 'static, R: MarkRules>(
     Ok((Writer::new(shared, Arc::clone(pool), chunks), ends))
 }
 
-/// What readers do with values; says which slots of an edge are initialised (B3).
+/// The way readers use values; decides which slots of an edge are initialised (B3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// One reader moves them out.
+    /// One reader moves the values out.
     Taken,
-    /// Readers look at them; the writer drops them when it recycles the block.
+    /// Readers borrow the values; the writer drops them when it recycles the block.
     Lent,
 }
 
-/// What both ends of an edge hold.
+/// State which both ends of an edge hold.
 pub(crate) struct Shared<T, R: MarkRules> {
     pub(crate) cursors: Arc<Cursors>,
     pub(crate) mode: Mode,
     pub(crate) layout: ChunkLayout,
     pub(crate) chunks_max: usize,
-    /// Blocks in use, by sequence number modulo its length (B4). Relaxed: published by `written`.
+    /// Blocks in use, by sequence number modulo the length of the ring (B4). Relaxed: published by `written`.
     ring: Box<[AtomicPtr<Preamble>]>,
     pub(crate) marks: MarkRing<R::Mark>,
     /// The chunk that the pool has made, while `growth` is `GROWTH_READY`.
@@ -132,12 +133,12 @@ pub(crate) struct Shared<T, R: MarkRules> {
     pub(crate) kept: Mutex<Vec<Chunk<T>>>,
 }
 
-// SAFETY: what is not Sync in here are the slots of blocks and marks, and B1 to B4 say who touches which when.
-// Values move from the writer's thread to a reader's, hence `T: Send`; lent values are looked at by several
-// threads, and `shared_edge`, the only way to `Mode::Lent`, asks for `T: Sync`.
+// SAFETY: the parts that are not Sync are the slots of blocks and marks; B1 to B4 say which end accesses them when.
+// Values move from the writer's thread to a reader's, hence `T: Send`; lent values are read by several threads, and
+// `shared_edge`, the only way to `Mode::Lent`, asks for `T: Sync`.
 unsafe impl<T: Send, R: MarkRules> Sync for Shared<T, R> {}
 
-// SAFETY: as above; the edge may be dropped by whichever end goes last.
+// SAFETY: as above; the edge may be dropped by either end, whichever goes last.
 unsafe impl<T: Send, R: MarkRules> Send for Shared<T, R> {}
 
 impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
@@ -176,7 +177,7 @@ impl<T, R: MarkRules> Shared<T, R> {
         self.ring[self.ring_index(sequence)].store(block.as_ptr(), Ordering::Relaxed);
     }
 
-    /// The block with this sequence number; it must be in use.
+    /// Returns the block with this sequence number; it must be in use.
     pub(crate) fn block(&self, sequence: u64) -> BlockRef<T> {
         BlockRef::from_ptr(self.ring[self.ring_index(sequence)].load(Ordering::Relaxed))
     }
@@ -188,7 +189,7 @@ impl<T, R: MarkRules> Shared<T, R> {
     /// Drops the values at positions `from..to`.
     ///
     /// # Safety
-    /// They are initialised, in blocks in use, and nobody touches them meanwhile or uses them again.
+    /// They are initialised, in blocks in use, and no other party accesses them meanwhile or uses them again.
     pub(crate) unsafe fn drop_values(&self, from: u64, to: u64) {
         if const { !std::mem::needs_drop::<T>() } {
             return;
@@ -198,12 +199,12 @@ impl<T, R: MarkRules> Shared<T, R> {
             let block = self.block(position / block_records);
             // SAFETY: the index is below the block's capacity; the block is in use, so its chunk lives (B5).
             let slot = unsafe { block.slot((position % block_records) as usize) };
-            // SAFETY: initialised and used by nobody else, by contract.
+            // SAFETY: initialised and used by no other party, by contract.
             drop(unsafe { slot.read() });
         }
     }
 
-    /// The first position whose value is still to be dropped, if blocks before `recycled` are free.
+    /// Returns the first position whose value is still to be dropped, if blocks before `recycled` are free.
     pub(crate) fn first_live(&self, recycled: u64) -> u64 {
         let start = recycled * self.cursors.block_records();
         match self.mode {
@@ -219,10 +220,10 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
         match pool.chunk(self.layout) {
             Ok(chunk) => {
                 *self.mailbox.lock() = Some(chunk);
-                // Release: whoever sees READY finds the chunk.
+                // Release: a writer that sees READY finds the chunk.
                 growth.store(GROWTH_READY, Ordering::Release);
             }
-            // The budget is used up, or the machine: backpressure does the rest, and the writer may ask again.
+            // The budget is used up, or the machine's memory: backpressure slows the writer, and it may ask again.
             Err(_) => growth.store(GROWTH_NONE, Ordering::Release),
         }
         self.cursors.writer_name()
@@ -231,15 +232,15 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
-        // The last `Arc` to go has seen what all others did before they went. loom does not know std's `Arc`, so it
-        // is told: each end has stored or unlocked one of these last.
+        // The last `Arc` to be dropped has seen all that the others did before. loom does not model std's `Arc`, so
+        // it is told: each end has stored or unlocked one of these last.
         drop(self.kept.lock());
         for reader in &self.cursors.readers {
             reader.closed.swap(true, Ordering::AcqRel);
         }
         let written = self.cursors.writer.written.load(Ordering::Acquire);
         let from = self.first_live(self.cursors.writer.recycled.load(Ordering::Acquire));
-        // SAFETY: both ends are gone, so nobody else touches anything; by B3 the slots from `from` to `written`
+        // SAFETY: both ends are gone, so no other party accesses anything; by B3 the slots from `from` to `written`
         // are initialised, and their chunks lie in `kept` (B5), which is dropped after this.
         unsafe { self.drop_values(from, written) };
         self.cursors.writer.capacity_records.store(0, Ordering::Relaxed);

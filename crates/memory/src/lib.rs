@@ -1,28 +1,28 @@
-//! The memory that records live in while they travel: chunks cut into blocks, edges made of blocks, the pool
-//! that makes chunks ahead of need, and the byte budget of the whole engine.
+//! The memory of records between operators: chunks cut into blocks, edges made of blocks, the pool that makes chunks
+//! ahead of need, and the byte budget of the whole engine.
 //!
-//! This room knows no streams, no time and no operators: an edge carries values of one type, and marks of one
-//! type beside them whose rules the caller gives ([`MarkRules`]). Read the modules in this order:
+//! This crate knows no streams, no time and no operators. An edge carries values of one type, and beside them marks
+//! of one type, whose rules the caller gives ([`MarkRules`]). Read the modules in this order:
 //!
 //! 1. [`sync`]: atomics, locks and slots, from std or, under `--cfg loom`, from loom.
-//! 2. [`budget`]: bytes that may be held, and reservations that give themselves back.
+//! 2. [`budget`]: bytes that may be held, and reservations that return their bytes when dropped.
 //! 3. [`chunk`]: one populated mapping, cut into blocks; `block`: a preamble and N slots.
-//! 4. [`pool`]: chunks made and taken back by a thread of its own, away from the data path.
-//! 5. [`cursors`]: how far the writer and each reader of an edge have come; what schedulers look at.
+//! 4. [`pool`]: chunks made and taken back away from the data path.
+//! 5. [`cursors`]: positions of the writer and of each reader of an edge, which schedulers read.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
 //! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
-//! 8. [`depot`]: blocks that go from hand to hand, for many writers and no order; `run`: values in a row in one block.
-//! 9. [`queue`]: queues of others in place of blocks, to compare with.
-//! 10. [`baton`]: a value that one party at a time holds, such as a task between workers.
+//! 8. [`depot`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
+//! 9. [`queue`]: queues of other libraries in place of blocks, for comparison.
+//! 10. [`baton`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
 //!
-//! `README.md` beside this room tells the protocols, the races that they close and why they hold.
+//! `README.md` beside this crate describes the protocols, the races that they close and why they hold.
 //!
 //! # Invariants
 //!
 //! All unsafe code of the project lives here and refers to these by number:
 //!
-//! * **B1** Each end of an edge is one value, neither `Clone` nor `Sync`, and acts through `&mut self`: there is
-//!   one writer, and one reader per reader index. Whoever hands an end to another thread synchronises.
+//! * **B1** Each end of an edge is one value, neither `Clone` nor `Sync`, and acts through `&mut self`: there is one
+//!   writer, and one reader per reader index. A party that hands an end to another thread synchronises.
 //! * **B2** For every open reader, `read <= written <= (first block not recycled + blocks owned) * block
 //!   capacity`; `read` and `written` never go back.
 //! * **B3** The slots of positions from `max(read, recycled)` up to `written` are initialised on an edge with one
@@ -33,11 +33,11 @@
 //!   recycled.
 //! * **B5** A block pointer stays valid while its edge lives: chunks belong to the writer, which hands them to
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
-//! * **B6** The word of a [`Baton`] holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
-//!   Whoever swaps an address out owns the value.
-//! * **B7** A block of a depot lies on the shelf of one home, or is owned by one [`Stock`] or one [`Block`]; of the slots
-//!   of a block that is owned those in `next..end` of its run are initialised, and nobody else looks at any. Its chunk
-//!   lives as long as a home does, and each owner holds one.
+//! * **B6** The word of a [`Baton`] holds the address of its value in IDLE and READY, and no address in EMPTY and
+//!   HELD. The party which swaps an address out owns the value.
+//! * **B7** A block of a block pool lies on the free list of one home, or is owned by one [`Stock`] or one [`Block`].
+//!   Of an owned block, the slots in `next..end` of its run are initialised, and only the owner accesses any slot.
+//!   Its chunk lives as long as a home does, and each owner holds a home.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod baton;

@@ -1,46 +1,46 @@
 //! Marks beside the data: a small ring of (position, mark), so that the record loop tests no record's type.
 //!
-//! What a mark means is the caller's business; here it has a position and an [`Admission`], which says what
-//! happens when the ring is full.
+//! The caller defines the meaning of a mark; here it has a position and an [`Admission`], which decides when the ring
+//! is full.
 
 use crate::sync::Slot;
 
-/// What happens to a mark that finds the ring full.
+/// The treatment of a mark that finds the ring full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// It is held back, and with it every record behind it, until a reader makes room.
+    /// The mark is held back, and with it every record behind it, until a reader makes room.
     Ordinary,
-    /// It is dropped and counted.
+    /// The mark is dropped and counted.
     Droppable,
-    /// It takes one of the slots that are kept for such marks.
+    /// The mark takes one of the slots that are kept for such marks.
     Reserved,
 }
 
 /// The rules for the marks of an edge; a unit struct of the caller's.
 pub trait MarkRules: Send + Sync + 'static {
-    /// The marks.
+    /// The type of the marks.
     type Mark: Copy + Send + 'static;
 
-    /// What happens to `mark` when the ring is full.
+    /// Returns the treatment of `mark` when the ring is full.
     fn admission(mark: &Self::Mark) -> Admission;
 
-    /// Whether `newer`, set at the same position as `older`, says all that `older` says. Asked only while
+    /// Returns whether `newer`, set at the same position as `older`, makes `older` superfluous. Called only while
     /// `older` is still held back.
     fn replaces(newer: &Self::Mark, older: &Self::Mark) -> bool;
 }
 
-/// Slots kept for [`Admission::Reserved`] marks. One under loom, so that a few marks use a slot again.
+/// Slots kept for [`Admission::Reserved`] marks. One under loom, so that a few marks reuse a slot.
 pub(crate) const RESERVED_MARKS: u64 = if cfg!(loom) { 1 } else { 4 };
 
-/// The ring. Index `n` is the n-th mark of the edge; who may touch it follows from the mark cursors as for
-/// blocks: the writer fills `n` before it stores `marks_written > n`, and uses the slot again when every open
-/// reader has stored `marks_read > n`.
+/// The ring. Index `n` is the n-th mark of the edge. The mark cursors decide which end may access it, as for blocks:
+/// the writer fills `n` before it stores `marks_written > n`, and reuses the slot when every open reader has stored
+/// `marks_read > n`.
 pub(crate) struct MarkRing<M> {
     slots: Box<[Slot<(u64, M)>]>,
 }
 
 impl<M: Copy> MarkRing<M> {
-    /// A ring for `ordinary` marks and the reserved ones.
+    /// Creates a ring for `ordinary` marks and the reserved ones.
     pub(crate) fn new(ordinary: u64) -> Self {
         let count = usize::try_from(ordinary + RESERVED_MARKS).expect("the limit of marks fits usize");
         MarkRing { slots: (0..count).map(|_| Slot::new()).collect() }
@@ -61,7 +61,7 @@ impl<M: Copy> MarkRing<M> {
         unsafe { slot.write((position, mark)) };
     }
 
-    /// The position and the mark at `index`.
+    /// Returns the position and the mark at `index`.
     ///
     /// # Safety
     /// The caller is a reader that loaded `marks_written > index` with Acquire and has not published

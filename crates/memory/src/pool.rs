@@ -1,9 +1,9 @@
 //! The pool: chunks made ahead of need, and surplus chunks taken back, so that neither mapping nor unmapping falls into
 //! the data path (Enjima, section 3.1.1, "eager memory allocation").
 //!
-//! The pool itself has no thread: its owner calls [`Pool::wait_for_request`] and [`Pool::grow_step`], from a thread for
-//! that purpose in production, from the seeded scheduler in simulation. A request does not keep its edge alive: an edge is
-//! dropped by those who use it, and its request with it.
+//! The pool itself has no thread: its owner calls [`Pool::wait_for_request`] and [`Pool::grow_step`], from a thread
+//! for that purpose in production, from the seeded scheduler in simulation. A request does not keep its edge alive:
+//! when the users of an edge drop it, its request is dropped as well.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,13 @@ use crate::budget::Budget;
 use crate::chunk::{Chunk, ChunkError, ChunkLayout, Mapping};
 use crate::sync::{Arc, Condvar, Mutex};
 
-/// Someone who has asked for a chunk.
+/// A party that has asked for a chunk.
 pub(crate) trait Grow: Send + Sync {
-    /// Makes the chunk, or notes that there is none to be had; answers who writes the edge.
+    /// Makes the chunk, or records that there is none; returns the number of the edge's writer.
     fn grow(&self, pool: &Pool) -> u64;
 }
 
-/// Makes chunks within a budget, and keeps those that come back for the next who asks.
+/// Makes chunks within a budget, and keeps returned ones for later requests.
 pub struct Pool {
     budget: Arc<Budget>,
     state: Mutex<State>,
@@ -27,31 +27,31 @@ pub struct Pool {
 }
 
 struct State {
-    /// At most one request per edge waits here (the mailbox protocol of [`crate::edge`] sees to that).
+    /// At most one request per edge waits here (ensured by the mailbox protocol of [`crate::edge`]).
     requests: VecDeque<Weak<dyn Grow>>,
-    /// Pages without an edge, still paid for; given up first when the budget is short.
+    /// Pages without an edge, still paid for; released first when the budget is short.
     spare: Vec<Mapping>,
     closed: bool,
 }
 
 impl Pool {
-    /// A pool that holds at most what `budget` allows.
+    /// Creates a pool that holds at most the bytes that `budget` allows.
     pub fn new(budget: Arc<Budget>) -> Arc<Self> {
         let state =
             State { requests: VecDeque::with_capacity(64), spare: Vec::with_capacity(64), closed: false };
         Arc::new(Pool { budget, state: Mutex::new(state), requested: Condvar::new() })
     }
 
-    /// The budget that pays for the chunks.
+    /// Returns the budget that pays for the chunks.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Serves the first request whose edge is still there; answers who writes that edge, as
-    /// [`Cursors::name_writer`](crate::Cursors::name_writer) was told: it may have room again.
+    /// Serves the first request whose edge still exists. Returns the number of that edge's writer, as set by
+    /// [`Cursors::name_writer`](crate::Cursors::name_writer), since it may have room again.
     ///
-    /// If all others let go of the edge meanwhile, it is dropped here, and with it values of users. A panic of theirs ends
-    /// here, as it does where a worker drops a task.
+    /// If all other owners drop the edge meanwhile, it is dropped here, and with it values of users. A panic of such
+    /// a drop ends here, as it does where a worker drops a task.
     pub fn grow_step(&self) -> Option<u64> {
         loop {
             let request = self.state.lock().requests.pop_front()?;
@@ -61,7 +61,7 @@ impl Pool {
             if let Err(payload) = dropped
                 && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
             {
-                // A payload whose own drop panics: forgotten rather than let out.
+                // The drop of the panic payload panics, too: it is forgotten, so that no panic leaves this function.
                 std::mem::forget(again);
             }
             return Some(writer);
@@ -82,7 +82,7 @@ impl Pool {
         }
     }
 
-    /// Ends [`wait_for_request`](Self::wait_for_request), now and for ever. Requests stay unanswered.
+    /// Ends [`wait_for_request`](Self::wait_for_request), now and later. Requests stay unanswered.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -98,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// A chunk, from spare pages of the right size or from new ones. Spare pages of other sizes are given up if
+    /// Makes a chunk, from spare pages of the right size or from new ones. Spare pages of other sizes are released if
     /// the budget is short.
     pub(crate) fn chunk<T>(&self, layout: ChunkLayout) -> Result<Chunk<T>, ChunkError> {
         let given_up = {
@@ -113,13 +113,13 @@ impl Pool {
         Ok(Chunk::new(Mapping::new(&self.budget, layout.chunk_bytes)?, layout))
     }
 
-    /// Gives up the spare pages, so that somebody else's reservation may fit.
+    /// Releases the spare pages, so that another reservation may fit.
     pub fn give_up_spare(&self) {
         let given_up = std::mem::take(&mut self.state.lock().spare);
         drop(given_up);
     }
 
-    /// Bytes of spare pages: reserved, and at once there for whoever asks for a chunk of their size.
+    /// Returns the bytes of spare pages: reserved, and available at once for a chunk of their size.
     pub fn spare_bytes(&self) -> usize {
         self.state.lock().spare.iter().map(Mapping::bytes).sum()
     }
@@ -138,7 +138,7 @@ mod tests {
         ChunkLayout::new::<u64>(BlockShape { block_records, chunk_blocks: 1 }).unwrap()
     }
 
-    /// An edge whose owners have let go of it while its request is served, and that has values whose drop panics.
+    /// An edge whose owners have dropped it while its request is served, and that has values whose drop panics.
     struct Last(Mutex<Option<Arc<Last>>>);
 
     impl Grow for Last {
@@ -159,7 +159,7 @@ mod tests {
         pool.request(weak);
     }
 
-    /// A panic in the drop of a user's value ends where the edge was served, and requests behind it are served, too.
+    /// A panic in the drop of a user's value ends where the edge was served, and later requests are served, too.
     #[test]
     fn a_panic_in_a_drop_does_not_end_growth() {
         let pool = Pool::new(Budget::new(4096));
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!([pool.grow_step(), pool.grow_step(), pool.grow_step()], [Some(7), Some(7), None]);
     }
 
-    /// A request keeps no edge alive, and an edge that is gone is passed over.
+    /// A request keeps no edge alive, and an edge that is gone is skipped.
     #[test]
     fn requests_of_edges_that_are_gone_are_dropped() {
         let pool = Pool::new(Budget::new(4096));
@@ -186,7 +186,7 @@ mod tests {
         std::mem::forget(edge);
     }
 
-    /// A chunk that came back serves the next of its size; pages of another size are given up for the budget.
+    /// A returned chunk serves the next request of its size; pages of another size are released for the budget.
     #[test]
     fn spare_pages_are_used_again_or_given_up() {
         let pool = Pool::new(Budget::new(3 * 4096));

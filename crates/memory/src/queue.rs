@@ -1,19 +1,20 @@
 //! Queues: edges as most engines have them, a bounded queue of records instead of blocks. They are the baselines that
-//! blocks are compared with (Enjima, section 5.2.5, "queue-based memory management"), and are made of libraries of others.
+//! blocks are compared with (Enjima, section 5.2.5, "queue-based memory management"), and use queues of other
+//! libraries.
 //!
 //! ```text
 //!   HandOver::Each      crossbeam's ArrayQueue: each value is pushed and popped by itself, a visible store each
-//!   HandOver::Batched   rtrb's ring: what a run has pushed is handed over by one store, and taken from where it lies
+//!   HandOver::Batched   rtrb's ring: all values pushed by a run are published by one store, and taken in place
 //! ```
 //!
-//! Values and marks travel in one queue, in order. Whoever asks for room is told by the [`Cursors`] that edges of blocks
-//! have, so that schedulers see no difference: values are bounded by the capacity, marks by rules of their own, and the
-//! queue has slots for both, so that what finds room by the cursors finds a slot. Cursors are written once a run; a reader
+//! Values and marks travel in one queue, in order. Room is computed from the same [`Cursors`] as for edges of blocks,
+//! so that schedulers see no difference. Values are bounded by the capacity, marks by their own rules. The queue has
+//! slots for both, so an item that finds room by the cursors finds a slot. Cursors are written once a run; a reader
 //! of [`HandOver::Each`] may have taken values that they do not show yet.
 //!
-//! A stream with several readers is a queue for each, into which copies are put.
+//! A stream with several readers is a queue for each reader, into which copies are put.
 //!
-//! There is one unsafe operation in here, the hand-over of a batch, and no protocol of ours.
+//! There is one unsafe operation in this module, the hand-over of a batch, and no protocol of ours.
 
 use crossbeam_queue::ArrayQueue;
 use rtrb::chunks::{ChunkError, ReadChunk, WriteChunkUninit};
@@ -27,44 +28,44 @@ use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{Arc, Ordering};
 
-/// Values that a reader of [`HandOver::Each`] pops, one by one, before it works on them: few enough to stay in a first-level
-/// cache.
+/// Values that a reader of [`HandOver::Each`] pops, one by one, before it works on them: few enough to stay in a
+/// first-level cache.
 const FRONT_RECORDS: usize = 128;
 
-/// How values get from hand to hand.
+/// The way values are handed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOver {
     /// One by one.
     Each,
-    /// All that a run has pushed at once.
+    /// All values pushed by a run at once.
     Batched,
 }
 
-/// What bounds a queue.
+/// The limits of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueOptions {
-    /// How values get from hand to hand.
+    /// The way values are handed over.
     pub hand_over: HandOver,
-    /// Values that it may hold; at least 1 is taken.
+    /// Largest number of values; raised to 1 if zero.
     pub records_max: usize,
-    /// Marks that may be on their way before the writer is held back; at least 1 is taken.
+    /// Marks that may be unread before the writer is held back; raised to 1 if zero.
     pub marks_max: u32,
-    /// For so many values one stamp is kept; at least 1 is taken.
+    /// Number of values for which one stamp is kept; raised to 1 if zero.
     pub stamp_records: u32,
 }
 
-/// What travels.
+/// An item of the queue.
 enum Item<T, M> {
     Value(T),
     Mark(M),
-    /// It was a value, and somebody has taken it.
+    /// A value that was taken.
     Taken,
 }
 
-/// What both ends hold.
+/// State which both ends hold.
 struct Common {
     cursors: Arc<Cursors>,
-    /// Of each stretch of `stamp_records` positions, the stamp of its first value; used again when all were read.
+    /// For each stretch of `stamp_records` positions, the stamp of its first value; reused when all were read.
     stamps: Box<[StampCell]>,
     stamp_records: u64,
     _reservation: Reservation,
@@ -90,7 +91,7 @@ enum Sending<T, M> {
 
 /// The reading end.
 enum Receiving<T, M> {
-    /// What was popped lies in front, from `next` on.
+    /// Items popped from the queue are in `front`, from `next` on.
     Each {
         queue: Arc<ArrayQueue<Item<T, M>>>,
         front: Vec<Item<T, M>>,
@@ -177,9 +178,9 @@ fn ends<T: Send + 'static, R: MarkRules>(
     Ok((writer, readers))
 }
 
-/// The writing end: the only one.
+/// The only writing end of a queue.
 pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
-    /// Of each reader.
+    /// The queue of each reader.
     sending: Vec<Sending<T, R::Mark>>,
     copy: fn(&T) -> T,
     written: u64,
@@ -190,18 +191,18 @@ pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
-    /// The cursors of the edge.
+    /// Returns the cursors of the edge.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.common.cursors
     }
 
-    /// Opens the queue for pushing values of which this is said.
+    /// Opens the queue for pushing values with this stamp.
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> QueueAppender<'_, T, R> {
         self.flush_held();
         let QueueWriter { sending, copy, written, held, common, .. } = self;
         let cursors = &common.cursors;
-        // Acquire: pairs with the readers' Release of `read`, before which they have given their slots back.
+        // Acquire: pairs with the readers' Release of `read`, before which they have freed their slots.
         let read = cursors.read_min(*written, Ordering::Acquire);
         if read == *written {
             cursors.writer.restart_stamp.store(stamp);
@@ -216,7 +217,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
                     Ok(chunk) => chunk,
                     Err(ChunkError::TooFewSlots(_)) => unreachable!("what is read has given its slots back"),
                 };
-                // In one piece: what comes behind the end of the ring has to wait for the next opening.
+                // Room is contiguous: values behind the end of the ring have to wait for the next opening.
                 let room = chunk.as_mut_slices().0.len();
                 (Pushing::Batch(chunk), room)
             }
@@ -225,10 +226,11 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         QueueAppender { pushing, room, count: 0, stamp, copy: *copy, written, common }
     }
 
-    /// Sets a mark behind all that was pushed; held back, dropped or replaced as [`Writer::mark`](crate::Writer::mark) says.
+    /// Sets a mark behind all values pushed; held back, dropped or replaced as [`Writer::mark`](crate::Writer::mark)
+    /// says.
     ///
     /// # Panics
-    /// If another mark is held back already that the new one does not replace.
+    /// If another mark is already held back that the new one does not replace.
     pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
         self.flush_held();
         let writer = &self.cursors().writer;
@@ -248,7 +250,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         }
     }
 
-    /// Whether a mark is still held back; tries to set it first.
+    /// Returns whether a mark is still held back; tries to set it first.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
@@ -269,9 +271,9 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         }
     }
 
-    /// Marks that find room, reserved ones included.
+    /// Returns the marks that find room, reserved ones included.
     fn mark_room(&self) -> u64 {
-        // A reader that is ahead of what is published has read what it has read.
+        // A reader may be ahead of the published count; the marks that it has read count as read.
         let read = self.cursors().marks_read_min(Ordering::Acquire);
         self.cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
     }
@@ -298,17 +300,17 @@ impl<T, M> Sending<T, M> {
     }
 }
 
-/// Where what is pushed goes.
+/// The destination of pushed values.
 enum Pushing<'a, T, M> {
-    /// Into the slots of a ring, handed over at the end.
+    /// Into the slots of a ring, published at the end.
     Batch(WriteChunkUninit<'a, Item<T, M>>),
     /// Into each queue at once.
     Each(&'a mut [Sending<T, M>]),
-    /// Whoever was to read it is gone, or there is no room.
+    /// Nowhere: the reader is gone, or there is no room.
     Nowhere,
 }
 
-/// An open queue. The cursors are told when it is dropped.
+/// An open queue. The cursors are updated when it is dropped.
 pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
     pushing: Pushing<'a, T, R::Mark>,
     room: usize,
@@ -321,7 +323,7 @@ pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
-    /// How many values may be pushed.
+    /// Returns how many values may be pushed.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.room - self.count
@@ -350,7 +352,7 @@ impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
     }
 }
 
-/// Copies for all who read but the last, who gets the value.
+/// Pushes copies to all readers but the last, which gets the value.
 #[inline(never)]
 fn push_to_all<T: Send + 'static, R: MarkRules>(
     sending: &mut [Sending<T, R::Mark>],
@@ -389,13 +391,13 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueAppender<'_, T, R> {
     }
 }
 
-/// What comes next of a queue.
+/// The next item of a queue.
 pub enum QueueNext<'a, T: Send + 'static, R: MarkRules> {
     /// Values, at least one.
     Values(QueueDrain<'a, T, R>),
     /// A mark, which counts as read now.
     Mark(R::Mark),
-    /// Nothing yet.
+    /// No item yet.
     Empty,
 }
 
@@ -405,18 +407,18 @@ pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// The stretch whose stamp was shown last.
+    /// The stretch whose stamp was reported last.
     stretch: u64,
     marks_read: u64,
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
-    /// The cursors of the edge.
+    /// Returns the cursors of the edge.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.common.cursors
     }
 
-    /// What comes next: at most `max` values, but never none for want of `max`.
+    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> QueueNext<'_, T, R> {
         let QueueReader { common, index, receiving, read, stretch, marks_read } = self;
@@ -451,7 +453,7 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
                 taking.give_back(1);
                 *marks_read += 1;
                 let line = &common.cursors.readers[*index];
-                // Release: the writer may use the slot again.
+                // Release: the writer may reuse the slot.
                 line.marks_read.store(*marks_read, Ordering::Release);
                 return QueueNext::Mark(mark);
             }
@@ -466,7 +468,7 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
     fn drop(&mut self) {
-        /// Closes the end, also if a value's drop panics: nobody waits for a reader that is gone.
+        /// Closes the end, also if a value's drop panics: the writer never waits for a reader that is gone.
         struct Close<'a>(&'a Cursors, usize);
         impl Drop for Close<'_> {
             fn drop(&mut self) {
@@ -475,7 +477,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
         }
         let common = Arc::clone(&self.common);
         let _closed_at_the_end = Close(&common.cursors, self.index);
-        // What comes behind this is dropped with the queue.
+        // Later items are dropped with the queue.
         loop {
             match self.next(usize::MAX) {
                 QueueNext::Values(mut drain) => {
@@ -489,7 +491,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
     }
 }
 
-/// Where a run of values lies.
+/// The place of a run of values.
 enum Taking<'a, T, M> {
     Front { front: &'a mut Vec<Item<T, M>>, next: &'a mut usize },
     Ring(ReadChunk<'a, Item<T, M>>),
@@ -512,7 +514,7 @@ impl<T, M> Taking<'_, T, M> {
         }
     }
 
-    /// Gives so many slots back; what is left in them is dropped.
+    /// Frees this many slots; values left in them are dropped.
     fn give_back(self, count: usize) {
         match self {
             Taking::Front { front, next } => {
@@ -527,7 +529,7 @@ impl<T, M> Taking<'_, T, M> {
     }
 }
 
-/// What a reader tells others.
+/// The reader's progress, as others see it.
 struct Progress<'a> {
     common: &'a Common,
     index: usize,
@@ -539,7 +541,7 @@ impl Progress<'_> {
     fn pass(&mut self, count: usize) {
         *self.read += count as u64;
         let line = &self.common.cursors.readers[self.index];
-        // Release: the writer may use the slots again.
+        // Release: the writer may reuse the slots.
         line.read.store(*self.read, Ordering::Release);
         line.block_start.store(*self.read, Ordering::Relaxed);
         let stretch = *self.read / self.common.stamp_records;
@@ -550,10 +552,10 @@ impl Progress<'_> {
     }
 }
 
-/// A run of values that are taken out one by one, in order. Those not taken stay where they are. It is to be dropped: what a
-/// run has taken that is forgotten comes again in number, but not in person.
+/// A run of values that are taken out one by one, in order. Values not taken stay in the queue. It must be dropped:
+/// if a run is forgotten, the values it has taken count as unread, but are gone.
 pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
-    /// None only while it is dropped.
+    /// `None` only while this is dropped.
     taking: Option<Taking<'a, T, R::Mark>>,
     next: usize,
     end: usize,
@@ -561,7 +563,7 @@ pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
-    /// Values not yet taken.
+    /// Returns the number of values not yet taken.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.end - self.next
@@ -572,10 +574,10 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         self.taking.as_ref().map_or(&[], Taking::slots)
     }
 
-    /// Looks at the value `offset` places ahead.
+    /// Calls `look` with the value `offset` places ahead.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         assert!(offset < self.remaining(), "offset {offset} lies behind the run");
@@ -602,7 +604,7 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         }
     }
 
-    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
+    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
     ///
     /// # Panics
     /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
@@ -611,7 +613,7 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let QueueDrain { taking: Some(taking), next, .. } = self else { return };
         let slots = &mut taking.slots_mut()[*next..*next + count];
-        // Those that are not selected are dropped with their slots.
+        // Values that are not selected are dropped with their slots.
         *next += count;
         let mut least = 0;
         for &offset in selection {

@@ -1,9 +1,9 @@
 //! The reading ends of an edge.
 //!
-//! A reader asks for what comes next: a run of values, which never leaves a block and never spans a mark, or a
-//! mark, or nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent
-//! ([`Lent`]). What was taken is published when the run is dropped, also if user code panics; but the reader has
-//! passed it from the moment it was taken, so that a run which is forgotten does not give its values out again.
+//! A reader asks for the next item: a run of values, which never leaves a block and never spans a mark, or a mark, or
+//! nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent ([`Lent`]). Values
+//! taken are published when the run is dropped, also if user code panics. The reader has passed them from the moment
+//! they were taken, so a run which is forgotten does not give its values out again.
 
 use crate::block::BlockRef;
 use crate::cursors::Cursors;
@@ -12,40 +12,40 @@ use crate::marks::MarkRules;
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, Ordering};
 
-/// What comes next on an edge.
+/// The next item of an edge.
 pub enum Next<'a, T: Send + 'static, R: MarkRules> {
     /// Values, at least one.
     Values(EdgeDrain<'a, T, R>),
     /// A mark, which counts as read now.
     Mark(R::Mark),
-    /// Nothing yet.
+    /// No item yet.
     Empty,
 }
 
-/// What comes next on a shared edge.
+/// The next item of a shared edge.
 pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
     /// Values, at least one.
     Values(Lent<'a, T, R>),
     /// A mark, which counts as read now.
     Mark(R::Mark),
-    /// Nothing yet.
+    /// No item yet.
     Empty,
 }
 
-/// What both kinds of reader are made of.
+/// State which both kinds of reader share.
 pub struct ReadEnd<T, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     index: usize,
     /// Values taken; published when a run is dropped.
     read: u64,
-    /// The block that `read` lies in, its sequence number, and the slot; no block yet if the slot is its first.
+    /// The block of position `read`, its sequence number, and the slot; not loaded yet if the slot is its first.
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
-    /// `written` as last loaded.
+    /// The last loaded value of `written`.
     written_seen: u64,
     marks_read: u64,
-    /// `marks_written` as last loaded, after `written_seen` was: covers every mark below that.
+    /// The last loaded value of `marks_written`, loaded after `written_seen`: it covers every mark below that.
     marks_seen: u64,
 }
 
@@ -80,7 +80,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
                 if position == self.read {
                     self.marks_read += 1;
                     let line = &self.shared.cursors.readers[self.index];
-                    // Release: the writer may use the slot again.
+                    // Release: the writer may reuse the slot.
                     line.marks_read.store(self.marks_read, Ordering::Release);
                     return Found::Mark(mark);
                 }
@@ -89,8 +89,8 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
             if self.read < limit {
                 return Found::Run(self.run(limit, max));
             }
-            // All that is known is read: look again. First `written`, then `marks_written`: the writer stores
-            // them the other way round, so every mark below what we may read is seen.
+            // All known items are read: load again. First `written`, then `marks_written`: the writer stores them in
+            // the opposite order, so every mark below the readable positions is seen.
             let writer = &self.shared.cursors.writer;
             let written = writer.written.load(Ordering::Acquire);
             let marks = writer.marks_written.load(Ordering::Acquire);
@@ -120,7 +120,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
         Run { block: self.block, next: self.slot, end: self.slot + count }
     }
 
-    /// Goes on to the next block.
+    /// Moves to the next block.
     #[inline]
     fn leave_block(&mut self) {
         (self.sequence, self.slot) = (self.sequence + 1, 0);
@@ -133,18 +133,18 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
 }
 
 impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
-    /// The writer is not told yet.
+    /// Passes values; the writer is not told yet.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.read += count as u64;
         self.slot += count;
     }
 
-    /// Tells the writer what was passed.
+    /// Publishes the values passed.
     #[inline(always)]
     fn publish(&mut self) {
         let line = &self.shared.cursors.readers[self.index];
-        // Release: the writer may recycle what we have passed.
+        // Release: the writer may recycle the slots that were passed.
         line.read.store(self.read, Ordering::Release);
         if self.slot == self.shared.cursors.block_records() as usize {
             self.leave_block();
@@ -152,7 +152,7 @@ impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
     }
 }
 
-/// A run of values of an edge that are taken out one by one. Those not taken stay in the edge.
+/// A run of values of an edge that are taken out one by one. Values not taken stay in the edge.
 pub type EdgeDrain<'a, T, R> = Drain<'a, T, ReadEnd<T, R>>;
 
 /// The only reader of an edge; takes values out of it.
@@ -165,12 +165,12 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
         Reader { end: ReadEnd::new(shared, 0) }
     }
 
-    /// The cursors of the edge; ours has index 0.
+    /// Returns the cursors of the edge; this reader has index 0.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.end.shared.cursors
     }
 
-    /// What comes next: at most `max` values, but never none for want of `max`.
+    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
         match self.end.find(max) {
@@ -183,7 +183,7 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
     fn drop(&mut self) {
-        /// Closes the end, also if a value's drop panics: nobody waits for a reader that is gone.
+        /// Closes the end, also if a value's drop panics: the writer never waits for a reader that is gone.
         struct Close<'a, T, R: MarkRules>(&'a Shared<T, R>);
         impl<T, R: MarkRules> Drop for Close<'_, T, R> {
             fn drop(&mut self) {
@@ -199,7 +199,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
                     let value = unsafe { run.take_out(run.next) };
                     run.next += 1;
                     self.end.pass(1);
-                    // Only now may the writer use the slot again; and if the value's drop panics, it is passed.
+                    // Only now may the writer reuse the slot; and if the value's drop panics, it is passed.
                     self.end.publish();
                     drop(value);
                 }
@@ -229,17 +229,17 @@ impl<T: Send + Sync + 'static, R: MarkRules> SharedReader<T, R> {
         SharedReader { end: ReadEnd::new(shared, index) }
     }
 
-    /// The cursors of the edge.
+    /// Returns the cursors of the edge.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.end.shared.cursors
     }
 
-    /// The index of our cursor.
+    /// Returns the index of this reader's cursor.
     pub fn index(&self) -> usize {
         self.end.index
     }
 
-    /// What comes next: at most `max` values, but never none for want of `max`.
+    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> SharedNext<'_, T, R> {
         match self.end.find(max) {
@@ -256,7 +256,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Drop for SharedReader<T, R> {
     }
 }
 
-/// A run of values that are lent. Those not passed are lent again.
+/// A run of values that are lent. Values not passed are lent again.
 pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
     run: Run<T>,
     first: usize,
@@ -264,16 +264,16 @@ pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
 }
 
 impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
-    /// Values not yet passed.
+    /// Returns the number of values not yet passed.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Looks at the value `offset` places ahead.
+    /// Calls `look` with the value `offset` places ahead.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
@@ -282,7 +282,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
     /// Passes `count` values.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer values left.
     #[inline(always)]
     pub fn pass(&mut self, count: usize) {
         assert!(count <= self.remaining(), "{count} values are passed of a shorter run");

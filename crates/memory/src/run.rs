@@ -1,8 +1,8 @@
-//! A run: values in a row in one block, taken out one by one or looked at, wherever the block came from.
+//! A run: consecutive values in one block, taken out one by one or looked at; used for edges and block pools.
 
 use crate::block::BlockRef;
 
-/// A run of slots in one block: `next..end` are initialised and ours to read.
+/// A run of slots in one block: `next..end` are initialised, and this run may read them.
 pub struct Run<T> {
     pub(crate) block: BlockRef<T>,
     pub(crate) next: usize,
@@ -18,7 +18,7 @@ impl<T> Run<T> {
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
         // SAFETY: inside the block, whose chunk lives: by B5 while its edge does, by B7 while it is owned.
         let slot = unsafe { self.block.slot(index) };
-        // SAFETY: below what was written, hence initialised (B3, B7); not used again before we say that we passed it
+        // SAFETY: below the written count, hence initialised (B3, B7); not reused before we publish that we passed it
         // (B4, B7); once only, by contract.
         unsafe { slot.read() }
     }
@@ -33,23 +33,23 @@ impl<T> Run<T> {
     }
 }
 
-/// Whoever a run was read from, and is told what was taken of it.
+/// The owner of a run, which is told how many of its values were taken.
 pub trait Passing {
     /// Passes values of the run.
     fn pass(&mut self, count: usize);
 
-    /// The run is over: tells whom it may concern what was passed.
+    /// Ends the run: publishes the values passed.
     fn publish(&mut self);
 }
 
-/// A run of values that are taken out one by one, in order. Those not taken stay where they are.
+/// A run of values that are taken out one by one, in order. Values not taken stay in their slots.
 pub struct Drain<'a, T: Send + 'static, E: Passing> {
     run: Run<T>,
     end: &'a mut E,
 }
 
 impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
-    /// What is passed of `run` is passed of `end`.
+    /// Creates a drain of `run`; values passed here are passed in `end` as well.
     pub(crate) fn new(run: Run<T>, end: &'a mut E) -> Self {
         Drain { run, end }
     }
@@ -61,16 +61,16 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         self.end.pass(count);
     }
 
-    /// Values not yet taken.
+    /// Returns the number of values not yet taken.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Looks at the value `offset` places ahead.
+    /// Calls `look` with the value `offset` places ahead.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
@@ -86,7 +86,7 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
-            // Passing them all first keeps the loop free of bookkeeping; nothing can leak.
+            // Passing all values first keeps the loop free of bookkeeping; nothing can leak.
             self.pass(count);
             for index in start..start + count {
                 // SAFETY: in the run by the assertion; passed above, each index once.
@@ -101,7 +101,7 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         }
     }
 
-    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
+    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
     ///
     /// # Panics
     /// If there are fewer than `count`, or the offsets do not rise or reach `count`.

@@ -1,25 +1,25 @@
-//! What is said of values when they come in: numbers of the caller's, which memory hands on and does not understand.
+//! Stamps of values: numbers of the caller's, which this crate forwards without interpretation.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What is said of values when they come in.
+/// A note about values when they are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
-    /// When that was: of two stamps on one edge, the later does not have the smaller.
+    /// Time of the write: of two stamps on one edge, the later never has the smaller number.
     pub came: u64,
-    /// Whatever else is to be known where they are read.
+    /// Other numbers for the reader.
     pub notes: [u64; 2],
 }
 
 impl Stamp {
-    /// A stamp that says when, and nothing else.
+    /// Creates a stamp with a time and no notes.
     pub const fn at(came: u64) -> Self {
         Stamp { came, notes: [0; 2] }
     }
 }
 
-/// A stamp that others look at. Relaxed, word by word: a hint for schedulers, which may be half of one stamp and half of the
-/// next while the edge is written.
+/// A stamp that other threads read. Relaxed, word by word: a hint for schedulers. While the edge is written, it may
+/// mix parts of two stamps.
 #[derive(Debug)]
 pub(crate) struct StampCell([AtomicU64; 3]);
 

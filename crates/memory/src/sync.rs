@@ -1,11 +1,11 @@
-//! Atomics, locks, threads and slots: std's in builds, loom's under `--cfg loom`, so that the code which is
-//! shipped is the code whose interleavings are searched.
+//! Atomics, locks, threads and slots: std's in builds, loom's under `--cfg loom`, so that the code which is shipped
+//! is the code whose interleavings are searched.
 //!
-//! Every other room takes its atomics from here. `Arc` is std's in both cases: loom's cannot hold trait
-//! objects. The one thing of ours that leans on an `Arc` is that the last of its owners sees what all others did before
-//! they let go, when an edge is dropped; std promises that, and loom is not asked to check it.
+//! Every other crate takes its atomics from here. `Arc` is std's in both cases: loom's cannot hold trait objects. Our
+//! code needs one property of `Arc`, when an edge is dropped: the last of its owners sees everything that the others
+//! did before they dropped theirs. std promises that, and loom does not check it.
 //!
-//! Locks ignore poisoning: what they guard here is whole at every point where user code may panic.
+//! Locks ignore poisoning: the data that they guard are consistent at every point where user code may panic.
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
@@ -34,12 +34,12 @@ pub use std::sync::Arc;
 pub struct Mutex<T>(inner::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// A lock around `value`.
+    /// Creates a lock around `value`.
     pub fn new(value: T) -> Self {
         Mutex(inner::Mutex::new(value))
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
@@ -55,22 +55,22 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A condition to wait for under a [`Mutex`].
+/// A condition variable, used with a [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar(inner::Condvar);
 
 impl Condvar {
-    /// A condition nobody waits for yet.
+    /// Creates a condition variable without waiters.
     pub fn new() -> Self {
         Condvar(inner::Condvar::new())
     }
 
-    /// Gives the lock up, waits to be notified, and takes the lock again.
+    /// Releases the lock, waits for a notification, and takes the lock again.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Like [`wait`](Self::wait), but for `timeout` at most.
+    /// Waits as [`wait`](Self::wait) does, but for `timeout` at most.
     #[cfg(not(loom))]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -80,7 +80,7 @@ impl Condvar {
         self.0.wait_timeout(guard, timeout).unwrap_or_else(std::sync::PoisonError::into_inner).0
     }
 
-    /// Like [`wait`](Self::wait): under loom no time passes.
+    /// Waits as [`wait`](Self::wait) does: under loom no time passes.
     #[cfg(loom)]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -113,8 +113,8 @@ impl<T> Deref for CacheAligned<T> {
     }
 }
 
-/// Room for one value, initialised or not, which one side writes and another reads when a protocol says so.
-/// Under loom every access is checked against every other.
+/// Memory for one value, initialised or not, which one side writes and another reads as a protocol allows. Under loom
+/// every access is checked against every other.
 #[cfg_attr(not(loom), repr(transparent))]
 pub(crate) struct Slot<T>(UnsafeInner<MaybeUninit<T>>);
 
@@ -146,15 +146,15 @@ impl<T> Slot<T> {
         Slot(UnsafeInner::new(MaybeUninit::uninit()))
     }
 
-    /// Fills the slot; what was in it is forgotten, not dropped.
+    /// Fills the slot; a value that was in it is forgotten, not dropped.
     ///
     /// # Safety
-    /// Nobody else touches the slot meanwhile.
+    /// No other party accesses the slot meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, value: T) {
         self.0.with_mut(|slot| {
-            // SAFETY: the pointer comes from the cell itself, so it is valid and aligned; that nobody else
-            // uses it meanwhile is this function's contract.
+            // SAFETY: the pointer comes from the cell itself, so it is valid and aligned; that no other party uses it
+            // meanwhile is this function's contract.
             let slot = unsafe { &mut *slot };
             slot.write(value);
         });
@@ -174,10 +174,10 @@ impl<T> Slot<T> {
         })
     }
 
-    /// Looks at the value.
+    /// Calls `look` with the value.
     ///
     /// # Safety
-    /// The slot is initialised and nobody writes it, or moves the value out, before `look` returns.
+    /// The slot is initialised, and no party writes it, or moves the value out, before `look` returns.
     #[inline(always)]
     pub(crate) unsafe fn inspect<Q>(&self, look: impl FnOnce(&T) -> Q) -> Q {
         self.0.with(|slot| {

@@ -1,9 +1,9 @@
 //! The writing end of an edge.
 //!
-//! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once, so
-//! that the loop between holds its length in a register and touches nothing that is shared. Whoever writes several edges
-//! by turns [begins](Writer::begin) each of them, [appends](Writer::append) where the next value goes, and
-//! [hands over](Writer::hand_over) what came of it: the lengths then lie in the writers, as many as there are.
+//! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once. So the loop
+//! between holds its length in a register and accesses nothing shared. A caller that writes several edges in turn
+//! [begins](Writer::begin) each of them, [appends](Writer::append) values to any of them, and [hands
+//! over](Writer::hand_over) the result; the lengths then lie in the writers.
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -17,46 +17,47 @@ use crate::pool::Pool;
 use crate::stamp::Stamp;
 use crate::sync::{Arc, Ordering};
 
-/// Blocks taken in a row with no more than one chunk's worth in use, after which a surplus chunk goes back to
-/// the pool. Ours: long enough that a burst every few blocks keeps its chunks, short enough to be over in 2.5 ms
-/// at 10 M records/s and 384 records a block.
+/// Blocks taken in a row with no more than one chunk's worth in use, after which a surplus chunk goes back to the
+/// pool. Ours: long enough that a burst every few blocks keeps its chunks, short enough to end after 2.5 ms at 10 M
+/// records/s and 384 records a block.
 const SURPLUS_AFTER_BLOCKS: u32 = 64;
 
-/// Blocks taken in a row while a reader runs on another core, after which the edge grows to [`CROSSING_BYTES`]. Ours: a
-/// reader that comes over for once needs no more room.
+/// Blocks taken in a row while a reader runs on another core, after which the edge grows to [`CROSSING_BYTES`]. Ours:
+/// a reader that is on another core only once needs no more room.
 const CROSSING_AFTER_BLOCKS: u32 = 64;
 
-/// What an edge has that crosses cores, if it may own so much: more than a second-level cache, so that lines have left the
-/// reader's when they are written again, and less than the third-level cache that both share (PEERS: 1.8 to 7 MB).
+/// Bytes that an edge between cores grows to, if it may own so much. More than a second-level cache, so that lines
+/// have left the reader's when they are written again; less than the third-level cache that both share (PEERS: 1.8 to
+/// 7 MB).
 const CROSSING_BYTES: u64 = 2 << 20;
 
-/// An edge grows for speed alone while no more than one part in so many of the budget is in use: state, which cannot wait,
-/// is to find the rest.
+/// An edge grows for speed alone only while less than one part in this many of the budget is in use: the rest is left
+/// for state, which cannot wait.
 const CROSSING_BUDGET_SHARE: usize = 4;
 
-/// The writing end of an edge: the only one (B1).
+/// The only writing end of an edge (B1).
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     pool: Arc<Pool>,
-    /// Records appended; published up to here whenever no appender is open, and all that was appended without one is handed
-    /// over.
+    /// Records appended. All of them are published whenever no appender is open and all values appended without one
+    /// are handed over.
     written: u64,
-    /// The current block, if there is one. It may be full, or have been begun for nothing.
+    /// The current block, if there is one. It may be full, or begun for a record that was not kept.
     block: Option<BlockRef<T>>,
-    /// Slots of it that are filled; zero while there is none.
+    /// Slots of the current block that are filled; zero while there is none.
     filled: usize,
     /// Slots of every block.
     block_records: usize,
     /// Block sequence numbers below this one are recycled.
     recycled: u64,
-    /// Blocks of ours that are not in use; the last one was freed last. Within a core it is used next, since it is in the
-    /// cache; between two cores the first one, since it has left the other's.
+    /// Blocks of this edge that are not in use; the last one was freed last. Within a core it is used next, since it
+    /// is in the cache. Between two cores the first one is, since it has left the other's cache.
     free: VecDeque<BlockRef<T>>,
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
-    /// A mark that found the ring full, with its position, which is `written`: nothing is appended behind it.
+    /// A mark that found the ring full, with position `written`: nothing is appended behind it.
     held: Option<R::Mark>,
-    /// Blocks taken in a row while little was in use.
+    /// Blocks taken in a row while few were in use.
     calm_blocks: u32,
     /// Blocks taken in a row while a reader was on another core.
     crossing_blocks: u32,
@@ -85,12 +86,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         writer
     }
 
-    /// The cursors of the edge.
+    /// Returns the cursors of the edge.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values of which this is said, see [`Cursors::head_stamp`].
+    /// Opens the edge for appending values with this stamp, see [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> Appender<'_, T, R> {
         if self.reclaim() {
@@ -102,21 +103,21 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.shrink();
         }
         let block_records = self.shared.cursors.block_records() as usize;
-        // Of a full block, or behind a mark that is held back, nothing more may be filled.
+        // A full block takes no more values, nor does any block behind a mark that is held back.
         let end = if self.block.is_some() && self.held.is_none() { block_records } else { self.filled };
         let base = self.written - self.filled as u64;
         let block = self.block.unwrap_or(BlockRef::dangling());
         Appender { block, len: self.filled, end, base, stamp, writer: self }
     }
 
-    /// Makes ready to [`append`](Self::append), which goes on until all is [handed over](Self::hand_over); answers how many
+    /// Prepares for [`append`](Self::append), until all values are [handed over](Self::hand_over); returns how many
     /// values find room. `stamp` is that of [`open`](Self::open).
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
     }
 
-    /// How many more values may be appended.
+    /// Returns how many more values may be appended.
     #[inline]
     pub fn room_left(&self) -> usize {
         if self.held.is_some() {
@@ -126,7 +127,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         in_block + self.free.len() * self.block_records
     }
 
-    /// Appends a value, which readers see when it is [handed over](Self::hand_over); only while there is
+    /// Appends a value, which readers see when it is [handed over](Self::hand_over). Allowed only while there is
     /// [room](Self::room_left).
     ///
     /// # Panics
@@ -138,25 +139,26 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             Some(block) if self.filled < self.block_records => block,
             _ => self.next_block(self.written, stamp),
         };
-        // SAFETY: `filled` is below the block's capacity: it was asked, or the block was begun just now; the block is in
-        // use (B5).
+        // SAFETY: `filled` is below the block's capacity: it was checked, or the block was begun just now; the block
+        // is in use (B5).
         let slot = unsafe { block.slot(self.filled) };
-        // SAFETY: the position `written` is not published, so by B3 nobody else looks; the writer is ours (B1).
+        // SAFETY: the position `written` is not published, so by B3 no other party accesses it; the writer is ours
+        // (B1).
         unsafe { slot.write(value) };
         self.filled += 1;
         self.written += 1;
     }
 
-    /// Whether something was appended that is not handed over.
+    /// Returns whether a value was appended that is not handed over.
     #[inline]
     pub fn has_appended(&self) -> bool {
         self.cursors().written() != self.written
     }
 
-    /// Hands over what was appended.
+    /// Publishes the values that were appended.
     ///
     /// # Panics
-    /// If something was appended behind a mark that is held back.
+    /// If a value was appended behind a mark that is held back.
     #[inline]
     pub fn hand_over(&mut self) {
         let is_behind = self.held.is_some() && self.has_appended();
@@ -164,14 +166,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.publish(self.written, self.filled);
     }
 
-    /// Sets a mark behind all that was handed over. `stamp` is what is said of it, see
-    /// [`Cursors::mark_stamp`].
+    /// Sets a mark behind all values handed over. `stamp` is the mark's stamp, see [`Cursors::mark_stamp`].
     ///
     /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
     /// record behind it: [`Appender::room`] is zero until readers have made room.
     ///
     /// # Panics
-    /// If another mark is held back already that the new one does not replace: callers check
+    /// If another mark is already held back that the new one does not replace: callers check
     /// [`is_held`](Self::is_held) first.
     pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
         self.flush_held();
@@ -191,13 +192,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         }
     }
 
-    /// Whether a mark is still held back; tries to set it first.
+    /// Returns whether a mark is still held back; tries to set it first.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
     }
 
-    /// Records that could be appended now.
+    /// Returns the records that could be appended now.
     pub fn room(&mut self) -> usize {
         self.open(Stamp::default()).room()
     }
@@ -217,7 +218,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         }
     }
 
-    /// Free slots of the mark ring, reserved ones included.
+    /// Returns the free slots of the mark ring, reserved ones included.
     fn mark_room(&self) -> u64 {
         // Acquire: pairs with the reader's Release of `marks_read`, so that its slot may be written again.
         let unread = self.marks_written - self.cursors().marks_read_min(Ordering::Acquire);
@@ -233,27 +234,27 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
     }
 
-    /// Takes back every block that all readers have passed; answers whether the edge is empty.
+    /// Takes back every block that all readers have passed; returns whether the edge is empty.
     #[inline]
     fn reclaim(&mut self) -> bool {
-        // Acquire: pairs with the readers' Release of `read`: they are done with what we are about to reuse.
+        // Acquire: pairs with the readers' Release of `read`: they have finished with the slots that are reused now.
         let read = self.cursors().read_min(self.written, Ordering::Acquire);
         let block_records = self.cursors().block_records();
         while (self.recycled + 1) * block_records <= read {
             let (sequence, block) = (self.recycled, self.shared.block(self.recycled));
             let end = (sequence + 1) * block_records;
             let from = self.shared.first_live(sequence).min(end);
-            // First on record, then dropped: a panic in a value's drop may leak the rest, but drops none twice and
-            // loses no block. Nobody fills the block before we return.
+            // Counted first, then dropped: a panic in a value's drop may leak the rest, but drops none twice and
+            // loses no block. The block is not filled before this returns.
             self.recycled += 1;
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
             self.free.push_back(block);
             if end == self.written && self.filled > 0 {
-                // It was the current one, full and read; one begun behind it would be empty.
+                // The block was the current one, full and read; one begun behind it would be empty.
                 (self.block, self.filled) = (None, 0);
             }
-            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so
-            // nobody touches them any more.
+            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so no
+            // party accesses them any more.
             unsafe { self.shared.drop_values(from, end) };
         }
         if self.cursors().writer.growth.load(Ordering::Acquire) == GROWTH_READY {
@@ -301,7 +302,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         block
     }
 
-    /// Asks for a chunk when the last free one is begun, or more make it faster; else counts how long a burst has been over.
+    /// Asks for a chunk when fewer blocks are free than a chunk has, or when more chunks make it faster; otherwise
+    /// counts the blocks since a burst.
     fn grow_or_calm(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;
@@ -321,7 +323,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.calm_blocks = if is_calm { self.calm_blocks.saturating_add(1) } else { 0 };
     }
 
-    /// Whether a chunk more is worth its bytes though nothing waits for it. Not asked for with every block.
+    /// Returns whether one more chunk is worth its bytes although no writer waits for it. True only for some blocks.
     fn may_grow_for_speed(&self) -> bool {
         let budget = self.pool.budget();
         self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)
@@ -329,8 +331,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             && budget.used_bytes() < budget.limit_bytes() / CROSSING_BUDGET_SHARE
     }
 
-    /// Gives a chunk back when a burst has been over for long. Only before somebody is told how much room there is: what was told
-    /// is kept until the edge is closed again.
+    /// Gives a chunk back when a burst has been over for long. Allowed only before room is reported to a caller: the
+    /// reported room stays valid until the edge is closed again.
     #[cold]
     fn shrink(&mut self) {
         self.calm_blocks = 0;
@@ -365,14 +367,14 @@ impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
 
 /// An open edge: values pushed here are published when it is dropped.
 ///
-/// Its fields live in registers while everything around it is inlined: what is called out of line gets copies
-/// of them, never a reference to the appender.
+/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
+/// them, never a reference to the appender.
 pub struct Appender<'a, T: Send + 'static, R: MarkRules> {
     /// The current block; dangling while `len == end == 0`.
     block: BlockRef<T>,
-    /// Slots of it that are filled.
+    /// Slots of the block that are filled.
     len: usize,
-    /// Its capacity, or `len` if nothing may be appended to it.
+    /// Capacity of the block, or `len` if nothing may be appended to it.
     end: usize,
     /// Position of its first slot.
     base: u64,
@@ -381,7 +383,7 @@ pub struct Appender<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
-    /// How many values may be pushed.
+    /// Returns how many values may be pushed.
     #[inline]
     pub fn room(&self) -> usize {
         if self.writer.held.is_some() {
@@ -402,7 +404,7 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
         self.len += 1;
     }
 
-    /// Makes ready for up to `wanted` calls of [`push_within`](Self::push_within) and answers for how many: none if
+    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within) and returns for how many: none if
     /// there is no room, and never more than the current block has slots.
     #[inline]
     pub fn make_ready(&mut self, wanted: usize) -> usize {
@@ -412,8 +414,8 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
         wanted.min(self.end - self.len)
     }
 
-    /// Appends a value within what [`make_ready`](Self::make_ready) has answered. Unlike [`push`](Self::push) it
-    /// can never begin a block, so that a large value goes straight from where it was to its slot.
+    /// Appends a value within the number that [`make_ready`](Self::make_ready) returned. Unlike [`push`](Self::push)
+    /// it can never begin a block, so that a large value goes straight from its source to its slot.
     ///
     /// # Panics
     /// If the block is full.
@@ -458,8 +460,8 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
     fn fill(&mut self, value: T) {
         // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the position `base + len` is at or above `written`, where by B3 nobody else looks; the writer
-        // is ours (B1).
+        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses it; the
+        // writer is ours (B1).
         unsafe { slot.write(value) };
     }
 }

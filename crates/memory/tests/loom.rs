@@ -1,5 +1,5 @@
-//! Loom models of the protocols of this room: every interleaving, up to a bound on preemptions, of tiny edges on
-//! which full, empty and wrap-around are reached. What each model closes stands in the room's README.md.
+//! Loom models of the protocols of this crate: every interleaving, up to a bound on preemptions, of tiny edges on
+//! which full, empty and wrap-around are reached. The crate's README.md says which race each model closes.
 //!
 //! Run by `cargo xtask check` with `--cfg loom`; without it this file is empty.
 #![cfg(loom)]
@@ -38,7 +38,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Hand-over of values and reuse of blocks (B2 to B4): two blocks of one record carry `count` records, so that a
-/// block is written again while the reader may still be in it. `push` says whether there was room.
+/// block is written again while the reader may still be in it. `push` returns whether there was room.
 fn cross_by(count: u32, push: fn(&mut Writer<u32, Rules>, u32) -> bool) {
     model(move || {
         let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(1, 2)).unwrap();
@@ -80,7 +80,7 @@ fn values_cross_and_blocks_are_used_again() {
 
 #[test]
 fn values_that_are_handed_over_cross_and_blocks_are_used_again() {
-    // Every look at an edge publishes, so one record less takes a tenth of the time.
+    // Every look at an edge publishes, so one record less takes 10 % of the time.
     cross_by(3, |writer, value| {
         let has_room = writer.begin(Stamp::at(0)) > 0;
         if has_room {
@@ -119,8 +119,8 @@ fn a_block_is_read_while_it_is_filled() {
     });
 }
 
-/// Marks keep their place: the reader never takes a record behind a mark before the mark, and the ring's slots
-/// are used again only when they were read.
+/// Marks keep their position: the reader never takes a record behind a mark before the mark, and the ring's slots are
+/// reused only when they were read.
 #[test]
 fn marks_keep_their_place() {
     model(|| {
@@ -158,7 +158,7 @@ fn marks_keep_their_place() {
     });
 }
 
-/// The mailbox: a chunk made by the pool's thread reaches the writer whole, once.
+/// The mailbox: a chunk made by the pool's thread reaches the writer complete, and once.
 #[test]
 fn a_chunk_reaches_the_writer_through_the_mailbox() {
     model(|| {
@@ -183,7 +183,7 @@ fn a_chunk_reaches_the_writer_through_the_mailbox() {
     });
 }
 
-/// The pool's thread waits for requests and misses none, nor the pool's end.
+/// The pool's thread waits for requests and misses none, nor the closing of the pool.
 #[test]
 fn a_waiting_pool_misses_neither_requests_nor_its_end() {
     model(|| {
@@ -209,8 +209,8 @@ fn a_waiting_pool_misses_neither_requests_nor_its_end() {
     });
 }
 
-/// Two readers of one edge: a block is used again only when both have passed it. Each side tries a bounded number
-/// of times, so that the model stays small: every prefix of the run is searched, not only whole ones.
+/// Two readers of one edge: a block is reused only when both have passed it. Each side tries a bounded number of
+/// times, so that the model stays small: every prefix of the run is searched, not only complete runs.
 #[test]
 fn a_shared_block_waits_for_both_readers() {
     model(|| {
@@ -244,7 +244,7 @@ fn a_shared_block_waits_for_both_readers() {
     });
 }
 
-/// A reader that goes while the writer writes: values that need dropping are dropped once, by whoever is last.
+/// A reader that goes while the writer writes: values that need dropping are dropped once, by the end that goes last.
 #[test]
 fn a_reader_that_goes_drops_each_value_once() {
     model(|| {
@@ -268,7 +268,7 @@ fn a_reader_that_goes_drops_each_value_once() {
     });
 }
 
-/// The budget under contention: never exceeded, and nothing of it is lost.
+/// The budget under contention: it is never exceeded, and none of its bytes are lost.
 #[test]
 fn reservations_never_exceed_the_budget() {
     model(|| {
@@ -289,8 +289,8 @@ fn reservations_never_exceed_the_budget() {
     });
 }
 
-/// The baton: two parties make work for a value, each by a plain store and a call; a third does the work whenever it
-/// finds the value ready. However they interleave, in the end all work is done or the value lies ready.
+/// The task cell: two parties make work for a value, each by a plain store and a call; a third does the work whenever
+/// it finds the value ready. In every interleaving, in the end all work is done or the value lies ready.
 #[test]
 fn a_baton_forgets_no_work() {
     use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -298,7 +298,7 @@ fn a_baton_forgets_no_work() {
     use loom::sync::atomic::{AtomicU32, fence};
     use thalweg_memory::Baton;
 
-    /// What there is to do, and a value that was last looked at when so much of it was done.
+    /// The work made, and a value that holds the amount of work done at the last look.
     struct Shared {
         made: [AtomicU32; 2],
         baton: Baton<u32>,
@@ -309,7 +309,7 @@ fn a_baton_forgets_no_work() {
             self.made.iter().map(|made| made.load(Relaxed)).sum()
         }
 
-        /// Puts the value away, ready if there is more to do than was done.
+        /// Puts the value away, ready if there is more work than was done.
         fn put(&self, mut done: Box<u32>) {
             loop {
                 let is_ready = *done < self.made();
@@ -320,7 +320,7 @@ fn a_baton_forgets_no_work() {
             }
         }
 
-        /// Calls in any case, or, as workers do behind a fence, only where nobody would look anyway.
+        /// Makes work, and calls always or, as workers do behind a fence, only if the value is not ready.
         fn make(&self, place: usize, looks_first: bool) {
             self.made[place].store(1, Relaxed);
             fence(SeqCst);
@@ -361,8 +361,8 @@ fn a_baton_forgets_no_work() {
     });
 }
 
-/// A block of a depot goes from hand to hand and is filled again: two writers at two homes, one of whose blocks the other
-/// empties, with two blocks in all (B7).
+/// A block of a block pool is handed from owner to owner and filled again: a writer at one of two homes fills blocks,
+/// and another thread empties them and gives them back, with two blocks in all (B7).
 #[test]
 fn blocks_of_a_depot_go_from_hand_to_hand() {
     model(|| {
@@ -400,8 +400,8 @@ fn blocks_of_a_depot_go_from_hand_to_hand() {
     });
 }
 
-/// A writer that finds no free block, and looks once more after it has said so, misses none that is given back: either it
-/// finds the block, or whoever gave it back finds the note.
+/// A writer that finds no free block sets a note and looks once more; it misses no block that is given back. Either
+/// it finds the block, or the party that gave it back finds the note.
 #[test]
 fn a_starved_writer_is_noticed() {
     model(|| {

@@ -24,7 +24,8 @@ pub trait Lender: Send + Sync {
         let _ = bytes;
     }
 
-    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is not remembered.
+    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless a lender
+    /// has its own, the payment keeps nothing reserved: the bytes are offered, and the lender's usual rules hold from then on.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }

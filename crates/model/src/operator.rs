@@ -5,23 +5,22 @@
 //!   Mark       --on_mark-->                        (another operator of the same chain, an edge, or a sink)
 //! ```
 //!
-//! Everything here is generic and meant to be inlined: a chain of operators that knows its neighbours' types compiles
-//! to one loop. Boxes exist only at the borders of tasks, in runtime.
+//! Everything here is generic and meant to be inlined: a chain of operators that knows its neighbours' types
+//! compiles to one loop. Boxes stand at the borders of tasks only, in runtime.
 //!
 //! Rules that every operator and every caller keeps:
 //!
 //! * O1. An operator pushes only while `output.room()` is above zero.
 //! * O2. An operator with `EXPANDS == false` pushes at most one record per record taken; its caller gives it at
 //!   most `room` records, so it always takes them all.
-//! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, reports it by
-//!   [`Operator::is_stalled`], takes no more input meanwhile, and goes on in `resume`.
-//! * O4. `on_mark` and `resume` return [`Flow::More`] when room ran out before they were done. The caller makes room
-//!   and calls `resume` until it returns [`Flow::Done`]. Only then does the mark travel on, as [`Operator::forward`]
-//!   returns it.
+//! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, says so by
+//!   [`Operator::is_stalled`], takes nothing more meanwhile, and goes on in `resume`.
+//! * O4. `on_mark` and `resume` answer [`Flow::More`] when room ran out before they were done; the caller
+//!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
+//!   [`Operator::forward`] gives it.
 //! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks
-//!   given to `on_mark` never go back. `Mark::End` comes last, behind a watermark of `EventTime::MAX`. That watermark
-//!   is missing if the query was stopped at its present watermark; then no result that waits for a later one is
-//!   emitted.
+//!   given to `on_mark` never go back. `Mark::End` comes last. Before it comes a watermark of `EventTime::MAX`, unless the query was stopped at its
+//!   watermark; then whatever waits for a later watermark is never emitted.
 
 use std::cell::Cell;
 
@@ -288,8 +287,9 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// Returns the mark that the operators behind this one see, once all records emitted for `mark` have passed; none
-    /// if the mark ends here. The same mark gets the same answer, and the watermarks returned never go back.
+    /// Returns what the operators behind this one see of a mark, once all that the mark made it emit is through; none if the
+    /// mark ends here. The same mark gets the same answer, and watermarks do not go back by it. A watermark of
+    /// `EventTime::MAX` is forwarded as it is: it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)
     }

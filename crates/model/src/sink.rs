@@ -1,5 +1,6 @@
 //! The contract of sinks.
 
+use crate::allowance::Allowance;
 use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::record::Record;
@@ -29,6 +30,11 @@ pub trait Sink<T>: Send {
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Called before the first record: gives the allowance of its task, which tells how large the memory budget is.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
     }
 
     /// Returns the rows taken and written so far, if its records count as several rows.

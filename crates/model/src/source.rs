@@ -44,7 +44,8 @@ pub trait Source: Send {
     /// The type of its values.
     type Item: Send + 'static;
 
-    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`.
+    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`. With a
+    /// limit of 0 it makes nothing but what it has [pending](Source::has_pending).
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -54,6 +55,12 @@ pub trait Source: Send {
         limit: usize,
         output: &mut O,
     ) -> Result<Polled, Fault>;
+
+    /// Returns true if records are made that found no room in the output. They come out of the next polls, also before the
+    /// source is asked to end.
+    fn has_pending(&self) -> bool {
+        false
+    }
 
     /// Publishes buffered data. Called when the source is asked to end before its input has ended; it is not polled
     /// again. A source that ends by itself publishes before it returns [`SourceStatus::Ended`].

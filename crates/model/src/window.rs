@@ -95,13 +95,12 @@ pub enum WindowError {
     },
 }
 
-/// Most windows that a record may belong to. Each of them fires with a result per key, so a record in millions of
-/// windows would keep a worker busy without end. Windows of a day with a slide of 10 seconds, 8,640 per record, are
-/// allowed.
+/// The most windows that a record belongs to. Each of them costs a firing with a result per key, so a record that belonged to
+/// millions of windows would keep a worker busy without end. A day by 10 seconds is 8,640.
 pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
 
-/// Returns the number of windows that a record belongs to, if windows of `size` begin every `slide`; both are above
-/// zero.
+/// Returns how many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero. Of a span
+/// below zero the magnitude counts, and a slide of zero counts as 1 us, so that a message can name any pair.
 pub fn windows_per_record(size: Span, slide: Span) -> u64 {
     size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }

@@ -1,13 +1,14 @@
 //! Question: what does one core get through a join of two streams, and what does each kind cost?
-//! Workload: values of 64 bits that are their own keys, uniform in `0..2^20`; records of either side in turn at 500 ns
-//! of event time, so that a window of one second has a million of each, and each meets one other or so; a watermark
-//! every 1,000 records. The interval joins have a second to either side, or half of it; the hot key one key and ten
-//! matches per record or so. Blocks of 512 records, room for 1,024 results at a call.
-//! Unit: millions of input records per second of processor time, as far as the system tells it, so that a busy machine
-//! takes less away; the first window apart, in which the tables grow. For regressions, not for claims.
+//! Workload: values of 64 bits that are their own keys, uniform in `0..2^20`. Records of both sides alternate at 500
+//! ns of event time, so a window of one second has a million of each, and each record meets about one other. A
+//! watermark follows every 1,000 records. The interval joins reach one second to either side, or half a second. The
+//! hot key case has one key and about ten matches per record. Blocks have 512 records; the output has room for 1,024
+//! results per call.
+//! Unit: millions of input records per second of processor time, where the system reports it, so that a busy machine
+//! disturbs less. The first window, in which the tables grow, is not measured. For regressions, not for claims.
 //!
-//! `cargo bench -p thalweg-operators --bench joins`, with names of cases behind `--` to run only those; under
-//! `cargo test` it runs once, small.
+//! `cargo bench -p thalweg-operators --bench joins`; names of cases behind `--` run only those. Under `cargo test` it
+//! runs once, small.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -18,7 +19,7 @@ use thalweg_model::{
 };
 use thalweg_operators::{CoGroup, FullOuter, Inner, Interval, IntervalJoin, WindowJoin};
 
-/// A side of a record of either stream.
+/// A record value of either stream.
 type Two = Either<u64, u64>;
 
 /// Event time between two records.
@@ -28,7 +29,7 @@ const BLOCK_RECORDS: usize = 512;
 const WATERMARK_RECORDS: usize = 1_000;
 const ROOM: usize = 1_024;
 
-/// A block of records, copied out.
+/// A block of records as an input; records are copied out.
 struct Block<'a>(&'a [Record<Two>]);
 
 impl Input<Two> for Block<'_> {
@@ -52,7 +53,7 @@ impl Input<Two> for Block<'_> {
     }
 }
 
-/// A block of results, written over once it is full.
+/// A block of results, overwritten once it is full.
 struct Results {
     block: Vec<Record<u64>>,
     count: u64,
@@ -78,7 +79,7 @@ impl Output<u64> for Results {
     }
 }
 
-/// Seconds that this thread has run; seconds that have passed, where the system does not tell.
+/// Returns the seconds that this thread has run, or the seconds since the first call where the system does not tell.
 fn seconds() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let ran = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -92,7 +93,7 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Records of either side in turn.
+/// Returns records of the two sides in turn.
 fn records(count: u64, key_of: impl Fn(u64) -> u64) -> Vec<Record<Two>> {
     let record = |index: u64| {
         let key = key_of(index);
@@ -103,7 +104,7 @@ fn records(count: u64, key_of: impl Fn(u64) -> u64) -> Vec<Record<Two>> {
     (0..count).map(record).collect()
 }
 
-/// Runs all records; what those behind the first `warm_up` of them took, and the results of all.
+/// Runs all records. Returns the seconds taken by the records after the first `warm_up`, and the results of all.
 fn run<P: Operator<Two, Out = u64>>(
     mut operator: P,
     records: &[Record<Two>],
@@ -143,7 +144,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    // A window has two million records; small, a few of one hundredth of it.
+    // A window has two million records; under `cargo test`, 20,000.
     let (window_records, windows, rounds) = if is_bench { (2_000_000, 5, 5) } else { (20_000, 3, 1) };
     let keys = if is_bench { 1 << 20 } else { 1 << 13 };
     let uniform = records(window_records * windows, |index| mix(index) % keys);
@@ -164,7 +165,7 @@ fn main() {
         let mut last = None;
         for _ in 0..rounds {
             let (seconds, results) = run(records);
-            // The system counts in ticks of some milliseconds.
+            // The system counts in ticks of some milliseconds, so the divisor is at least one.
             rates.push(measured / seconds.max(1e-3) / 1e6);
             last = Some((results.count, results.sum));
         }

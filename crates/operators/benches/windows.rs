@@ -1,8 +1,8 @@
 //! Question: what does a record cost in a window, and how much more if windows slide?
 //! Workload: 1,000 keys, 20 minutes of event time, a watermark every 1,000 records; records in order, or up to 20 s
 //! out of order.
-//! Unit: ns per record, results included; the median of rounds in which the sides take turns. For regressions, not for
-//! claims.
+//! Unit: ns per record, results included; the median of rounds in which the cases take turns. For regressions, not
+//! for claims.
 //!
 //! `cargo bench -p thalweg-operators --bench windows`; under `cargo test` it runs once, small.
 
@@ -23,7 +23,7 @@ const RECORDS_PER_MARK: usize = 1_000;
 const LENGTH: Span = Span::from_secs(1_200);
 const DISORDER: Span = Span::from_secs(20);
 
-/// Records that lie in a slice.
+/// Records in a slice, as an input.
 struct Lying<'a>(&'a [Record<u64>]);
 
 impl Input<u64> for Lying<'_> {
@@ -49,7 +49,7 @@ impl Input<u64> for Lying<'_> {
     }
 }
 
-/// Counts what it is given.
+/// Counts the results that it is given.
 #[derive(Default)]
 struct Counter(u64);
 
@@ -64,7 +64,8 @@ impl<T> Output<T> for Counter {
     }
 }
 
-/// Records spread over the length, each up to `disorder` early, and the watermark behind every thousand.
+/// Returns records spread over the length of time, each up to `disorder` early, with the watermark after every
+/// thousand.
 fn records(count: usize, disorder: Span) -> Vec<(Vec<Record<u64>>, EventTime)> {
     let mut word = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -90,7 +91,7 @@ fn records(count: usize, disorder: Span) -> Vec<(Vec<Record<u64>>, EventTime)> {
         .collect()
 }
 
-/// ns per record of an operator over all records.
+/// Returns ns per record of an operator over all records.
 fn ns_per_record<P: Operator<u64>>(mut operator: P, runs: &[(Vec<Record<u64>>, EventTime)]) -> f64 {
     let mut output = Counter::default();
     let begun = Instant::now();
@@ -117,7 +118,7 @@ fn sliding<F: Fold<u64>>(runs: &Runs, slide_s: i64, fold: F) -> f64 {
     ns_per_record(SlidingAggregate::new("", windows, |key: &u64| *key, fold), runs)
 }
 
-/// Each key comes about three times a second, so that a session has thirty records, more or less.
+/// Measures sessions. Each key comes about three times a second, so a session has about thirty records.
 fn sessions(runs: &Runs) -> f64 {
     let gap = SessionGap::new(Span::from_secs(1)).expect("above zero");
     ns_per_record(SessionAggregate::new("", gap, |key: &u64| *key, Count), runs)

@@ -1,11 +1,11 @@
-//! Address: tells of each record to which copy of a keyed operator it goes.
+//! Address: tells for each record to which copy of a keyed operator it goes.
 //!
 //! Input      `Record<T>` in any order
-//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives them; not
-//!            those that it would make nothing of, if its [`Keys`] can tell
-//! State      none but that of the keys
+//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives
+//!            them; records that the operator would ignore are left out, if its [`Keys`] can tell
+//! State      only the state of the keys
 //! Emits      at once
-//! Late       nothing is
+//! Late       no record is late
 //! Watermark  forwarded unchanged
 //! Cost       one call of the function for keys, and one hash, per record
 //!
@@ -18,11 +18,12 @@
 //! # }
 //! ```
 //!
-//! Each split, or lane, has one of its own, which sees all that comes there in order: keys may remember. So it stands in front
-//! of edges only, never of containers, whose blocks any worker may claim.
+//! Each split or partition has an address operator of its own, which sees all records of that stream in order, so
+//! keys may remember. It stands in front of exchange edges only, never of containers, whose blocks any worker may
+//! claim.
 //!
-//! It is part of the way to that operator and none of the user's: what it counts, and a function for keys that panics here,
-//! are the operator's.
+//! The user does not see this operator: it is part of the path to the keyed operator. Its counts, and a panic of the
+//! function for keys here, are attributed to the keyed operator.
 
 use std::marker::PhantomData;
 
@@ -31,7 +32,7 @@ use thalweg_model::{
     Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Addresses the records of one input of the operator that `keys` are of; `W` says which input.
+/// Addresses the records of one input of the operator that `keys` belong to; `W` says which input.
 #[derive(Debug)]
 pub struct Address<Y, W = Only> {
     keys: Y,
@@ -39,13 +40,13 @@ pub struct Address<Y, W = Only> {
 }
 
 impl<Y, W> Address<Y, W> {
-    /// By these keys.
+    /// Creates an address operator for these keys.
     pub fn new(keys: Y) -> Self {
         Address { keys, input: PhantomData }
     }
 }
 
-/// Keys by a function that hashes them, of the operator called so.
+/// Keys by a function `hash` that hashes them, for the operator with this name.
 #[derive(Debug)]
 pub(crate) struct By<G> {
     name: String,
@@ -74,19 +75,20 @@ impl<T, G: Fn(&T) -> u64 + Clone + Send> Keys<T> for By<G> {
     }
 }
 
-/// What a value is for the operator that takes it: itself, or one of either side.
+/// Relation between the values of one input and those that the operator takes: the value itself, or one side of
+/// [`Either`].
 pub trait InputOf<T>: Send + 'static {
-    /// What the operator takes.
+    /// The type of value that the operator takes.
     type Whole;
 
-    /// The value as the operator takes it.
+    /// Converts an input value to the value that the operator takes.
     fn whole(value: T) -> Self::Whole;
 
-    /// And back.
+    /// Converts the operator's value back to the input value.
     fn part(whole: Self::Whole) -> T;
 }
 
-/// The only input.
+/// The only input of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Only;
 
@@ -104,7 +106,7 @@ impl<T> InputOf<T> for Only {
     }
 }
 
-/// The left one of two, where `R` comes from the right.
+/// The left one of two inputs, where `R` comes from the right.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOf<R>(PhantomData<fn() -> R>);
 
@@ -125,7 +127,7 @@ impl<L, R: 'static> InputOf<L> for LeftOf<R> {
     }
 }
 
-/// The right one of two, where `L` comes from the left.
+/// The right one of two inputs, where `L` comes from the left.
 #[derive(Clone, Copy, Debug)]
 pub struct RightOf<L>(PhantomData<fn() -> L>);
 
@@ -230,8 +232,8 @@ mod tests {
         }
     }
 
-    /// Values of a key go to one place, those of different keys to different ones, whichever copy is asked, and before a seed
-    /// and behind one; the operator counts nothing of it.
+    /// Values of one key have one address, values of different keys different ones. This holds for every copy, and
+    /// before and after seeding. The operator counts none of these calls.
     #[test]
     fn values_of_a_key_have_one_address() {
         let windows = CountWindows::of_size(std::num::NonZeroU64::MIN);

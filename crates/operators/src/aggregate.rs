@@ -1,13 +1,14 @@
 //! Aggregates: what windows compute per key, as implementations of [`thalweg_model::Fold`].
 //!
-//! Each folds plain values: [`of()`] takes them out of records, and a tuple of aggregates is one that computes them side by
-//! side. So `(of(|trip: &Trip| trip.fare, Sum), Count)` is the sum of the fares and the number of the trips. Whoever
-//! needs all values of a window at once folds [`Values`], and a flat map behind the window makes of them what it likes.
+//! Each aggregate folds plain values. [`of()`] takes these values out of records, and a tuple of aggregates is one
+//! aggregate that computes them side by side. So `(of(|trip: &Trip| trip.fare, Sum), Count)` is the sum of the fares
+//! and the number of the trips. A computation that needs all values of a window at once folds [`Values`] and
+//! processes them in a flat map behind the window.
 //!
-//! Memory: one accumulator per key and window or pane. Those of [`Values`], [`TopN`] and [`DistinctCount`] hold values,
-//! and say how much room these take ([`HOLDS`](thalweg_model::Fold::HOLDS)); the others hold nothing beyond themselves.
-//! What a value holds on the heap itself is seen by none of them, and counted nowhere: of a [`Max`] of strings as little
-//! as of [`Values`].
+//! Memory: one accumulator per key and window or pane. [`Values`], [`TopN`] and [`DistinctCount`] hold values in
+//! theirs, and say how many bytes these take ([`HOLDS`](thalweg_model::Fold::HOLDS)); the others hold nothing beyond
+//! themselves. The heap memory of a value itself is not counted by any aggregate: neither for a [`Max`] of strings
+//! nor for [`Values`].
 
 pub mod count;
 pub mod distinct_count;

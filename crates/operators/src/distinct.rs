@@ -1,19 +1,20 @@
-//! Distinct: of each key, the first record in each tumbling window.
+//! Distinct: the first record of each key in each tumbling window.
 //!
-//! Input      `Record<V>` in any order, a key of each by a function
+//! Input      `Record<V>` in any order; a function gives the key of each
 //! Output     `Record<Windowed<K, ()>>`, one per key and non-empty window, stamped with the window's last instant.
 //!            `Either<Windowed<K, ()>, V>` if late records are diverted: those on the right
 //! State      the keys of each open window
-//! Emits      as records come: who was first is not asked, so nothing needs to wait. Results of one window may come before
-//!            and behind those of others
-//! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at once;
-//!            dealt to copies, one that repeats a record before it may count as filtered, if its split was idle
-//! Watermark  forwarded unchanged; windows that it has reached the end of are forgotten. An input's watermark ends here:
+//! Emits      as records come: event time does not decide which record is first, so nothing waits. Results of one
+//!            window may come before and after those of others
+//! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at
+//!            once. With several copies, a late record that repeats an earlier one may count as filtered, if its
+//!            split was idle
+//! Watermark  forwarded unchanged; windows whose end it has reached are forgotten. An input's watermark ends here:
 //!            which input's record was first depends on how they interleave
-//! Cost       one comparison and one hash look-up per record, two of the first; at a watermark, the slots of the tables
-//!            that are over
-//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing", for the windows; emitting at once is
-//!            ours
+//! Cost       one comparison and one hash look-up per record, two look-ups for the first of a key; at a watermark,
+//!            the slots of the tables of windows that have ended
+//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing", for the windows; emitting at
+//!            once is ours
 //!
 //! ```
 //! # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
@@ -23,8 +24,8 @@
 //! # }
 //! ```
 //!
-//! Records that are not the first count as filtered. What is kept is keys alone, so what was first cannot be told from the
-//! results; a process function could.
+//! Records that are not the first count as filtered. Only keys are kept, so the results do not hold the first record;
+//! a process function can emit it.
 
 mod seen;
 mod sieve;
@@ -42,7 +43,7 @@ use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use seen::Seen;
 use sieve::Sieve;
 
-/// Tells each key of a window once.
+/// Emits each key of a window once.
 #[derive(Debug)]
 pub struct Distinct<K, KeyOf, L = DropLate> {
     name: String,
@@ -58,12 +59,12 @@ pub struct Distinct<K, KeyOf, L = DropLate> {
 }
 
 impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
-    /// A distinct called `name`, over `windows`, by `key_of`. Late records are dropped.
+    /// Creates a distinct called `name` over `windows`, with keys by `key_of`. Late records are dropped.
     pub fn new(name: impl Into<String>, windows: TumblingWindows, key_of: KeyOf) -> Self {
         Distinct::with_rule(name.into(), windows, Arc::new(key_of))
     }
 
-    /// The same, but late records are handed on, beside the results.
+    /// Returns a distinct which emits late records beside the results.
     pub fn divert_late(self) -> Distinct<K, KeyOf, DivertLate> {
         Distinct::with_rule(self.name, self.windows, self.key_of)
     }
@@ -85,7 +86,7 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
         }
     }
 
-    /// What a record becomes, stamped.
+    /// Returns the output of a record, with its stamp; `None` if there is none.
     #[inline(always)]
     fn take_in<V>(&mut self, record: Record<V>) -> Option<Record<L::Out>>
     where
@@ -99,7 +100,7 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
             if !self.seen.turn_to(window) {
-                // The query is about to fail.
+                // There is no memory: the query is about to fail.
                 self.repeated += 1;
                 return None;
             }
@@ -130,7 +131,8 @@ where
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
-        // A repeated record may be late nevertheless, and is to be diverted then.
+        // If late records are diverted, the filter lets all records pass: a repeated record may be late, and is to be
+        // diverted.
         Sieve::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 
@@ -160,7 +162,7 @@ where
             }
             Mark::InputWatermark(watermark) => {
                 self.lateness.on_input_watermark(watermark);
-                // For the next records it may be closed.
+                // The watermark may have closed the current window for the records that follow.
                 self.seen.park();
             }
             _ => (),

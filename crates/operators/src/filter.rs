@@ -4,7 +4,7 @@
 //! Output     the accepted records, in the same order
 //! State      none
 //! Emits      at once
-//! Late       nothing is
+//! Late       no record is late
 //! Watermark  forwarded unchanged
 //! Cost       one call per record; rejected records are not copied
 //!
@@ -15,10 +15,10 @@
 //! # }
 //! ```
 //!
-//! Two passes over a hundred records or so at a time: the first evaluates the predicate and collects the places of
-//! the accepted ones without a branch, the second hands those on. A branch per record would be mispredicted
-//! whenever the data are random; and operators behind the filter never see a rejected record, which a branchless
-//! copy would have to show them.
+//! Two passes over about a hundred records at a time: the first evaluates the predicate and collects the positions of
+//! accepted records without a branch, the second emits those records. A branch per record would be mispredicted
+//! whenever the data are random. Operators behind the filter never see a rejected record, which a branchless copy
+//! would have to show them.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Records per pass. Few, because records come from memory in the first pass and the processor computes in the second:
-/// with 128 the next ones are on their way meanwhile. At 512 YSB's default chains are a fifth slower.
+/// Records per pass. Few, because the first pass waits for memory while the second computes: with 128 the next
+/// records are loaded meanwhile. At 512, YSB's default chains are 20 % slower.
 const PASS_RECORDS: usize = 128;
 
-/// Keeps what a predicate accepts.
+/// Keeps the records which a predicate accepts.
 #[derive(Debug)]
 pub struct Filter<F> {
     name: String,
@@ -42,7 +42,7 @@ pub struct Filter<F> {
 }
 
 impl<F> Filter<F> {
-    /// A filter called `name`.
+    /// Creates a filter called `name`.
     pub fn new(name: impl Into<String>, predicate: F) -> Self {
         Filter::sharing(name.into(), Arc::new(predicate))
     }
@@ -80,7 +80,7 @@ where
                 let predicate = &**predicate;
                 let mut kept = 0;
                 for place in 0..count {
-                    // `kept` never passes `place`, so the index needs no check; the compiler knows it not.
+                    // `kept` never passes `place`, so the index needs no check; the mask tells the compiler so.
                     places[kept & (PASS_RECORDS - 1)] = place as u16;
                     let accepted = input.inspect(place, |record| blame.on(|| predicate(&record.value)));
                     kept += usize::from(accepted);
@@ -126,11 +126,11 @@ where
 
 crate::named::named!(Filter<F>);
 
-/// The accepted ones of the next `count` records of an input.
+/// The accepted ones among the next `count` records of an input, as an input.
 struct Selected<'a, I: Input<T>, T> {
     input: &'a mut I,
     count: usize,
-    /// Rising places of the accepted ones, below `count`.
+    /// Positions of the accepted records, rising, below `count`.
     places: &'a mut [u16],
     value: PhantomData<fn() -> T>,
 }
@@ -161,7 +161,7 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
         let end = self.end_of(count);
-        // A selection rises, so no place is overwritten before it is read.
+        // A selection rises, so no position is overwritten before it is read.
         for (index, &selected) in selection.iter().enumerate() {
             self.places[index] = self.places[..count][usize::from(selected)];
         }
@@ -171,13 +171,14 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
 }
 
 impl<T, I: Input<T>> Selected<'_, I, T> {
-    /// Behind the last of the first `count` accepted ones: rejected records go with the accepted one behind them.
+    /// Returns the position after the last of the first `count` accepted records. Rejected records go with the
+    /// accepted one after them.
     #[inline(always)]
     fn end_of(&self, count: usize) -> usize {
         self.places[..count].last().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// Takes note that the first `count` accepted ones, up to `end`, are taken off the input.
+    /// Records that the first `count` accepted records, up to `end`, are taken off the input.
     #[inline(always)]
     fn pass(&mut self, count: usize, end: usize) {
         self.count -= end;
@@ -185,8 +186,8 @@ impl<T, I: Input<T>> Selected<'_, I, T> {
         self.places.iter_mut().for_each(|place| *place -= end as u16);
     }
 
-    /// Takes the rejected records behind the last accepted one. Not in `drop`: what a panic may drop is kept in
-    /// memory, and the loops reload all that can be reached from there with every record.
+    /// Takes the rejected records after the last accepted one. This is not in `drop`: a value that a panic may drop
+    /// is kept in memory, and the loops would reload all that can be reached from it with every record.
     #[inline(always)]
     fn finish(self) {
         debug_assert!(self.places.is_empty(), "what a filter accepts is taken whole (O2)");
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(Bed::new(Filter::new("all", |_: &i64| true)).run(&numbers), numbers.trim());
     }
 
-    /// Filters behind filters compose their places and count apart.
+    /// Filters in a row compose their positions and count separately.
     #[test]
     fn filters_compose() {
         let even = Filter::new("even", |value: &i64| value % 2 == 0);

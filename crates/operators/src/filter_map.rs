@@ -1,12 +1,13 @@
 //! Filter map: each value becomes one other value, or none; its event time stays.
 //!
 //! Input      `Record<T>` in any order
-//! Output     `Record<U>`, one for each record that becomes something, in the same order
+//! Output     `Record<U>`, one for each record whose function returns a value, in the same order
 //! State      none
 //! Emits      at once
-//! Late       nothing is
+//! Late       no record is late
 //! Watermark  forwarded unchanged
-//! Cost       one call per record, and a branch: where few records are kept and nothing is changed, a filter is cheaper
+//! Cost       one call per record, and a branch: where few records are kept and nothing is changed, a filter is
+//!            cheaper
 //! Source     ours
 //!
 //! ```
@@ -16,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! It does not expand, so what stands before it in a chain hands it whole runs of records.
+//! It does not expand, so the operator before it in a chain gives it whole runs of records.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use thalweg_model::{
     Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and drops those of which it makes nothing.
+/// Applies a function to each value, and drops the values for which it returns `None`.
 #[derive(Debug)]
 pub struct FilterMap<F> {
     name: String,
@@ -35,7 +36,7 @@ pub struct FilterMap<F> {
 }
 
 impl<F> FilterMap<F> {
-    /// A filter map called `name`.
+    /// Creates a filter map called `name`.
     pub fn new(name: impl Into<String>, function: F) -> Self {
         FilterMap::sharing(name.into(), Arc::new(function))
     }
@@ -129,7 +130,7 @@ mod tests {
         }
     }
 
-    /// How one side is taken of what came together, or was split.
+    /// Takes one side of two streams that were united or split.
     #[test]
     fn one_side_of_two() {
         let left = |value: Either<i64, i64>| match value {

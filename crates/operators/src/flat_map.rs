@@ -1,10 +1,10 @@
 //! Flat map: each value becomes as many others as a function makes of it, or none; its event time stays.
 //!
 //! Input      `Record<T>` in any order
-//! Output     `Record<U>`, what one record becomes in the order of its iterator, records in their order
-//! State      what is left to iterate of one record, while there is no room for it; never at a mark
-//! Emits      as the records come; takes no other record before the last one is through
-//! Late       nothing is: a record's windows are somebody else's business
+//! Output     `Record<U>`: the results of one record in the order of its iterator, records in their order
+//! State      the rest of one record's iterator, while there is no room for its results; never at a mark
+//! Emits      as the records come; takes the next record only when the last one is finished
+//! Late       no record is late: lateness is decided by operators with windows
 //! Watermark  forwarded unchanged
 //! Cost       one call per record and one step of the iterator per result; nothing is collected in between
 //! Source     ours
@@ -15,10 +15,9 @@
 //! lines.flat_map(|line| line.split_whitespace())
 //! # }
 //! ```
-//!
-//! A record that becomes something counts as forwarded, once, however much that is; one that becomes nothing as
-//! filtered. Iterators are asked only while there is room for what they answer, so one without an end is fine: it holds
-//! back what is behind it, and takes no memory.
+//! A record with results counts as forwarded, once, however many there are; one without results as filtered. An
+//! iterator is asked only while there is room for its answer, so an endless one is allowed: it holds back the records
+//! behind it, and takes no memory.
 
 use std::sync::Arc;
 
@@ -27,12 +26,12 @@ use thalweg_model::{
     StateReader, StateWriter,
 };
 
-/// Applies a function to each value, and hands on all that it gives.
+/// Applies a function to each value, and emits all values that it gives.
 #[derive(Debug)]
 pub struct FlatMap<F, I> {
     name: String,
     function: Arc<F>,
-    /// What is left of the record at hand, and its event time.
+    /// The rest of the current record's iterator, and its event time.
     rest: Option<(EventTime, I)>,
     read: u64,
     emptied: u64,
@@ -40,7 +39,7 @@ pub struct FlatMap<F, I> {
 }
 
 impl<F, I: Iterator> FlatMap<F, I> {
-    /// A flat map called `name`.
+    /// Creates a flat map called `name`.
     pub fn new<T, V>(name: impl Into<String>, function: F) -> Self
     where
         V: IntoIterator<IntoIter = I>,
@@ -53,7 +52,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
         FlatMap { name, function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
     }
 
-    /// Begins with a record; `output` has room.
+    /// Begins a record; `output` has room.
     #[inline(always)]
     fn begin<T, V, O>(&mut self, record: Record<T>, output: &mut O)
     where
@@ -77,7 +76,7 @@ impl<F, I: Iterator> FlatMap<F, I> {
         }
     }
 
-    /// Hands on values until they end or room runs out.
+    /// Emits values until the iterator ends or there is no more room.
     #[inline(always)]
     fn hand_on<O: Output<I::Item>>(&self, event_time: EventTime, values: &mut I, output: &mut O) -> Flow {
         while output.room() > 0 {
@@ -148,7 +147,7 @@ where
     }
 
     /// # Panics
-    /// If it is stalled: an iterator cannot be written down, and no mark comes before it is through.
+    /// If it is stalled: an iterator cannot be saved, and no mark comes before it is finished.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         assert!(self.rest.is_none(), "state is saved at a mark, when all before it is through (O4)");
         Ok(())

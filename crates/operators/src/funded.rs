@@ -1,11 +1,11 @@
-//! Collections that ask before they grow: what [`Allowance::room_in`] is to vectors, to the others of the standard
-//! library.
+//! Collections that ask for memory before they grow: the counterpart of [`Allowance::room_in`], which serves vectors,
+//! for other collections of the standard library.
 
 use std::collections::{BinaryHeap, VecDeque};
 
 use thalweg_model::Allowance;
 
-/// Makes room for one more item, doubling what is held; `false` if that was refused.
+/// Makes room for one more item, doubling the capacity; `false` if the memory was refused.
 #[inline]
 pub(crate) fn room_in_deque<T>(allowance: &Allowance, items: &mut VecDeque<T>) -> bool {
     items.len() < items.capacity() || {
@@ -14,7 +14,7 @@ pub(crate) fn room_in_deque<T>(allowance: &Allowance, items: &mut VecDeque<T>) -
     }
 }
 
-/// The same for a heap.
+/// Makes room for one more item in a heap, doubling the capacity; `false` if the memory was refused.
 #[inline]
 pub(crate) fn room_in_heap<T: Ord>(allowance: &Allowance, items: &mut BinaryHeap<T>) -> bool {
     items.len() < items.capacity() || {
@@ -23,7 +23,7 @@ pub(crate) fn room_in_heap<T: Ord>(allowance: &Allowance, items: &mut BinaryHeap
     }
 }
 
-/// How many items more there may be room for, now that there is none; none if that was refused.
+/// Returns how many items a full collection may grow by; `None` if the memory was refused.
 #[cold]
 fn more_than<T>(allowance: &Allowance, capacity: usize) -> Option<usize> {
     let more = capacity.max(4);

@@ -1,4 +1,4 @@
-//! What operators say of the watermarks that make a difference to them: without all others, the same comes out.
+//! Operators report the watermarks that make a difference to them: without all others, the results are the same.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ use crate::{
     WindowJoin,
 };
 
-/// What happens: a record of either of two streams, or a watermark.
+/// An event: a record of either of two streams, or a watermark.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Record { is_left: bool, value: i64, stamp: i64 },
@@ -29,7 +29,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Watermarks rise; of those, the ones that `horizon` names.
+/// Returns the events as text. Watermarks rise; only those that `horizon` names are kept.
 fn text(events: &[Event], has_sides: bool, horizon: &Horizon) -> String {
     let (mut last, mut due) = (i64::MIN, EventTime::MIN);
     let mut shown = Vec::new();
@@ -59,7 +59,7 @@ fn text(events: &[Event], has_sides: bool, horizon: &Horizon) -> String {
     shown.join(" ") + " END"
 }
 
-/// Records that come out, in their order, and all counts.
+/// Returns the output records, in their order, and all counts.
 fn records<P, In>(mut bed: Bed<P, In>, input: &str) -> (String, String)
 where
     In: Parse,
@@ -71,7 +71,7 @@ where
     (records.join(" "), bed.counts())
 }
 
-/// The last result of each window and key, however often it was updated, and all counts.
+/// Returns the last result of each window and key, however often it was updated, and all counts.
 fn settled((records, counts): (String, String)) -> (BTreeMap<String, String>, String) {
     let of = |result: &str| {
         let (key, value_at) = result.split_once('=')?;

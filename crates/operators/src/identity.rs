@@ -1,10 +1,10 @@
-//! Identity: hands every record on, unchanged; the chain of a source or an edge that has no operator.
+//! Identity: forwards every record unchanged; the chain of a source or an edge that has no operator.
 //!
 //! Input      any
 //! Output     the same
 //! State      none
 //! Emits      at once
-//! Late       nothing is
+//! Late       no record is late
 //! Watermark  forwarded unchanged
 //! Cost       a move per record
 //!
@@ -12,7 +12,7 @@
 //! # use thalweg::{Segment, Stream};
 //! # use thalweg_connectors::Collect;
 //! # fn f<C: Segment<i64>>(numbers: Stream<i64, C>, sink: Collect<i64>) {
-//! // Between the edge that the stream ends at and the sink stands nothing else.
+//! // No operator stands between the edge that the stream ends at and the sink.
 //! numbers.boxed().sink("numbers", sink);
 //! # }
 //! ```
@@ -21,7 +21,7 @@ use thalweg_model::{
     Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
-/// Hands every record on.
+/// Forwards every record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity;
 
@@ -50,7 +50,7 @@ impl<T> Operator<T> for Identity {
 
     fn note_read(&mut self, _count: u64) {}
 
-    /// It is no operator of the user's, so it has no counts.
+    /// Visits nothing: the user did not write this operator, so it has no counts.
     fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
 
     fn faulted(&self) -> Option<&str> {

@@ -1,12 +1,13 @@
-//! Joins: with a table that does not change ([`static_table`]), and of two streams: per window, pair by pair ([`window`])
-//! or all of a key at once ([`co_group`]), or within a span of time around each record ([`interval`]).
+//! Joins: with a table that does not change ([`static_table`]), and of two streams: per window, pair by pair
+//! ([`window`]) or all of a key at once ([`co_group`]), or within a span of time around each record ([`interval`]).
 //!
-//! A join of two streams is an operator over [`Either`](thalweg_model::Either): what it takes says which side it is of.
-//! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
-//! join, in a [`dense_table`] for each [`pane`], with a [`chain`] for each side of a key; [`even_windows`] knows which
-//! windows there are. An [`interval_side`] keeps one side of an interval join, in buckets of time, with a [`timeline`] for
-//! each key; [`expiry`] knows when somebody is given up who met nobody. For all of them a [`batch`] of records is looked at
-//! ahead, a [`rack`] holds tables in the order of time, and [`funds`] pays.
+//! A join of two streams is an operator over [`Either`](thalweg_model::Either): the variant of a value says which
+//! side it is of. [`combine`] holds the kinds of joins, inner and outer. Internals: [`pane_store`] keeps both sides
+//! of a window join, in a [`dense_table`] for each [`pane`], with a [`chain`] for each side of a key;
+//! [`even_windows`] does the arithmetic of windows. An [`interval_side`] keeps one side of an interval join, in
+//! buckets of time, with a [`timeline`] for each key; [`expiry`] knows when a record without a match is given up. All
+//! of them look ahead over a [`batch`] of records, keep tables in the order of time in a [`rack`], and pay through
+//! [`funds`].
 
 mod batch;
 mod chain;

@@ -1,13 +1,12 @@
 //! A hash table for keyed state: open addressing, linear probing, entries in place.
 //!
-//! Why a table of our own: in the YSB query look-ups in a kept crate's maps took half of the engine's time. With the
-//! upper bits of one multiplication as a key's home, which takes a table whose homes we choose, a look-up is that,
-//! one load and one comparison; and an emission that ran out of room goes on at a slot number. docs/performance.md has
-//! the figures.
+//! A table of our own: in the YSB query, look-ups in the maps of a well-kept crate took half of the engine's time.
+//! Here a key's home slot is the upper bits of one multiplication, so a look-up is that multiplication, one load and
+//! one comparison. Also, an emission that ran out of room continues at a slot number. docs/performance.md has the
+//! figures.
 //!
-//! At most half of the slots are in use, so that a probe is short. Removing an entry moves those behind it forward, so
-//! there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide:
-//! [`key_hash`] says how.
+//! At most half of the slots are in use, so that a probe is short. Removing an entry moves those behind it forward,
+//! so there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide: [`key_hash`] says how.
 
 mod key_hash;
 
@@ -17,32 +16,32 @@ use thalweg_model::Allowance;
 
 pub(crate) use key_hash::{KeyHash, lane_hash};
 
-/// Slots of a table that is used for the first time; its binary logarithm.
+/// Binary logarithm of the number of slots in a table that is used for the first time.
 const SLOTS_MIN_LOG2: u32 = 4;
 
 /// Values by key.
 #[derive(Debug)]
 pub(crate) struct KeyTable<K, A> {
-    /// A power of two of them, or none.
+    /// A power of two of slots, or empty.
     slots: Vec<Option<(K, A)>>,
     len: usize,
-    /// While it is drained: slots before this one are empty.
+    /// While the table is drained: slots before this one are empty.
     drained: usize,
     hash: KeyHash,
-    /// A key's home is its hash shifted right by this: the upper bits, as many as number the slots.
+    /// A key's hash is shifted right by this number of bits to give its home slot.
     shift: u32,
     allowance: Allowance,
-    /// The entry that there was no memory for; the query is about to fail.
+    /// The entry for which there was no memory; the query is about to fail.
     refused: Option<(K, A)>,
 }
 
 impl<K: Eq + Hash, A> KeyTable<K, A> {
-    /// An empty table, paid from `allowance`.
+    /// Creates an empty table, paid from `allowance`.
     pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
         KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0, allowance, refused: None }
     }
 
-    /// Entries in the table.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -51,18 +50,18 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         self.len == 0
     }
 
-    /// Bytes of its slots.
+    /// Returns the bytes of the slots.
     pub(crate) fn bytes(&self) -> usize {
         self.slots.len() * size_of::<Option<(K, A)>>()
     }
 
-    /// A look at the table while nobody changes it.
+    /// Returns a view for look-ups while the table does not change.
     #[inline(always)]
     pub(crate) fn look(&self) -> Look<'_, K, A> {
         Look { slots: &self.slots, hash: self.hash.clone(), shift: self.shift }
     }
 
-    /// Changes the value of `key`, which `create` makes if there is none.
+    /// Changes the value of `key`; `create` makes the value if there is none.
     #[inline(always)]
     pub(crate) fn update<Q>(
         &mut self,
@@ -82,14 +81,14 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         change(self.insert(place, key, create()))
     }
 
-    /// The value of `key`, to be changed.
+    /// Returns the value of `key`, to be changed.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut A> {
         let place = self.place_of(key)?;
         self.slots[place].as_mut().map(|(_, value)| value)
     }
 
-    /// Takes the value of `key` out.
+    /// Removes the value of `key` and returns it.
     pub(crate) fn remove(&mut self, key: &K) -> Option<A> {
         debug_assert!(self.drained == 0, "nothing is removed from a table that is being drained");
         let mut hole = self.place_of(key)?;
@@ -122,7 +121,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// Takes some entry out; the table is empty when there is none. Until then nothing may be inserted.
+    /// Removes some entry and returns it; returns `None` when the table is empty. Until then nothing may be inserted.
     pub(crate) fn drain_one(&mut self) -> Option<(K, A)> {
         while self.len > 0 {
             let entry = self.slots[self.drained].take();
@@ -136,8 +135,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// The first entry at or behind a slot, which then is the slot behind it: so entries are visited a piece at a time,
-    /// while nothing is inserted or removed.
+    /// Returns the first entry at or behind `slot`, and moves `slot` behind it. So entries are visited a piece at a
+    /// time, while nothing is inserted or removed.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
         while let Some(entry) = self.slots.get(*slot) {
             *slot += 1;
@@ -148,12 +147,12 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
-    /// What it is paid from, and what its values hold should be.
+    /// Returns the allowance that pays for the table, and should pay for what its values hold.
     pub(crate) fn allowance(&self) -> &Allowance {
         &self.allowance
     }
 
-    /// Every entry, in no order.
+    /// Iterates over every entry, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
         self.slots.iter().flatten()
     }
@@ -163,7 +162,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         (self.hash.of(key) >> self.shift) as usize
     }
 
-    /// Puts a new entry into the empty slot at `place`, or, if the table must grow, where it then belongs.
+    /// Puts a new entry into the empty slot at `place`, or into its new slot if the table must grow.
     #[cold]
     #[inline(never)]
     fn insert(&mut self, place: usize, key: K, value: A) -> &mut A {
@@ -180,8 +179,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         value
     }
 
-    /// Trades all entries, and the slots that they lie in, for those of another table, which stays paid from where it is: if
-    /// their hashes are the same, or else entries would not be found again.
+    /// Swaps entries and slots with another table, if their hashes are the same; returns `false` otherwise, since
+    /// entries would not be found again. Both tables keep their allowances.
     pub(crate) fn trade(&mut self, other: &mut Self) -> bool {
         if !self.hash.is_same(&other.hash) {
             return false;
@@ -193,21 +192,22 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         true
     }
 
-    /// Takes as many slots as another table of the same hash has, before that one's entries are put in here in the order
-    /// in which they lie: their homes rise, and a table that grew with them would have them all at its front. Without
-    /// memory it stays as it is.
+    /// Widens the table to the slots of another table with the same hash, before that one's entries are inserted here
+    /// in slot order. Their home slots rise, so a table that grew meanwhile would have them all at its front. Without
+    /// memory the table stays as it is.
     pub(crate) fn be_as_wide_as<B>(&mut self, other: &KeyTable<K, B>) {
         if self.slots.len() < other.slots.len() {
             self.widen(other.slots.len());
         }
     }
 
-    /// Doubles the slots, unless there is no memory for it.
+    /// Doubles the slots; returns `false` if there is no memory for it.
     fn grow(&mut self) -> bool {
         self.widen((self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2))
     }
 
-    /// Takes so many slots, unless there is no memory for it: for a moment old and new ones are there.
+    /// Widens the table to this many slots; returns `false` if there is no memory. Old and new slots exist together
+    /// for a moment.
     fn widen(&mut self, slots: usize) -> bool {
         if !self.allowance.ask(slots * size_of::<Option<(K, A)>>()) {
             return false;
@@ -221,7 +221,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         true
     }
 
-    /// The slot for a key that is not in the table.
+    /// Returns the slot for a key that is not in the table.
     fn empty_slot(&self, key: &K) -> usize {
         let mask = self.slots.len() - 1;
         let mut place = self.home(key);
@@ -232,8 +232,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
     }
 }
 
-/// A table that is only looked at. What a look-up needs lies in here, not behind a reference: so a loop keeps it in
-/// registers, whatever it writes to.
+/// A view of a table for look-ups. It holds the fields that a look-up needs, not a reference to them: so a loop keeps
+/// them in registers, whatever it writes to.
 #[derive(Debug)]
 pub(crate) struct Look<'a, K, A> {
     slots: &'a [Option<(K, A)>],
@@ -242,7 +242,7 @@ pub(crate) struct Look<'a, K, A> {
 }
 
 impl<'a, K: Eq + Hash, A> Look<'a, K, A> {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline(always)]
     pub(crate) fn get(&self, key: &K) -> Option<&'a A> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((table.look().get(&1), table.len(), table.bytes()), (None, 0, 0));
     }
 
-    /// Grown once, a table that was drained holds as many entries again without growing.
+    /// A table that was drained holds as many entries again without growing.
     #[test]
     fn slots_are_used_again() {
         let mut table = KeyTable::new(KeyHash::new(7), Allowance::default());
@@ -290,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every fourth step takes a key out.
+        /// Compares with the standard map; every fourth step removes a key.
         #[test]
         fn equals_the_standard_map(keys in proptest::collection::vec(0..300u16, 0..2_000), seed: u64) {
             let mut table = KeyTable::new(KeyHash::new(seed), Allowance::default());
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A table that may not grow keeps what it has, and loses nothing but the new entry.
+    /// A table that may not grow keeps its entries, and loses only the new one.
     #[test]
     fn a_refusal_leaves_the_table_as_it_was() {
         struct Once(Mutex<bool>);

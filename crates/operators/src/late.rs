@@ -1,16 +1,16 @@
-//! Late records: what makes a record late, and what becomes of one that is.
+//! Late records: which records are late, and what an operator does with them.
 
 use thalweg_model::{Either, EventTime, Mark, StateError, StateReader, StateWriter};
 
-/// The watermarks that records are judged by.
+/// The watermarks that decide whether a record is late.
 ///
-/// A record is judged by the watermark of the input that it came in on, which may be ahead of the operator's own, so that
-/// what counts does not depend on how inputs interleave (rule O5 of [`thalweg_model::operator`]).
+/// The watermark of the record's own input decides, which may be ahead of the operator's watermark. So the decision
+/// does not depend on how inputs interleave (rule O5 of [`thalweg_model::operator`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lateness {
-    /// The operator's: the least of its inputs'.
+    /// The operator's watermark: the least of its inputs'.
     watermark: EventTime,
-    /// That of the input which the next records come from, if it was said.
+    /// The watermark of the input that the next records come from, if it was announced.
     input: EventTime,
 }
 
@@ -19,7 +19,7 @@ impl Lateness {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
     }
 
-    /// Sees a mark, of whichever kind.
+    /// Takes note of a mark, of any kind.
     pub(crate) fn see(&mut self, mark: Mark) {
         match mark {
             Mark::Watermark(watermark) => self.on_watermark(watermark),
@@ -38,13 +38,13 @@ impl Lateness {
         self.input = watermark;
     }
 
-    /// The last watermark.
+    /// Returns the last watermark.
     #[inline(always)]
     pub(crate) fn watermark(&self) -> EventTime {
         self.watermark
     }
 
-    /// What the next records are late by: never before the watermark.
+    /// Returns the watermark by which the next records may be late; never less than the operator's.
     #[inline(always)]
     pub(crate) fn late_by(&self) -> EventTime {
         self.watermark.max(self.input)
@@ -60,23 +60,24 @@ impl Lateness {
     }
 }
 
-/// What an operator with results of type `R` does with late values of type `V`: a type, so that an operator that drops
-/// them emits plain results, and one that diverts them `Either`s, whose two sides can part at the end of the task.
+/// Rule for late values of type `V` in an operator with results of type `R`. The rule is a type: an operator that
+/// drops late values emits plain results; one that diverts them emits `Either`s, whose two sides can part at the end
+/// of the task.
 pub trait LateRule<R, V>: Send + 'static {
-    /// What it emits.
+    /// The type that the operator emits.
     type Out;
 
-    /// Whether late values are handed on as they come.
+    /// Whether late values are emitted as they come.
     const DIVERTS: bool;
 
-    /// A result, as it is emitted.
+    /// Converts a result to the output type.
     fn result(result: R) -> Self::Out;
 
-    /// What is emitted for a late value, stamped with its own event time; none if it is dropped.
+    /// Converts a late value to the output, which is stamped with its own event time; `None` drops it.
     fn late(value: V) -> Option<Self::Out>;
 }
 
-/// Late records are counted and dropped.
+/// Counts and drops late records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropLate;
 
@@ -96,7 +97,7 @@ impl<R, V> LateRule<R, V> for DropLate {
     }
 }
 
-/// Late records are counted and handed on, as [`Either::Right`]; results are [`Either::Left`].
+/// Counts late records and emits them as [`Either::Right`]; results are [`Either::Left`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DivertLate;
 

@@ -1,16 +1,18 @@
-//! Lookup join: each record meets the answer to a question about it, which takes its time and keeps no worker waiting.
+//! Lookup join: each record is joined with the answer to a question about it; answers take time and keep no worker
+//! waiting.
 //!
 //! Input      `Record<T>` in any order
-//! Output     `Record<U>`, one for one, stamped as the record: in the order of the records, or, between two marks, in that of
-//!            the answers
-//! State      what is asked and not handed on, at most `in_flight_max` records; none of it before a mark that is handed on,
-//!            so none in a checkpoint
+//! Output     `Record<U>`, one for each record, with its stamp: in the order of the records, or, between two marks,
+//!            in the order of the answers
+//! State      records that are asked and not emitted, at most `in_flight_max`; none from before a mark that is
+//!            forwarded, so none in a checkpoint
 //! Emits      as answers come
-//! Late       nothing is
-//! Watermark  handed on when all records before it are; those behind it are asked meanwhile. So are all other marks. Of two
-//!            with nothing between them, the first may be left out
+//! Late       no record is late
+//! Watermark  forwarded when all records before it are emitted; records behind it are asked meanwhile. All other
+//!            marks behave the same. Of two watermarks with nothing between them, the first may be left out
 //! Cost       two calls of the lookup per record, and two of functions; O(1) to put it in order
-//! Source     Flink's "Asynchronous I/O for External Data Access" for orders and watermarks; slots and places are ours
+//! Source     Flink's "Asynchronous I/O for External Data Access" for orders and watermarks; slots and places are
+//!            ours
 //!
 //! ```
 //! # use thalweg::{Lookup, LookupOptions, Segment, Stream};
@@ -21,12 +23,13 @@
 //!
 //! # Why it is no `Operator`
 //!
-//! An operator is done with a mark when `on_mark` says so: until then nothing behind the mark reaches it. A watermark that
-//! waits for answers would keep the records behind it from being asked, and where one comes with every few records, as they
-//! may here, hardly any two questions would be in flight together. So this stands at the head of a task, where a source
-//! stands in others: it is given records and marks as long as it has room, and gives out records and marks in its own time.
+//! An operator has finished a mark when `on_mark` says so: until then nothing behind the mark reaches it. A watermark
+//! that waits for answers would keep the records behind it from being asked. Watermarks may come with every few
+//! records here, so hardly any two questions would be in flight together. So a lookup stands at the head of a task,
+//! where other tasks have a source. It is given records and marks as long as it has room, and emits records and marks
+//! in its own time.
 //!
-//! What it asks of whoever runs it stands in [`thalweg_model::deferred`].
+//! [`thalweg_model::deferred`] describes what it requires of the task that runs it.
 
 mod in_flight;
 
@@ -38,58 +41,59 @@ use thalweg_model::{Allowance, Blame, Counts, Deferred, Emitted, Fault, Mark, Ou
 use in_flight::InFlight;
 pub use in_flight::Ticket;
 
-/// Who answers questions, in time: a client of a store or a service, a pool of threads.
+/// Answers questions with a delay: a client of a store or a service, or a pool of threads.
 ///
-/// No call waits. Every question gets an answer in the end; one that takes too long is answered with an error, for
-/// whoever asks knows no clock.
+/// No call waits. Every question gets an answer in the end. The lookup itself must answer with an error when one
+/// takes too long, since the join knows no clock.
 pub trait Lookup: Send + 'static {
-    /// What is asked.
+    /// The type of a question.
     type Question;
-    /// What is answered.
+    /// The type of an answer.
     type Answer;
 
-    /// Before the first question: whom to wake when there is an answer. It may be woken from any thread and at any time, as
-    /// often as one likes, but not while a lock is held that another call into this lookup, or its end, would wait for.
+    /// Sets the waker to call when there is an answer; called before the first question. The waker may be called from
+    /// any thread, at any time and any number of times. The thread that calls it must hold no lock that another call
+    /// into this lookup, or its drop, would wait for.
     fn wakes_by(&mut self, waker: &Waker);
 
     /// Takes a question.
     fn ask(&mut self, ticket: Ticket, question: Self::Question);
 
-    /// An answer that is there, in any order, with its question's ticket; none if there is none yet. From then on, whoever
-    /// was named is woken once there is one.
+    /// Returns an answer with its question's ticket, in any order; `None` if there is none yet. After `None`, the
+    /// lookup calls the waker once there is an answer.
     ///
-    /// An error is handed to the function that makes results, which may put something else in the answer's place, or let
-    /// the query fail.
+    /// An error is handed to the function that makes results, which may replace the answer or let the query fail.
     fn poll(&mut self) -> Option<(Ticket, Result<Self::Answer, Fault>)>;
 
-    /// Bytes held, counted as state.
+    /// Returns the bytes held, counted as state.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// In which order results go on.
+/// Order in which results are emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LookupOrder {
-    /// In that of their records: an answer waits for those to all questions that were asked before.
+    /// In the order of their records: an answer waits for those to all questions that were asked before.
     #[default]
     AsAsked,
-    /// As answers come, but none goes past a mark: so each watermark keeps its promise, and no record becomes late.
+    /// In the order of answers, but none passes a mark: so each watermark keeps its promise, and no record becomes
+    /// late.
     AsAnswered,
 }
 
-/// How questions are asked.
+/// Limits and order of the questions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LookupOptions {
-    /// Records that are asked for and not handed on, at most. When there are so many, no more are read.
+    /// Largest number of records that are asked and not emitted. When there are so many, no more are read.
     pub in_flight_max: NonZeroU32,
-    /// In which order results go on.
+    /// Order in which results are emitted.
     pub order: LookupOrder,
 }
 
 impl Default for LookupOptions {
-    /// 128 records, in their order. Ours: at 1 ms an answer that is 128,000 records/s, and as many requests at once as most
-    /// services bear.
+    /// Returns 128 records, in their order. Ours: with answers after 1 ms that is 128,000 records/s, and as many
+    /// requests at once as most services can take.
     fn default() -> Self {
         LookupOptions {
             in_flight_max: NonZeroU32::new(128).expect("the default of 128 records is above zero"),
@@ -117,8 +121,8 @@ where
     QuestionOf: Fn(&T) -> L::Question + Send,
     Combine: Fn(T, Result<L::Answer, Fault>) -> Result<U, Fault> + Send,
 {
-    /// A join called `name`: `question_of` gives a record's question, `combine` makes the result of a record and the answer;
-    /// if it answers with an error, the query fails with that.
+    /// Creates a join called `name`. `question_of` gives a record's question, `combine` makes the result of a record
+    /// and the answer. If `combine` returns an error, the query fails with it.
     pub fn new(
         name: impl Into<String>,
         lookup: L,
@@ -138,7 +142,7 @@ where
         }
     }
 
-    /// Whether all that was taken is handed on.
+    /// Returns whether all records taken are emitted.
     pub fn is_empty(&self) -> bool {
         self.in_flight.is_empty()
     }
@@ -166,7 +170,7 @@ where
         self.in_flight.room()
     }
 
-    /// Asks its question.
+    /// Asks the record's question.
     fn take(&mut self, record: Record<T>) {
         let LookupJoin { lookup, question_of, in_flight, read, blame, .. } = self;
         blame.on(|| {
@@ -183,7 +187,7 @@ where
     }
 
     /// # Errors
-    /// What the function that makes results did not make one of.
+    /// Returns the error of the function that makes results.
     fn emit<O: Output<U>>(&mut self, output: &mut O) -> Result<Emitted, Fault> {
         let LookupJoin { lookup, combine, in_flight, blame, .. } = self;
         blame.on(|| {
@@ -201,7 +205,7 @@ where
         Ok(Emitted::NoRoom)
     }
 
-    /// Every record taken counts as forwarded: it will be.
+    /// Counts every record taken as forwarded, since it will be.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
     }

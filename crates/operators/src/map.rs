@@ -4,7 +4,7 @@
 //! Output     `Record<U>`, one for one, in the same order
 //! State      none
 //! Emits      at once
-//! Late       nothing is: a record's windows are somebody else's business
+//! Late       no record is late: lateness is decided by operators with windows
 //! Watermark  forwarded unchanged
 //! Cost       one call per record
 //!
@@ -31,7 +31,7 @@ pub struct Map<F> {
 }
 
 impl<F> Map<F> {
-    /// A map called `name`.
+    /// Creates a map called `name`.
     pub fn new(name: impl Into<String>, function: F) -> Self {
         Map::sharing(name.into(), Arc::new(function))
     }

@@ -1,11 +1,11 @@
-//! Names of operators, by which errors, counts and screens speak of them.
+//! Names of operators, used in errors, counts and on screens.
 
-/// An operator with a name that can be changed until it runs.
+/// An operator whose name can be changed until it runs.
 pub trait Named {
-    /// The name.
+    /// Returns the name.
     fn name(&self) -> &str;
 
-    /// Gives it another name.
+    /// Changes the name.
     fn rename(&mut self, name: String);
 }
 

@@ -1,4 +1,4 @@
-//! Own: an operator that a user has written, called by the name that the query gives it.
+//! Own: an operator that a user has written, with the name that the query gives it.
 //!
 //! Input      the operator's
 //! Output     the operator's
@@ -6,7 +6,7 @@
 //! Emits      when the operator does
 //! Late       the operator's
 //! Watermark  the operator's
-//! Cost       that of the operator, and two stores per call into or out of it
+//! Cost       the operator's, and two stores per call into or out of it
 //!
 //! ```
 //! # use thalweg::{Operator, Segment, Stream};
@@ -15,11 +15,11 @@
 //! # }
 //! ```
 //!
-//! Several workers share it if it says so ([`Sharing`]); one that says nothing is run by one at a time.
+//! Several workers share it if [`Sharing`] says so; by default one worker at a time runs it.
 //!
-//! Between the operator and its neighbours stands a flag that says whose code runs: the operator's, or that of an
-//! input or output which it has called. So a panic is blamed on the operator if and only if it came from its code,
-//! and whoever writes one answers `None` in [`faulted`](Operator::faulted) and is done.
+//! Between the operator and its neighbours stands a flag that says whose code runs: the operator's, or the code of an
+//! input or output which it has called. So a panic is blamed on the operator if and only if it came from its code.
+//! The author of an operator returns `None` in [`faulted`](Operator::faulted) and needs nothing else.
 
 use std::cell::Cell;
 
@@ -28,24 +28,24 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 
-/// A user's operator and the name it goes by.
+/// A user's operator with its name.
 #[derive(Debug)]
 pub struct Own<P> {
     name: String,
     operator: P,
-    /// Whether the operator's code runs. After a panic it stays as it was when that began.
+    /// Whether the operator's code runs. After a panic it keeps its value of that moment.
     is_running: Cell<bool>,
 }
 
 impl<P> Own<P> {
-    /// `operator`, called `name`.
+    /// Wraps `operator`, called `name`.
     pub fn new(name: impl Into<String>, operator: P) -> Self {
         Own { name: name.into(), operator, is_running: Cell::new(false) }
     }
 }
 
-/// Runs `code` with the flag at `is_running`; afterwards it is as before, which need not be the other way round: while
-/// a panic unwinds, the operator is told how many records it has read.
+/// Runs `code` with the flag at `is_running`, then restores the former value. That need not be the opposite: while a
+/// panic unwinds, the operator is told how many records it has read.
 #[inline(always)]
 fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
     let before = flag.replace(is_running);
@@ -54,7 +54,7 @@ fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
     result
 }
 
-/// What the operator sees of a neighbour.
+/// A neighbour as the operator sees it, with the flag.
 struct Beside<'a, N> {
     neighbour: &'a mut N,
     is_running: &'a Cell<bool>,
@@ -91,8 +91,8 @@ impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
     }
 }
 
-/// `push_all` is left as the contract has it, record by record and no more than there is room for, whatever the
-/// neighbour makes of more.
+/// `push_all` keeps the contract's default: record by record, and no more than there is room for, whatever the
+/// neighbour's own version does with more.
 impl<T, O: Output<T>> Output<T> for Beside<'_, O> {
     #[inline(always)]
     fn room(&self) -> usize {
@@ -195,7 +195,7 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
         self.operator.seed(entropy);
     }
 
-    /// The operator's counts, under its name here.
+    /// Visits the operator's counts, under its name here.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
     }

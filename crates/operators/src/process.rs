@@ -1,19 +1,20 @@
-//! Process: a function of the user's for each record and each timer, with state of its own per key.
+//! Process: a user's function for each record and each timer, with state of its own per key.
 //!
-//! Input      `Record<V>` in any order, a key of each by a function; late ones, too
-//! Output     `Record<U>`, whatever the function emits, in that order, stamped with the event time of the record or timer
-//!            at hand unless it says otherwise
-//! State      per key what the function keeps, until it clears it; the timers that are set. And, while there is no room
-//!            for it, what one call has emitted: nothing else is called before that is through
-//! Emits      as records come, and when a watermark `w` fires the timers at or before it, in the order of their instants,
-//!            those of one instant as they were set. What a timer sets for `w` or earlier fires in its turn
-//! Late       the function's business: `late_by` tells; every record counts as folded
-//! Watermark  forwarded unchanged, after all timers that it fires. An input's watermark ends here: a timer's result belongs
-//!            to no input, and would be judged late by one that is ahead
-//! Cost       one call and one hash look-up per record, one more to keep or clear a key; O(log n) of the n timers set per
-//!            timer, one hash look-up to find it set. A key is cloned to be kept, and with each timer asked for
-//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.3 "Triggers & Incremental Processing", for what
-//!            watermarks set off. The interface is that of Flink's `KeyedProcessFunction`
+//! Input      `Record<V>` in any order; a function gives the key of each; includes late records
+//! Output     `Record<U>`: the values that the function emits, in that order, stamped with the event time of the
+//!            current record or timer unless it says otherwise
+//! State      per key the value that the function keeps, until it clears it; the timers that are set. Also, while
+//!            there is no room for them, the results of one call: nothing else is called before they are emitted
+//! Emits      as records come, and when a watermark `w` fires the timers at or before it, in the order of their
+//!            instants; timers of one instant in the order in which they were set. A timer set for `w` or earlier
+//!            meanwhile fires in its turn
+//! Late       decided by the function: `late_by` tells; every record counts as folded
+//! Watermark  forwarded unchanged, after all timers that it fires. An input's watermark ends here: a timer's result
+//!            belongs to no input, and would be judged late by the watermark of one that is ahead
+//! Cost       one call and one hash look-up per record, one more to keep or clear a key; O(log n) of the n timers set
+//!            per timer, one hash look-up to find it set. A key is cloned to be kept, and with each timer asked for
+//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.3 "Triggers & Incremental Processing", for
+//!            actions at watermarks. The interface is that of Flink's `KeyedProcessFunction`
 //!
 //! ```
 //! # use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Segment, Span, Stream};
@@ -45,10 +46,10 @@
 //! # }
 //! ```
 //!
-//! Where we differ from Flink. A watermark there promises "> t", ours ">= t": a timer at `t` fires here before the records
-//! at `t` need have come, so what waits for those sets it at `t` plus one microsecond; what waits for a window's end sets
-//! it at the end, not one before. There are no timers of processing time, since operators read no clock. State of a key
-//! is one value, which is there from the first use, not several that are declared.
+//! Differences from Flink. A watermark there promises "> t", ours ">= t": a timer at `t` fires here before all
+//! records at `t` have come. So a timer that waits for those is set at `t` plus one microsecond; one that waits for a
+//! window's end is set at the end, not one before. There are no timers of processing time, since operators read no
+//! clock. State of a key is one value, which exists from the first use, not several that are declared.
 
 mod context;
 mod keyed;
@@ -68,11 +69,11 @@ use keyed::Keyed;
 use crate::address::By;
 use crate::key_table::lane_hash;
 
-/// Timers that fire in one call, at most: then whoever runs us may do something else, or end the query.
+/// Largest number of timers fired in one call: then the worker may do something else, or end the query.
 const FIRED_PER_CALL_MAX: usize = 1 << 10;
 
-/// A function with state per key and timers of event time. One value serves all keys; what differs from key to key is
-/// state. To do without keys, use `()` as one.
+/// A function with state per key and timers of event time. One value serves all keys; only state differs between
+/// keys. To do without keys, use `()` as the only one.
 ///
 /// ```
 /// use thalweg_model::{EventTime, Record, Span};
@@ -114,12 +115,12 @@ const FIRED_PER_CALL_MAX: usize = 1 << 10;
 /// }
 /// ```
 pub trait KeyedProcess<K, V>: Send + Sync + 'static {
-    /// What is kept per key.
+    /// The state kept per key.
     type State: State + Default;
-    /// What comes out.
+    /// The type of results.
     type Out: Send + 'static;
 
-    /// Takes a record of `key`.
+    /// Processes a record of `key`.
     fn on_record(
         &self,
         key: &K,
@@ -127,16 +128,16 @@ pub trait KeyedProcess<K, V>: Send + Sync + 'static {
         context: &mut ProcessContext<'_, K, Self::State, Self::Out>,
     );
 
-    /// Is called at `at`, as `key` has asked for.
+    /// Processes a timer that `key` has set for `at`.
     fn on_timer(&self, key: &K, at: EventTime, context: &mut ProcessContext<'_, K, Self::State, Self::Out>) {
         let _ = (key, at, context);
     }
 
-    /// Whether state holds memory of its own, which [`held_bytes`](KeyedProcess::held_bytes) tells.
+    /// Whether state holds memory of its own, which [`held_bytes`](KeyedProcess::held_bytes) counts.
     const HOLDS: bool = false;
 
-    /// Bytes that the state of a key holds beyond itself. Asked before and after every call, so it must be cheap; only if
-    /// [`HOLDS`](KeyedProcess::HOLDS) says so.
+    /// Returns the bytes that the state of a key holds beyond itself. It is called before and after every call, so it
+    /// must be cheap; only if [`HOLDS`](KeyedProcess::HOLDS) is true.
     fn held_bytes(&self, state: &Self::State) -> usize {
         let _ = state;
         0
@@ -148,7 +149,7 @@ pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
     name: String,
     key_of: Arc<KeyOf>,
     keyed: Keyed<K, V, P>,
-    /// Whether the last watermark has not fired all its timers.
+    /// Whether the last watermark has timers left to fire.
     is_firing: bool,
     read: u64,
     blame: Blame,
@@ -160,7 +161,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     P: KeyedProcess<K, V>,
 {
-    /// A process called `name`, by `key_of`.
+    /// Creates a process called `name`, with keys by `key_of`.
     pub fn new(name: impl Into<String>, key_of: KeyOf, function: P) -> Self {
         Process::sharing(name.into(), Arc::new(key_of), Arc::new(function))
     }
@@ -186,7 +187,7 @@ where
         });
     }
 
-    /// Fires timers while there is room for what they emit.
+    /// Fires timers while there is room for their results.
     fn fire<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
         let Process { keyed, blame, .. } = self;
         for _ in 0..FIRED_PER_CALL_MAX {
@@ -236,7 +237,7 @@ where
     #[inline(always)]
     fn process_one<O: Output<P::Out>>(&mut self, record: Record<V>, output: &mut O) {
         self.take_in(record);
-        // What is left is kept: see `is_stalled`.
+        // Results without room are kept: see `is_stalled`.
         let _ = self.keyed.emitted.hand_on(output);
     }
 

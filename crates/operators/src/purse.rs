@@ -1,10 +1,10 @@
-//! Who lends memory to an operator under test.
+//! A lender of memory for an operator under test.
 
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::{Allowance, Lender};
 
-/// Grants whatever is asked for up to a bound, and remembers.
+/// Grants memory up to a bound, and counts it.
 #[derive(Clone)]
 pub(crate) struct Purse(Arc<Mutex<Granted>>);
 
@@ -14,7 +14,7 @@ struct Granted {
 }
 
 impl Purse {
-    /// Bytes that it can grant in all.
+    /// Creates a lender of at most `bound` bytes.
     pub(crate) fn of(bound: usize) -> Self {
         Purse(Arc::new(Mutex::new(Granted { bytes: 0, bound })))
     }
@@ -23,7 +23,7 @@ impl Purse {
         Allowance::new(Arc::new(self.clone()))
     }
 
-    /// Bytes that were granted.
+    /// Returns the bytes granted.
     pub(crate) fn granted(&self) -> usize {
         self.0.lock().unwrap().bytes
     }

@@ -1,16 +1,17 @@
 //! Sort: records come out in the order of their event times.
 //!
-//! Input      `Record<T>` in any order, a key of each by a function, `()` if none is needed
-//! Output     the same records, those with earlier event times first; of those with the same one, by key; of those with the
-//!            same key, as they came in. `Either<T, T>` if late records are diverted: in order on the left, late on the right
-//! State      the records at or behind the watermark
-//! Emits      when the watermark passes them: at `w`, all records before `w`, since later ones may still come at `w` itself;
-//!            at the end all
+//! Input      `Record<T>` in any order; a function gives the key of each, `()` if none is needed
+//! Output     the same records, those with earlier event times first; records of one event time by key; records of
+//!            one key in the order of arrival. `Either<T, T>` if late records are diverted: in order on the left,
+//!            late on the right
+//! State      the records at or after the watermark
+//! Emits      when the watermark passes them: at `w`, all records before `w`, since later ones may still come at `w`
+//!            itself; at the end all
 //! Late       before the watermark of its input: counted in `late`, and dropped or diverted at once
-//! Watermark  forwarded unchanged, after all that it releases. An input's watermark ends here: what comes out has been
-//!            sorted with what came from others
-//! Cost       one comparison per record of a stream that is nearly sorted, O(log r) for r runs otherwise, to go in and to
-//!            come out; O(r) per watermark. See `sort/runs.rs`
+//! Watermark  forwarded unchanged, after all records that it releases. An input's watermark ends here: its records
+//!            are sorted with those of others
+//! Cost       one comparison per record of a stream that is nearly sorted, otherwise O(log r) for r runs, to go in
+//!            and to come out; O(r) per watermark. See `sort/runs.rs`
 //! Source     Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log
 //!            Analytics", ICDE 2018, "Impatience sort"
 //!
@@ -51,12 +52,12 @@ where
     K: Ord + Send,
     KeyOf: Fn(&T) -> K + Send,
 {
-    /// A sort called `name`; `key_of` orders records of one event time. Late records are dropped.
+    /// Creates a sort called `name`; `key_of` orders records of one event time. Late records are dropped.
     pub fn new(name: impl Into<String>, key_of: KeyOf) -> Self {
         Sort::with_rule(name.into(), key_of)
     }
 
-    /// The same, but late records are handed on, beside the others.
+    /// Returns a sort which emits late records beside the others.
     pub fn divert_late(self) -> Sort<K, T, KeyOf, DivertLate> {
         Sort::with_rule(self.name, self.key_of)
     }
@@ -141,9 +142,9 @@ where
             Mark::Watermark(watermark) => {
                 self.lateness.on_watermark(watermark);
                 let last_instant = match watermark {
-                    // It promises nothing, and there is no instant before it.
+                    // This watermark promises nothing, and there is no instant before it.
                     EventTime::MIN => return Flow::Done,
-                    // Nothing comes any more, not even at the last instant of all.
+                    // No more records come, not even at the last instant of all.
                     EventTime::MAX => EventTime::MAX,
                     watermark => watermark.minus(Span::from_micros(1)),
                 };

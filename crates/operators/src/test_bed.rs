@@ -1,9 +1,9 @@
-//! A bed to test operators on: input and output as text, with as little room as is asked for.
+//! A test bed for operators: input and output as text, with as little room as a test asks for.
 //!
 //! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `I5` the watermark of the input that the
-//! next records come from, `END` the end behind a watermark at the maximum. Where two streams come together, `L7@3` is
-//! of the left one and `R7@3` of the right one. Output is written the same way; marks appear when they have got
-//! through, as those behind the operator see them. A result of a window is `key=value`, an update `key=value!`.
+//! next records come from, `END` the end behind a watermark at the maximum. Where two streams come together, `L7@3`
+//! is a record of the left one and `R7@3` one of the right one. Output has the same format; marks appear when they
+//! are forwarded, as later operators see them. A result of a window is `key=value`, an update `key=value!`.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use thalweg_model::{
 
 use crate::purse::Purse;
 
-/// How an input is read from text.
+/// Parses an input from text.
 pub(crate) trait Parse: Sized {
     fn parse(text: &str) -> Self;
 }
@@ -37,7 +37,7 @@ impl<L: Parse, R: Parse> Parse for Either<L, R> {
     }
 }
 
-/// How a result is written.
+/// Formats a result.
 pub(crate) trait Show {
     fn show(&self) -> String;
 }
@@ -67,11 +67,11 @@ impl<K: Display, V: Display> Show for Counted<K, V> {
     }
 }
 
-/// Records given as a vector.
+/// An input of records from a vector.
 pub(crate) struct Given<T>(pub(crate) std::vec::IntoIter<Record<T>>);
 
 impl Given<i64> {
-    /// Values with their stamps.
+    /// Creates an input of values with their stamps.
     pub(crate) fn of(records: &[(i64, i64)]) -> Self {
         let record = |&(value, stamp): &(i64, i64)| Record::new(EventTime::from_micros(stamp), value);
         Given(records.iter().map(record).collect::<Vec<_>>().into_iter())
@@ -100,8 +100,8 @@ impl<T> Input<T> for Given<T> {
     }
 }
 
-/// An input of values with their times, and an end. Behind one of kind 0 stands its time as a watermark, if that is no step back;
-/// behind one of kind 1 the watermark of an input that is as far, at least.
+/// Returns an input of values with their times, as text, and an end. A record of kind 0 is followed by its time as a
+/// watermark, if that does not go back; one of kind 1 by the watermark of an input that is at least as far.
 pub(crate) fn input_of(records: impl IntoIterator<Item = (i64, i64, u8)>) -> String {
     let (mut input, mut watermark) = (Vec::new(), i64::MIN);
     for (value, time, kind) in records {
@@ -127,7 +127,7 @@ impl<T> Collected<T> {
         Collected { records: Vec::new(), room }
     }
 
-    /// What was pushed; there is room again.
+    /// Returns the records pushed so far; there is room again.
     pub(crate) fn take(&mut self) -> Vec<Record<T>> {
         std::mem::take(&mut self.records)
     }
@@ -148,9 +148,10 @@ pub(crate) struct Bed<P, In = i64> {
     operator: P,
     /// Room of the output at every call; batches of input are no larger.
     room: usize,
-    /// Makes another such operator, into which the state goes whenever a mark is through, or stuck for want of room.
+    /// Makes another such operator, into which the state is restored whenever a mark is forwarded, or stuck because
+    /// there is no room.
     fresh: Option<Box<dyn Fn() -> P>>,
-    /// What was counted before the state went on.
+    /// Counts from before the state was restored.
     counted: Vec<Counts>,
     input: PhantomData<In>,
 }
@@ -162,7 +163,7 @@ impl<P: Operator<i64>> Bed<P> {
 }
 
 impl<P: Operator<Either<i64, i64>>> Bed<P, Either<i64, i64>> {
-    /// For an operator behind two streams.
+    /// Creates a bed for an operator behind two streams.
     pub(crate) fn of_two(operator: P) -> Self {
         Bed { operator, room: 100_000, fresh: None, counted: Vec::new(), input: PhantomData }
     }
@@ -178,13 +179,13 @@ where
         Bed { room, ..self }
     }
 
-    /// Saves the state and loads it into another operator, which goes on in this one's place, at every mark, and as often
-    /// as one is stuck.
+    /// Saves the state and loads it into another operator, which replaces this one, at every mark and whenever a mark
+    /// is stuck.
     pub(crate) fn with_restores(self, fresh: impl Fn() -> P + 'static) -> Self {
         Bed { fresh: Some(Box::new(fresh)), ..self }
     }
 
-    /// Runs records and marks through the operator and writes down what comes out.
+    /// Runs records and marks through the operator and returns its output as text.
     pub(crate) fn run(&mut self, input: &str) -> String {
         let mut shown: Vec<String> = Vec::new();
         let mut batch = Vec::new();
@@ -223,15 +224,15 @@ where
         shown.join(" ")
     }
 
-    /// The name that is blamed for the panic that this input causes.
+    /// Returns the name of the operator blamed for the panic that this input causes.
     pub(crate) fn panics(&mut self, input: &str) -> String {
         assert!(self.operator.faulted().is_none());
         assert!(catch_unwind(AssertUnwindSafe(|| self.run(input))).is_err());
         self.operator.faulted().expect("somebody is to blame").to_owned()
     }
 
-    /// Does what [`run`](Self::run) does, but behind every mark the state is saved and loaded into another operator,
-    /// which goes on.
+    /// Runs as [`run`](Self::run) does, but behind every mark the state is saved and loaded into another operator,
+    /// which continues.
     pub(crate) fn run_restoring(mut self, input: &str, fresh: impl Fn() -> P) -> String {
         let mut shown = Vec::new();
         let mut tokens: Vec<&str> = Vec::new();
@@ -248,7 +249,7 @@ where
         shown.join(" ")
     }
 
-    /// All counts that are not zero, as text; asserts that records are conserved.
+    /// Returns all counts that are not zero, as text; asserts that records are conserved.
     pub(crate) fn counts(&self) -> String {
         let (mut shown, mut before) = (Vec::new(), self.counted.iter());
         self.operator.visit_counts(&mut |name, counts| {
@@ -272,12 +273,12 @@ where
         shown.join("; ")
     }
 
-    /// The operator, to look at.
+    /// Returns the operator.
     pub(crate) fn operator(&self) -> &P {
         &self.operator
     }
 
-    /// Saves the state and loads it into `fresh`, which goes on in this one's place.
+    /// Saves the state and loads it into `fresh`, which replaces this operator.
     pub(crate) fn restore_into(mut self, fresh: P) -> Self {
         self.go_on_in(fresh);
         self
@@ -303,7 +304,7 @@ where
         self
     }
 
-    /// State is paid from `allowance` from now on.
+    /// Pays state from `allowance` from now on.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         self.operator.fund(allowance);
     }
@@ -329,7 +330,7 @@ where
         }
     }
 
-    /// What those behind the operator see of `mark`.
+    /// Sends `mark`, and returns it as later operators see it.
     fn mark(&mut self, mark: Mark, shown: &mut Vec<String>) -> Option<Mark> {
         let mut flow = self.call(shown, |operator, output| operator.on_mark(mark, output));
         loop {
@@ -376,8 +377,8 @@ pub(crate) fn sum(before: Counts, counts: Counts) -> Counts {
     }
 }
 
-/// Two inputs that come together, as text: what happens on each, in the order that `turns` says, each record behind the
-/// watermark of its own input, and the least of both as watermark.
+/// Unites two inputs, as text: the events of each, in the order that `turns` says, each record behind the watermark
+/// of its own input, and the least of both as watermark.
 pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item = bool>) -> String {
     let (mut places, mut watermarks, mut least) = ([0; 2], [i64::MIN; 2], i64::MIN);
     let mut shown = Vec::new();
@@ -401,7 +402,7 @@ pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item =
     shown.join(" ") + " END"
 }
 
-/// What happens on one of several inputs.
+/// An event on one of several inputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Record { value: i64, stamp: i64 },

@@ -1,8 +1,8 @@
 //! Windows: spans of event time, each folded per key and emitted when the watermark has passed its end.
 //!
-//! [`sliding`] windows, of which [`tumbling`] ones are the plain case, lie at fixed spans of event time: `store.rs` tells
-//! what they keep, and `firing.rs` how they fire. [`session`] windows lie where the records are, and [`count`] windows
-//! have so many of them.
+//! [`sliding`] windows, of which [`tumbling`] ones are a special case, lie at fixed spans of event time: `store.rs`
+//! describes their state, and `firing.rs` how they fire. [`session`] windows follow the records, and [`count`]
+//! windows have a fixed number of them.
 
 mod accumulators;
 pub mod count;

@@ -20,7 +20,7 @@ use crate::limits::{self, EdgeLimits};
 use crate::metrics::{EngineMetrics, WorkerMetrics};
 use crate::modes::{EdgeMemory, Execution};
 use crate::query::QueryHandle;
-use crate::system::{self, ProcessMetrics};
+use crate::system::{self, ProcessMetrics, spawn};
 use crate::threads::Threads;
 use crate::worker::{Step, Worker};
 
@@ -69,12 +69,12 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Who runs the tasks.
+    /// Sets who runs the tasks: workers, or a thread for each task.
     pub fn execution(self, execution: Execution) -> Self {
         EngineBuilder { execution, ..self }
     }
 
-    /// What edges are made of.
+    /// Sets what edges are made of.
     pub fn memory(self, memory: EdgeMemory) -> Self {
         EngineBuilder { memory, ..self }
     }
@@ -94,7 +94,7 @@ impl EngineBuilder {
         EngineBuilder { edges, ..self }
     }
 
-    /// What to switch off of epochs, to measure what it is worth.
+    /// Switches parts of epochs off, to measure what each is worth.
     pub fn ablations(self, ablations: Ablations) -> Self {
         EngineBuilder { ablations, ..self }
     }
@@ -115,7 +115,7 @@ impl EngineBuilder {
         EngineBuilder { measured_steps, ..self }
     }
 
-    /// Who runs next.
+    /// Sets the policy that says which task runs next.
     pub fn policy(self, policy: Box<dyn Policy>) -> Self {
         EngineBuilder { policy, ..self }
     }
@@ -130,7 +130,7 @@ impl EngineBuilder {
         EngineBuilder { entropy, ..self }
     }
 
-    /// Whether each worker stays on a core of its own; they do unless told otherwise. Where there are fewer cores than
+    /// Keeps each worker on a core of its own, or not; they are kept there unless told otherwise. Where there are fewer cores than
     /// workers, or the system refuses, the operating system places them as it likes.
     pub fn pin_workers(self, pins_workers: bool) -> Self {
         EngineBuilder { pins_workers, ..self }
@@ -146,15 +146,16 @@ impl EngineBuilder {
         #[cfg(all(test, not(loom)))]
         let refused = self.refused_thread;
         #[cfg(not(all(test, not(loom))))]
-        let refused: Option<&str> = None;
+        let refused = None;
+        // An engine that cannot have all of its threads is dropped, which ends those it has.
         let parts = self.parts()?;
         let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
         match execution {
             Execution::Threads => {
                 let (pool, clock, runs) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock), parts.runs);
-                let threads = Threads::new(pool, clock, runs, cores);
+                let threads = Threads::new(pool, clock, runs, cores, refused);
                 let (mut engine, growth) = parts.engine(threads);
-                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
                 Ok(engine)
             }
             Execution::Workers => {
@@ -169,9 +170,9 @@ impl EngineBuilder {
                         number.store(system::thread_number(), Ordering::Relaxed);
                         run_worker(worker, &executor, clock.as_ref());
                     };
-                    engine.threads.push(spawn(format!("thalweg-worker-{index}"), refused, body)?);
+                    engine.threads.push(spawn(&format!("thalweg-worker-{index}"), refused, body)?);
                 }
-                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
+                engine.threads.push(spawn("thalweg-memory", refused, move || growth.run())?);
                 Ok(engine)
             }
         }
@@ -215,7 +216,7 @@ impl EngineBuilder {
     }
 }
 
-/// What an engine is made of, its settings checked.
+/// The parts of an engine, its settings checked.
 struct Parts {
     pool: Arc<Pool>,
     workers: usize,
@@ -254,18 +255,6 @@ fn assemble(
     let growth = Growth { pool: Arc::clone(&pool), driver: Arc::clone(&driver) };
     let (entropy, threads, worker_threads) = (Mutex::new(entropy), Vec::new(), Vec::new());
     (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
-}
-
-/// Starts a thread of the engine. An engine that cannot have all of its threads is dropped, which ends those it has.
-fn spawn(
-    name: String,
-    refused: Option<&str>,
-    body: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, PlanError> {
-    let builder = std::thread::Builder::new().name(name.clone());
-    // No machine has so much address space, so the system refuses as it does when it is out of threads.
-    let builder = if refused == Some(name.as_str()) { builder.stack_size(1 << 60) } else { builder };
-    builder.spawn(body).map_err(|error| PlanError::NoThread { operator: name, reason: error.to_string() })
 }
 
 /// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that
@@ -316,7 +305,7 @@ pub struct Stepped {
     pub engine: Engine,
     /// Its workers.
     pub workers: Vec<Worker>,
-    /// What makes chunks for edges that have asked for one.
+    /// Makes chunks for edges that have asked for one.
     pub growth: Growth,
 }
 
@@ -360,7 +349,7 @@ impl Engine {
         self.pool.budget()
     }
 
-    /// What the engine, its queries and the process have done up to now: those queries that have not ended. Of others
+    /// Returns what the engine, its queries and the process have done up to now: those queries that have not ended. Of others
     /// their [handles](QueryHandle::metrics) tell, and can be [included](EngineMetrics::include).
     ///
     /// For a few looks a second, not for every step: it copies names, waits for the policy as

@@ -13,7 +13,8 @@
 //! ([`Horizon`](thalweg_model::Horizon)); the [`Origin`] says where it ends. In front of a task that several workers run
 //! lies a **container** for each open epoch: its unclaimed blocks, in the lists of the workers that filled them
 //! ([`Containers`]), and how many are not consumed ([`Ledger`]). Each copy of the task claims the blocks of one worker, and
-//! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block belongs to the epoch of the block, always.
+//! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block always
+//! belongs to the epoch of the block.
 //!
 //! The life of a container, by its number `e` in the ledger:
 //!
@@ -34,13 +35,16 @@
 //! containers takes no lock that others wait for; a split that is an epoch ring's length ahead of the others goes on in its
 //! youngest epoch instead of waiting, since a coarser epoch changes no result.
 //!
+//! A split that is silent, or at the end of time, holds no end back. When all are silent that has a place behind the last end,
+//! and the tasks behind hear of it there. `epochs/README.md` tells the states, the counters and the races.
+//!
 //! Bounds: [`EPOCHS_MAX`] open epochs, [`MARKERS_MAX`] latency markers that wait, the chunks of an edge.
 
 pub mod carrier;
 pub mod containers;
 mod copies;
 mod ledger;
-mod origin;
+pub(crate) mod origin;
 
 pub(crate) use carrier::{Carrier, NoCarrier, Share};
 pub(crate) use containers::{Bundle, Containers, Deposit, FanOut};
@@ -48,8 +52,8 @@ pub(crate) use copies::{Copies, Gathered, Pair};
 pub(crate) use ledger::{Claiming, Item, Ledger};
 pub(crate) use origin::{Origin, Standing};
 
-/// Epochs that are open at once in front of one task.
-pub(crate) const EPOCHS_MAX: u64 = crate::limits::EPOCHS.default;
+/// Epochs that are open at once in front of one task. Few in models, so that all of them are.
+pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPOCHS.default };
 
 /// Blocks that have waited so long are anybody's, whosever core they lie hot on: as long as a worker may be at its run before
 /// it counts as held up.

@@ -1,4 +1,4 @@
-//! Who runs next, and what happens when a run ends.
+//! The choice of the task that runs next, and what happens when a run ends.
 //!
 //! ```text
 //!              +-> [Board] ranks: how urgent each task is -------+
@@ -12,7 +12,7 @@
 //! best. None of this waits for a lock, but in one case: the ranker is only tried, and if another worker has it, ranks
 //! stay as they were for a moment; only a worker whose notes are full waits for it.
 //!
-//! Who holds a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
+//! The holder of a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
 //! A task is ready when it has something to do and could do it. What makes a task ready is
 //!
 //! * another task's run: that worker calls it;
@@ -64,7 +64,7 @@ const SOURCE: u32 = 1 << 31;
 /// its home: each worker has some of its own.
 const COPY: u32 = 1 << 30;
 
-/// What stands beside a home.
+/// Bits that stand beside a home.
 const KIND: u32 = SOURCE | COPY;
 
 /// For so long a worker looks for work before it sleeps, while another runs something: what it costs to wake it.
@@ -86,11 +86,11 @@ pub(crate) struct Executor {
     next_due_ns: AtomicU64,
     /// When the next round is due, in ns. Relaxed: renewed under the ranker's lock.
     next_round_ns: AtomicU64,
-    /// Whether a task waits for a round to rank it.
+    /// True if a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// Whether workers may take what is hot before what ranks higher: the policy allows it, and there are several.
+    /// True if workers may take what is hot before what ranks higher: the policy allows it, and there are several.
     keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -115,13 +115,13 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Whether the step with this number is one in which operators are measured.
+    /// Returns true if the step with this number is one in which operators are measured.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
 }
 
-/// What a worker that looks for work finds.
+/// Result of a worker's look for work.
 pub(crate) enum Found {
     Task(Claim),
     /// Nothing before this instant.
@@ -176,13 +176,21 @@ impl Executor {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
-        // Again, now that nobody can close the engine before the query is in.
-        if self.is_closed() {
-            return Err(PlanError::EngineClosed);
-        }
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
-        limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
-        limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
+        let fits = || {
+            // Again, now that nobody can close the engine before the query is in.
+            if self.is_closed() {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
+            limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs closes no engine.
+            drop(turn);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
+        }
         let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
         let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
             probe: Arc::clone(&task.probe),
@@ -221,7 +229,7 @@ impl Executor {
         Ok(query)
     }
 
-    /// Of the first tasks: their homes, whether they are sources, and whether they stay at home.
+    /// Returns, for the first tasks, their homes, whether they are sources, and whether they stay at home.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn homes(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
         let home = |home: &AtomicU32| {
@@ -261,7 +269,7 @@ impl Executor {
         found
     }
 
-    /// When there is something to do although nobody made it: the next source, or the round that tasks wait for.
+    /// Returns when there is something to do although nobody made it: the next source, or the round that tasks wait for.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -352,9 +360,9 @@ impl Executor {
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: whoever finds sources due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
-        // our store above and our load here, against his store and his look, at least one sees the other's: either he
-        // sees our source, or we see that the least is gone and set it.
+        // SeqCst: a worker that finds tasks due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
+        // our store above and our load here, against its store and its look, at least one sees the other's: either it
+        // sees our due time, or we see that the least is gone and set it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
@@ -365,6 +373,8 @@ impl Executor {
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         if self.is_closed() {
+            // Nobody asks a clock or a policy any more, either of which may be what the engine has closed of.
+            built.tasks.into_iter().for_each(discard);
             return Err(PlanError::EngineClosed);
         }
         self.guarded(|| self.admit(built))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{
-    Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
+    Allowance, Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
 };
 use thalweg_scheduling::{QueryId, StreamState};
 
@@ -23,14 +23,17 @@ pub use blocks::ToContainers;
 
 /// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
 pub trait Exit<T>: Send {
-    /// What the chain pushes into.
+    /// The output that the chain pushes into.
     type Output<'a>: Output<T>
     where
         Self: 'a;
 
-    /// Whether its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
+    /// True if its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
     /// compared with: each chain is compiled for them a second time as it is.
     const IS_MEASURED: bool = true;
+
+    /// Gives a sink the allowance of its task, before the first step.
+    fn fund(&mut self, _allowance: &Allowance) {}
 
     /// Begins a step of this worker.
     fn begin(&mut self, _worker: usize) {}
@@ -38,8 +41,14 @@ pub trait Exit<T>: Send {
     /// Opens it for pushing; `arrival` is said of what is pushed.
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
-    /// Whether a mark may be set: none is held back.
+    /// Returns true if a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
+
+    /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](Exit::is_ready) is asked again
+    /// when there may be room for one more.
+    fn awaits_epoch(&self) -> bool {
+        false
+    }
 
     /// Watermarks below this need not be [set](Exit::mark): none makes a difference.
     fn next_due(&self) -> EventTime {
@@ -53,7 +62,7 @@ pub trait Exit<T>: Send {
     /// A sink's [`Fault`].
     fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault>;
 
-    /// What went wrong while records were pushed.
+    /// Returns what went wrong while records were pushed.
     ///
     /// # Errors
     /// A sink's [`Fault`].
@@ -65,7 +74,7 @@ pub trait Exit<T>: Send {
     /// Records pushed since the start.
     fn pushed(&self) -> u64;
 
-    /// What a sink has written so far, if its records count for several.
+    /// Returns what a sink has written so far, if its records count for several.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
@@ -186,7 +195,7 @@ impl<L, R, A: Exit<L>, B: Exit<R>> Exit<Either<L, R>> for ToEdges<A, B> {
     }
 }
 
-/// What the sinks of a query have seen; shared with its handle.
+/// Record of what the sinks of a query have seen; shared with its handle.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
@@ -200,10 +209,10 @@ pub(crate) struct Delivered {
     /// From the instant itself that such a watermark closes, by the stamps of records.
     pub(crate) result_latencies: Delays,
     pub(crate) closings: Closings,
-    /// Whether something closes before the end of the stream.
+    /// True if something closes before the end of the stream.
     has_closings: bool,
-    /// Of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a watermark has
-    /// closed is delivered: never by a step that delivers nothing of the kind.
+    /// The watermarks of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a
+    /// watermark has closed is delivered: never by a step that delivers nothing of the kind.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
@@ -215,12 +224,12 @@ pub(crate) struct Delays {
     /// Sum, in ns, and number of all since the start. Relaxed: the policy looks at their change over a tenth of a second.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// Those that are to be at most this, and how many were. Relaxed, as above.
+    /// The bound that delays are to keep, and how many kept it. Relaxed, as above.
     target_ns: Option<u64>,
     met: AtomicU64,
 }
 
-/// Of all delays since the start, those within the target.
+/// Numbers of all delays since the start, and of those within the target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deadlines {
     pub(crate) met: u64,
@@ -263,7 +272,7 @@ impl Delays {
 }
 
 impl Delivered {
-    /// Of a query in which something happens at these watermarks, and whose results are to be out so soon.
+    /// Makes the record of a query in which something happens at these watermarks, and whose results are to be out so soon.
     pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
@@ -288,7 +297,8 @@ impl Delivered {
         self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The latest intended time of the latency markers that sinks have seen; none before the first.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
+    /// intended for 0 ns counts as none.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))
@@ -406,6 +416,10 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
         = SinkOutput<'a, S>
     where
         S: 'a;
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.sink.fund(allowance);
+    }
 
     fn open(&mut self, _arrival: Arrival) -> SinkOutput<'_, S> {
         SinkOutput(self)

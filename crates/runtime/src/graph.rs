@@ -1,9 +1,9 @@
-//! What a query is before it runs: tasks, the edges between them, and checks.
+//! A query before it runs: tasks, the edges between them, and checks.
 //!
 //! A graph is built front to back or back to front; each end of an edge is a value that can be used once, so an
 //! edge cannot get two writers, and types of neighbours must agree before anything compiles. What types cannot
 //! say, [`check`] does. No edge is mapped and nothing runs before these checks have passed. How many queries and tasks there are
-//! already is known later, to whoever runs them: a query that is one too many is refused then, and its edges are given back.
+//! already is known later, to the driver that runs them: a query that is one too many is refused then, and its edges are given back.
 
 mod build;
 mod check;
@@ -47,7 +47,7 @@ pub struct Graph {
 /// Makes a task once its edges are open.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
-/// What a planned task becomes.
+/// The way in which a planned task is made.
 enum Making {
     /// One task.
     Single(BuildTask),
@@ -57,18 +57,18 @@ enum Making {
 
 struct TaskPlan {
     name: String,
-    /// Whether it is a further copy of another, and counted there.
+    /// True if it is a further copy of another, and counted there.
     is_copy: bool,
     /// The worker that it is at home with, if it is to have one of its own.
     home: Option<u32>,
-    /// Of a source.
+    /// The strategy of a source; none for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
     /// Edges.
     outputs: Vec<usize>,
     /// At which watermarks something happens in its chain.
     horizon: Horizon,
-    /// Whether its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
+    /// True if its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
     may_queue: bool,
     /// Names of the operators of its chain, in the order in which records pass them.
     operators: Vec<String>,
@@ -124,7 +124,7 @@ pub struct SharedEdge<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> SharedEdge<T> {
-    /// What the edge is made of.
+    /// Returns what the edge is made of.
     pub fn kind(&self) -> EdgeKind {
         self.kind
     }
@@ -143,12 +143,12 @@ impl Graph {
         Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
     }
 
-    /// The same with other aims; checked when it is submitted.
+    /// Sets other aims, which are checked when it is submitted.
     pub fn with_aims(self, aims: Aims) -> Self {
         Graph { aims, ..self }
     }
 
-    /// What the query is to reach.
+    /// Returns what the query is to reach.
     pub fn aims(&self) -> Aims {
         self.aims
     }
@@ -184,7 +184,7 @@ impl Graph {
         self.dealt_edge(kind, 1)
     }
 
-    /// The same, of which one writer has so many, among which he deals what he writes.
+    /// Adds an edge of which one writer has so many, among which it deals what it writes.
     fn dealt_edge<T: Send + 'static>(
         &mut self,
         kind: EdgeKind,
@@ -300,14 +300,15 @@ impl Graph {
     }
 
     /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
-    /// `has_home`, that is the worker of its number, whoever feeds it: as it should be for a copy with state, which many feed.
+    /// `has_home`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which
+    /// many feed.
     pub fn note_copy(&mut self, number: u32, has_home: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
     }
 
     /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
-    /// Unlike a copy, a source with a home is left to nobody: whoever has nothing as urgent at home runs it.
+    /// Unlike a copy, a source with a home is left to nobody: a worker that has nothing as urgent at home runs it.
     pub fn note_home(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a note follows the task that it is about").home = Some(worker);
     }

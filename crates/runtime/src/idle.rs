@@ -4,9 +4,10 @@
 //! * A worker that finds nothing says that it is going to sleep, looks once more, and sleeps. Whoever makes work first
 //!   publishes it, then looks whether anybody sleeps. Between the two steps each side has a fence, so at least one of
 //!   them sees the other: no wake-up is lost.
-//! * Of those who sleep, one wakes by itself when the next source is due, and one a little later, should the first be
-//!   held up. While somebody is awake, one who sleeps looks once a millisecond whether work is left lying. Nobody else
-//!   has a timer; with no source due and nobody awake nobody has: an idle engine does not tick.
+//! * Of the workers that sleep, one wakes by itself when the next task is due by time, a source or a copy of a shared
+//!   operator, and one a little later, should the first be held up. While some worker is awake, one that sleeps looks once a
+//!   millisecond whether work is left lying. No other has a timer. With nothing due and no worker awake none has: an idle
+//!   engine does not tick.
 //!
 //! Sleeping and waking take a lock; asking whether anybody sleeps takes none.
 
@@ -40,7 +41,7 @@ struct Sleeper {
     until: ProcessingTime,
 }
 
-/// What a worker sees when it looks once more before it sleeps.
+/// Result of a look of a worker, when it looks once more before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outlook {
     /// There is work, or the engine ends.
@@ -72,13 +73,13 @@ impl Idle {
         }
     }
 
-    /// Whether there is one worker only, whom nobody could help.
+    /// Returns true if there is one worker only, whom nobody could help.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.workers == 1
     }
 
-    /// Whether somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
+    /// Returns true if somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
     #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
         // SeqCst: a store of work before this and a load of `sleeping` behind it may otherwise pass each other; the
@@ -87,7 +88,7 @@ impl Idle {
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// The same without a fence, for one who asks again soon.
+    /// Returns true if somebody seems to sleep: no fence orders the look, so it is for a worker that asks again soon.
     #[inline]
     pub(crate) fn seems_to_have_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0
@@ -138,7 +139,7 @@ impl Idle {
         }
     }
 
-    /// When one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
+    /// Returns when one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
     /// one other does; not at all, if two do.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
         let due = due.max(now.plus_nanos(self.grain_ns));
@@ -181,7 +182,7 @@ impl Idle {
     }
 }
 
-/// Whether one of those who sleep looks soon by itself.
+/// Returns true if one of those who sleep looks soon by itself.
 fn is_covered(sleepers: &[Sleeper], now: ProcessingTime) -> bool {
     sleepers.iter().any(|sleeper| sleeper.until <= now.plus_nanos(BACKUP_NS))
 }

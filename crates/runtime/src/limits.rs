@@ -10,9 +10,9 @@ use crate::error::PlanError;
 pub struct Limit {
     /// The setting's name.
     pub name: &'static str,
-    /// What it counts.
+    /// The unit of the value.
     pub unit: &'static str,
-    /// What it is unless set.
+    /// The value unless another is set.
     pub default: u64,
     /// The least it may be.
     pub min: u64,
@@ -94,7 +94,7 @@ pub const EPOCHS: Limit = Limit {
     default: 64,
     min: 64,
     max: 64,
-    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, which changes no result",
+    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, and one that falls silent there waits until the oldest is closed, neither of which changes a result",
 };
 
 /// Bytes that edges, state and buffers may hold.
@@ -177,7 +177,7 @@ pub const THREADS: Limit = Limit {
     reason: "each has a stack of its own, of which it uses a few pages that are not in the budget, and systems allow some ten thousand of them",
 };
 
-/// What a worker keeps to tell the policy while another worker has it.
+/// Notes that a worker keeps to tell the policy while another worker has it.
 pub const NOTES_PER_WORKER: Limit = Limit {
     name: "notes_per_worker",
     unit: "notes",
@@ -254,7 +254,7 @@ pub const WINDOWS_PER_RECORD: Limit = Limit {
     default: WINDOWS_PER_RECORD_MAX,
     min: WINDOWS_PER_RECORD_MAX,
     max: WINDOWS_PER_RECORD_MAX,
-    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; 10,000 are a day by 10 s; more are refused when the query is planned",
+    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; a day by 10 s is 8,640; more are refused when the query is planned",
 };
 
 /// Bytes that a job of `thalweg run` is charged before it is planned.

@@ -31,20 +31,20 @@ pub enum QueryState {
     Failed,
 }
 
-/// What those who run a query and its handle share.
+/// The part of a query that the tasks that run it share with its handle.
 pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
     entry: Entry,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
-    /// What can be seen of its tasks, in the order of the graph.
+    /// Views of its tasks, in the order of the graph.
     seen: Vec<SeenTask>,
     /// Where its tasks are; known before any of them runs.
     tasks: OnceLock<Vec<OperatorId>>,
-    /// Whether its tasks rest. Relaxed: who sets it calls the tasks afterwards.
+    /// True if its tasks rest. Relaxed: who sets it calls the tasks afterwards.
     is_paused: AtomicBool,
-    /// Whether it has not ended. Relaxed: a worker that sees it late runs one step more, whose effect nobody sees.
+    /// True if it has not ended. Relaxed: a worker that sees it late runs one step more, whose effect nobody sees.
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
     pub(crate) aims: Aims,
 }
 
-/// What can be seen of a task by those who do not hold it.
+/// A view of a task for others than its holder.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -123,7 +123,7 @@ pub struct Progress {
     pub latency: Option<LatencySummary>,
 }
 
-/// What a query that has finished did.
+/// Report of a query that has finished.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryReport {
     /// Its name.
@@ -155,13 +155,13 @@ pub struct QueryReport {
     pub edges: Vec<EdgeCounts>,
     /// Latencies from intended send to sink, since they were last [taken](QueryHandle::take_latencies), in short.
     pub latency: Option<LatencySummary>,
-    /// The same, to be merged with others.
+    /// All of these delays, to be merged with others.
     pub latencies: Latencies,
     /// Output delays: from when a watermark that closes something, such as a window, was taken in until all sinks have seen
     /// it; since they were last [taken](QueryHandle::take_output_delays), in short. None where nothing closes before the end
     /// of the stream.
     pub output_delay: Option<LatencySummary>,
-    /// The same, to be merged with others.
+    /// All of these delays, to be merged with others.
     pub output_delays: Latencies,
     /// Result latencies: from the end of what such a watermark closes, by the stamps of records, until all sinks have seen it;
     /// since they were last [taken](QueryHandle::take_result_latencies). The end of a window's allowed lateness is one,
@@ -248,7 +248,7 @@ impl QueryShared {
         self.entry.serial
     }
 
-    /// What it is to reach.
+    /// Returns what it is to reach.
     pub(crate) fn aims(&self) -> Aims {
         self.entry.aims
     }
@@ -290,7 +290,7 @@ impl QueryShared {
         if state == QueryState::Running && self.is_paused() { QueryState::Paused } else { state }
     }
 
-    /// What it has done up to now, or to its end.
+    /// Returns what it has done up to now, or to its end.
     pub(crate) fn metrics(&self) -> QueryMetrics {
         let Entry { serial, submitted, clock, aims } = &self.entry;
         // The state first: of a query that has ended all figures are exact, since its last task has let go of the lock
@@ -340,7 +340,7 @@ impl QueryShared {
         self.made().sum()
     }
 
-    /// Those of each.
+    /// Returns how many records each source has made.
     fn made(&self) -> impl Iterator<Item = u64> {
         let sources = self.seen.iter().filter(|task| task.probe.is_source());
         sources.map(|task| read(&task.meter.records_in))
@@ -411,7 +411,7 @@ impl QueryShared {
 }
 
 impl SeenTask {
-    /// Of a task that comes in now.
+    /// Makes the view of a task that comes in now.
     pub(crate) fn new(task: &BuiltTask, now: ProcessingTime) -> Self {
         SeenTask {
             name: task.name.clone(),
@@ -522,12 +522,13 @@ impl QueryHandle {
         self.shared.delivered.overdue(since, now)
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
+    /// intended for 0 ns counts as none.
     pub fn last_marker(&self) -> Option<ProcessingTime> {
         self.shared.delivered.last_marker()
     }
 
-    /// What each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
+    /// Returns what each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
     /// is that of the [interval](QueryMetrics::since) between.
     pub fn metrics(&self) -> QueryMetrics {
         self.shared.metrics()
@@ -564,14 +565,15 @@ impl QueryHandle {
 
     /// Asks the sources to end, and to say that nothing follows: what they have made is worked off, every window fires, also
     /// those that are filled in part, and sinks finish. So ends Flink's `stop` with `--drain`. A query that is paused is resumed
-    /// for it.
+    /// for it. Of this and [`stop_at_watermark`](Self::stop_at_watermark) the first that is called holds.
     pub fn stop(&self) {
         self.stop_sources(Stop::Drained);
     }
 
     /// Asks the sources to end where they stand: what they have made is worked off, and sinks finish. What watermarks have
     /// closed is out; a window that is still open, and whatever else waits for a later watermark, is dropped, because it is
-    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it.
+    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it. Of this and
+    /// [`stop`](Self::stop) the first that is called holds.
     pub fn stop_at_watermark(&self) {
         self.stop_sources(Stop::AtWatermark);
     }

@@ -1,13 +1,16 @@
-//! What the operating system says of the process and its threads: CPU time, memory, page faults.
+//! The operating system: threads, and what it says of the process and its threads, which is CPU time, memory, page faults.
 //!
 //! Read from `/proc` when somebody asks, never by a step. Where the system does not tell, as outside of Linux, there is
 //! no figure rather than a wrong one.
 
 use std::fs::read_to_string;
+use std::thread::{Builder, JoinHandle};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the process has used up to one moment.
+use crate::error::PlanError;
+
+/// Figures of the process up to one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProcessMetrics {
     /// CPU time of all threads, in nanoseconds.
@@ -36,7 +39,7 @@ impl ProcessMetrics {
         }
     }
 
-    /// What was used between `earlier` and this; what is held stays as it is now.
+    /// Returns what was used between `earlier` and this; what is held stays as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let used = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -71,6 +74,24 @@ pub fn rss_peak_bytes() -> u64 {
 pub fn forget_rss_peak() {
     // 5 is the kernel's word for the peak (proc_pid_clear_refs(5)).
     let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Starts a thread. One whose name is `refused` is asked for with a stack that no machine has the address space for, so the
+/// system refuses it as it does when it is out of threads.
+///
+/// # Errors
+/// [`PlanError::NoThread`] if the system refuses.
+pub(crate) fn spawn(
+    name: &str,
+    refused: Option<&str>,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, PlanError> {
+    // Names of threads end at a zero.
+    let builder = Builder::new().name(name.replace('\0', " "));
+    let builder = if refused == Some(name) { builder.stack_size(1 << 60) } else { builder };
+    let refusal =
+        |error: std::io::Error| PlanError::NoThread { operator: name.to_owned(), reason: error.to_string() };
+    builder.spawn(body).map_err(refusal)
 }
 
 /// The number of the thread that calls, as the system counts threads; never 0.

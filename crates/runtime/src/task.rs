@@ -36,18 +36,18 @@ use crate::arrival::{Arrival, context_of};
 use crate::lender::StateLender;
 use crate::meter::Meter;
 
-/// What a task needs of the world for one step.
+/// The surroundings of a task in one step.
 #[derive(Clone, Copy)]
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// When the step began.
     pub(crate) now: ProcessingTime,
-    /// What is said of what it puts out.
+    /// The arrival that is noted of records that the step puts out.
     pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
-    /// What the task's state is paid from.
+    /// The lender that pays for the task's state.
     pub(crate) lender: &'a StateLender,
-    /// Who runs it.
+    /// The worker that runs the step.
     pub(crate) worker: usize,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Quantum {
     pub(crate) made_records: u32,
 }
 
-/// What a step did.
+/// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StepReport {
     /// Records taken; of records that count for several, rows.
@@ -75,11 +75,11 @@ pub(crate) struct StepReport {
     pub(crate) taken: u64,
     /// The last watermark that was taken, in this step or before, as far as it is known.
     pub(crate) watermark: Option<EventTime>,
-    /// Whether the end of the stream has passed through.
+    /// True if the end of the stream has passed through.
     pub(crate) ended: bool,
 }
 
-/// What a source has met that it should not.
+/// Oddities that a source has met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
     /// Input that was not understood.
@@ -104,7 +104,7 @@ pub(crate) trait Task: Send {
     /// Bytes held for state and buffers, beyond blocks.
     fn held_bytes(&self) -> usize;
 
-    /// What was odd about the input of a source.
+    /// Returns what was odd about the input of a source.
     fn oddities(&self) -> Oddities {
         Oddities::default()
     }
@@ -117,7 +117,7 @@ pub(crate) trait Task: Send {
         None
     }
 
-    /// Whether its results come in their own time.
+    /// Returns true if its results come in their own time.
     fn is_deferred(&self) -> bool {
         false
     }
@@ -129,24 +129,24 @@ pub(crate) trait Task: Send {
 /// How far the edges of a task are at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Of each input.
+    /// Positions of the inputs, in order.
     read: Box<[Position]>,
     /// Records and marks on all outputs.
     written: u64,
-    /// What became of epochs, there and further on.
+    /// Version of the epochs there and further on.
     closed: u64,
 }
 
-/// What a run has changed for others.
+/// Changes that a run has made for others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Changes {
     /// There is more to read for those behind it.
     pub(crate) wrote: bool,
     /// An epoch was retrieved, or all is over: that concerns those who close epochs, and its like.
     pub(crate) closed: bool,
-    /// Whoever writes its inputs may have been without room, and has some now.
+    /// Tasks that write its inputs may have been without room, and have some now.
     pub(crate) freed: bool,
-    /// The same of whoever else writes its outputs.
+    /// Other tasks that write its outputs may have been without room, and have some now.
     pub(crate) gave_back: bool,
 }
 
@@ -160,12 +160,12 @@ pub(crate) enum Stop {
     AtWatermark = 2,
 }
 
-/// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
+/// A view of a task for schedulers, which do not touch the task. Written by the task alone, but for `stop`. Relaxed: hints that
 /// are exact while the task stands still, and its baton orders a task's runs.
 pub(crate) struct Probe {
-    /// What it reads; nothing for a source.
+    /// The inputs; none for a source.
     pub(crate) inputs: Box<[Inlet]>,
-    /// What it writes; nothing for a sink.
+    /// The outputs; none for a sink.
     pub(crate) outputs: Box<[Outlet]>,
     /// For a source: when its next record is due, in ns; zero for at once.
     due_ns: AtomicU64,
@@ -177,11 +177,13 @@ pub(crate) struct Probe {
     spacing_ns: AtomicU64,
     /// For a source: whether it was asked to end, by a handle, and how; the code of a [`Stop`], or zero.
     stop: AtomicU32,
-    /// Of one whose results come in their own time: it takes nothing more for now.
+    /// For a task whose results come in their own time: it takes nothing more for now.
     is_full: AtomicBool,
-    /// Of the same: its waker was called since it last emitted. Written by any thread, which calls the task then: see
+    /// For such a task: its waker was called since it last emitted. Written by any thread, which calls the task then: see
     /// `deferred`.
     is_woken: AtomicBool,
+    /// For a source: its last mark is not through before an epoch is closed.
+    awaits_epoch: AtomicBool,
     /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
     /// there is none.
     unsettled_since_ns: AtomicU64,
@@ -191,11 +193,11 @@ pub(crate) struct Probe {
     /// Rows taken, and the records that they were in, where records count for several. Relaxed: policies see their ratio.
     rows_taken: AtomicU64,
     carriers_taken: AtomicU64,
-    /// Of a source, if its query has a rate of tokens.
+    /// Tokens of a source, if its query has a rate of them.
     tokens: Option<Tokens>,
 }
 
-/// Of a source that sends at no pace: one record may be due, as far as can be told.
+/// Spacing of a source that sends at no pace: one record may be due, as far as can be told.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
 /// Later than any instant.
@@ -213,6 +215,7 @@ impl Probe {
             stop: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
+            awaits_epoch: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
             unsettled_observed_ns: AtomicU64::new(SETTLED),
             unsettled_token_ns: AtomicU64::new(SETTLED),
@@ -222,7 +225,7 @@ impl Probe {
         }
     }
 
-    /// The same of a source that gets tokens.
+    /// Gives the probe of a source its tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }
@@ -272,12 +275,12 @@ impl Probe {
         read + self.outputs.iter().map(Outlet::closed).sum::<u64>()
     }
 
-    /// What waits, by epochs.
+    /// Returns what waits, by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
-    /// What has changed since then for others.
+    /// Returns what has changed since then for others.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);
         Changes {
@@ -288,17 +291,19 @@ impl Probe {
         }
     }
 
-    /// Whether a mark was taken, or a block, since then.
+    /// Returns true if a mark was taken, or a block, since then.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
     }
 
     pub(crate) fn can_output(&self) -> bool {
-        self.outputs.iter().all(Outlet::has_room)
+        let awaits_epoch = self.awaits_epoch.load(Ordering::Relaxed);
+        let has_room = |outlet: &Outlet| outlet.has_room() && !(awaits_epoch && outlet.is_full_of_epochs());
+        self.outputs.iter().all(has_room)
     }
 
-    /// Whether those who read what it writes hold blocks back that they claim when there is no room.
+    /// Returns true if those who read what it writes hold blocks back that they claim when there is no room.
     pub(crate) fn is_held(&self) -> bool {
         self.outputs.iter().any(Outlet::holds_blocks)
     }
@@ -321,8 +326,8 @@ impl Probe {
         self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
     }
 
-    /// What waits, as [`pending`](Probe::pending) has it, in rows: each record counts for as many as those that were taken have
-    /// on average.
+    /// Returns what waits, as [`pending`](Probe::pending) has it, in rows: each record counts for as many as those that were
+    /// taken have on average.
     pub(crate) fn pending_rows(&self, now: ProcessingTime) -> u64 {
         self.in_rows(self.pending(now))
     }
@@ -357,7 +362,7 @@ impl Probe {
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
-    /// When the oldest of what waits came in: a record, a mark, or what is left of an emission.
+    /// Returns when the oldest of what waits came in: a record, a mark, or what is left of an emission.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
@@ -371,7 +376,7 @@ impl Probe {
         ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
     }
 
-    /// When a source is to be polled again; `ZERO` for at once.
+    /// Returns when a source is to be polled again; `ZERO` for at once.
     pub(crate) fn due(&self) -> ProcessingTime {
         if self.stop_asked().is_some() {
             return ProcessingTime::ZERO;
@@ -379,13 +384,13 @@ impl Probe {
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
     }
 
-    /// Whether time alone can give it something to do: a source, whose next record is due, or a copy, which may claim what
-    /// has waited for long on others' shelves.
+    /// Returns true if time alone can give it something to do: a source, whose next record is due, or a copy, which may claim
+    /// what has waited for long on others' shelves.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
     }
 
-    /// When it has something to do if nothing happens until then, to be asked when it has nothing to do at `now`.
+    /// Returns when it has something to do if nothing happens until then, to be asked when it has nothing to do at `now`.
     pub(crate) fn next_due(&self, now: ProcessingTime) -> ProcessingTime {
         if self.is_source() {
             return self.due();
@@ -399,12 +404,12 @@ impl Probe {
         self.outputs.iter().filter_map(Outlet::edge).map(|edge| edge.empty_bytes()).sum()
     }
 
-    /// Whether it is a source that makes records whenever it is polled.
+    /// Returns true if it is a source that makes records whenever it is polled.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Whether it closes epochs, and so takes no records.
+    /// Returns true if it closes epochs, and so takes no records.
     pub(crate) fn closes_epochs(&self) -> bool {
         matches!(&*self.inputs, [Inlet::Epochs(..)])
     }
@@ -465,6 +470,11 @@ impl Probe {
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
     }
 
+    /// Takes note of whether the last mark waits for an epoch to be closed.
+    pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
+        self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
+    }
+
     /// The context of the oldest of what waits; of a source, what its next records get.
     pub(crate) fn head(&self, now: ProcessingTime) -> Context {
         if self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED {
@@ -498,7 +508,7 @@ impl Probe {
         })
     }
 
-    /// What is said of what a step puts out that begins now.
+    /// Returns what is said of what a step puts out that begins now.
     #[inline]
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let head = self.head(now);
@@ -532,9 +542,10 @@ impl Probe {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
 
-    /// Asks a source to end.
+    /// Asks a source to end, unless it was asked before.
     pub(crate) fn stop(&self, stop: Stop) {
-        self.stop.store(stop as u32, Ordering::Relaxed);
+        // The first is kept, so that sources which have looked already and others end in the same way.
+        let _first = self.stop.compare_exchange(0, stop as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// How a source was asked to end, if it was.
@@ -556,7 +567,7 @@ mod tests {
         ProcessingTime::from_nanos(ns)
     }
 
-    /// What waits of a source, since when, and whether it makes as much as one likes, at 1,000 ns.
+    /// Checks what waits of a source, since when, and whether it makes as much as one likes, at 1,000 ns.
     fn check(note: impl FnOnce(&Probe), expected: (u64, u64, bool)) {
         let probe = Probe::new(Box::default(), Box::default());
         note(&probe);

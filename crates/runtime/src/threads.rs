@@ -16,7 +16,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use thalweg_memory::Pool;
 use thalweg_memory::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
@@ -44,10 +44,12 @@ pub(crate) struct Threads {
     runs: Runs,
     /// Where all of them run; wherever the system likes, if there are none.
     cores: Vec<usize>,
+    /// The name of a thread that the machine does not have, in tests.
+    refused: Option<&'static str>,
     register: Mutex<Register>,
 }
 
-/// Who is there. Behind a lock: looked at when queries come and go, and when something happens from outside.
+/// Tasks and queries that run. Behind a lock: looked at when queries come and go, and when something happens from outside.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
@@ -70,8 +72,9 @@ struct Seat {
     probe: Arc<Probe>,
     /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
     number: AtomicU32,
-    /// Until when its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it counts as a
-    /// sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed order it.
+    /// The time until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it
+    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed
+    /// order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -97,6 +100,20 @@ impl Seat {
         if self.bed.seems_to_have_sleepers() && may_run() {
             self.bed.wake_one();
         }
+    }
+
+    /// Puts its thread to sleep until there may be something to do. `look` says once more, at an instant, how the task stands.
+    fn rest(&self, clock: &dyn Clock, look: impl FnOnce(ProcessingTime) -> Standing) {
+        self.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
+        let look = |now: ProcessingTime| match look(now) {
+            Standing::Ready => Outlook::Work,
+            Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
+            Standing::Idle { due } => {
+                self.sleeps_until_ns.store(due.as_nanos(), Ordering::Relaxed);
+                Outlook::Nothing(due)
+            }
+        };
+        self.bed.sleep(0, clock, look);
     }
 
     /// Wakes it for whatever reason; only behind a fence.
@@ -132,8 +149,14 @@ impl Register {
 }
 
 impl Threads {
-    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, runs: Runs, cores: Vec<usize>) -> Arc<Self> {
-        Arc::new(Threads { pool, clock, runs, cores, register: Mutex::default() })
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
+        runs: Runs,
+        cores: Vec<usize>,
+        refused: Option<&'static str>,
+    ) -> Arc<Self> {
+        Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
     /// Takes a query in: gives its tasks their places.
@@ -141,11 +164,19 @@ impl Threads {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut register = self.register.lock();
-        if register.is_closed {
-            return Err(PlanError::EngineClosed);
+        let fits = || {
+            if register.is_closed {
+                return Err(PlanError::EngineClosed);
+            }
+            limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
+            limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
+        };
+        if let Err(refusal) = fits() {
+            // Values of users, whose code runs without the lock; a panic of theirs is nobody's error.
+            drop(register);
+            tasks.into_iter().for_each(discard);
+            return Err(refusal);
         }
-        limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
-        limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)?;
         let (seen, seats): (Vec<SeenTask>, Vec<Arc<Seat>>) = tasks
             .iter()
             .map(|task| (SeenTask::new(task, now), Seat::new(&task.probe, self.runs.source_grain_ns)))
@@ -212,16 +243,14 @@ impl Driver for Threads {
                 let task = theirs.lock().take();
                 task.into_iter().for_each(TaskThread::live);
             };
-            // Names of threads end at a zero.
-            match Builder::new().name(name.replace('\0', " ")).spawn(live) {
+            match system::spawn(&name, self.refused, live) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    let reason = error.to_string();
                     discard(query.fail(QueryError::Cancelled));
                     let task = task.lock().take();
                     task.into_iter().for_each(TaskThread::end);
                     self.call(query.tasks());
-                    refused = Some(PlanError::NoThread { operator: name, reason });
+                    refused = Some(error);
                 }
             }
         }
@@ -288,14 +317,14 @@ impl Driver for Threads {
     }
 }
 
-/// Those to whom a task's runs make a difference.
+/// Neighbours of a task, to which its runs make a difference.
 struct Neighbours {
-    /// Who writes what it reads, and who reads what it writes.
+    /// Tasks that write its inputs, and tasks that read its outputs.
     upstream: Vec<Arc<Seat>>,
     downstream: Vec<Arc<Seat>>,
-    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    /// Tasks to which the epochs that it writes or reads matter.
     further: Vec<Arc<Seat>>,
-    /// Who else writes the containers that it writes.
+    /// Other tasks that write the containers that it writes.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -325,8 +354,8 @@ struct TaskThread {
 }
 
 impl TaskThread {
-    /// What the thread does. If it dies, of an assertion of ours or of a clock that panics, the engine closes and every
-    /// query fails: nobody waits for a task that is gone.
+    /// Runs the task on its thread until its part is done. If the thread dies, of an assertion of ours or of a clock that
+    /// panics, the engine closes and every query fails: nobody waits for a task that is gone.
     fn live(mut self) {
         cores::settle(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);
@@ -375,21 +404,9 @@ impl TaskThread {
 
     /// Sleeps until there may be something to do. Looks once more first.
     fn sleep(&self, clock: &dyn Clock) {
-        let look = |now: ProcessingTime| {
-            if !self.body.query.is_running() {
-                return Outlook::Work;
-            }
-            match self.body.look(now) {
-                Standing::Ready => Outlook::Work,
-                Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
-                Standing::Idle { due } => {
-                    self.seat.sleeps_until_ns.store(due.as_nanos(), Ordering::Relaxed);
-                    Outlook::Nothing(due)
-                }
-            }
-        };
-        self.seat.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
-        self.seat.bed.sleep(0, clock, look);
+        // A query that does not run any more has its threads run once more, to end.
+        let is_running = || self.body.query.is_running();
+        self.seat.rest(clock, |now| if is_running() { self.body.look(now) } else { Standing::Ready });
     }
 
     /// Runs the task for a quantum and wakes those to whom it makes a difference; answers whether it has ended.

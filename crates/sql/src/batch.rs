@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::Array;
+use arrow::array::{Array, ArrayData};
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, EventTime, Payment, Weighed};
 
@@ -104,11 +105,7 @@ impl Batch {
 
     /// Returns the bytes of the values, wherever they lie.
     pub fn bytes(&self) -> usize {
-        let bytes = |column: &Arc<dyn Array>| {
-            let data = column.to_data();
-            data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
-        };
-        self.rows.columns().iter().map(bytes).sum()
+        self.rows.columns().iter().map(|column| value_bytes(column)).sum()
     }
 
     /// Splits off the first rows, as many as an edge should hold at once. Returns them and the rest, if any. Copies
@@ -167,6 +164,30 @@ impl Batch {
     /// Returns the change kind of a row.
     pub fn kind(&self, row: usize) -> RowKind {
         self.kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert)
+    }
+}
+
+/// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
+pub(crate) fn value_bytes(array: &dyn Array) -> usize {
+    bytes_of_values(&array.to_data())
+}
+
+fn bytes_of_values(array: &ArrayData) -> usize {
+    if array.is_empty() {
+        return 0;
+    }
+    let nulls = array.nulls().map_or(0, |_| array.len().div_ceil(8));
+    match array.data_type() {
+        // The library counts all items of the lists of which these are a slice.
+        DataType::List(_) | DataType::Map(..) => {
+            let offsets =
+                &array.buffers()[0].typed_data::<i32>()[array.offset()..=array.offset() + array.len()];
+            let (first, last) = (offsets[0] as usize, offsets[array.len()] as usize);
+            let items = array.child_data()[0].slice(first, last - first);
+            nulls + size_of_val(offsets) + bytes_of_values(&items)
+        }
+        DataType::Struct(_) => nulls + array.child_data().iter().map(bytes_of_values).sum::<usize>(),
+        _ => array.get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
     }
 }
 

@@ -75,7 +75,7 @@ use chrono_tz::Tz;
 use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
-use thalweg_model::{Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
 
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
@@ -112,6 +112,11 @@ pub trait RowSink: Send {
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Called before the first rows: gives the allowance, which tells how large the memory budget is.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
     }
 
     /// Returns the bytes held in buffers.
@@ -286,7 +291,7 @@ impl World {
             self.notes.add(format!("{unfinished} was left by an earlier run and cannot be removed: {error}"));
         }
         let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
-        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
+        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job).with_end(self.end.clone()))
     }
 
     /// Draws a word that no other sink of any run has, and that cannot be guessed.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::Array;
-use thalweg_model::{Coded, Fault, Mark, Record, Sink, Weighed};
+use thalweg_model::{Allowance, Coded, Fault, Mark, Record, Sink, Weighed};
 
 use crate::batch::{Batch, NOTHING_WEIGHED};
 use crate::connect::RowSink;
@@ -113,6 +113,10 @@ impl Sink<Batch> for TableSink {
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.rows.finish()
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.rows.fund(allowance);
     }
 
     fn weighed(&self) -> Option<Weighed> {

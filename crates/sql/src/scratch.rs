@@ -18,6 +18,7 @@ use arrow::datatypes::DataType;
 use datafusion_expr::ColumnarValue;
 use thalweg_model::Allowance;
 
+use crate::batch::value_bytes;
 use crate::functions::EvaluationError;
 
 #[cfg(test)]
@@ -146,7 +147,7 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
         )
     };
     match value {
-        ColumnarValue::Array(array) if is_long(array.data_type()) => ask(array.get_array_memory_size()),
+        ColumnarValue::Array(array) if is_long(array.data_type()) => ask(value_bytes(array)),
         ColumnarValue::Scalar(scalar) if is_long(&scalar.data_type()) => ask(scalar.size()),
         _ => Ok(()),
     }

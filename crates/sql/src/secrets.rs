@@ -8,6 +8,12 @@
 const SECRET: [&str; 10] =
     ["password", "passwd", "passphrase", "secret", "token", "credential", "sasl", "jaas", "auth", "key"];
 
+/// A part of keys of formats that say how NULL is written as the key of a map.
+const NO_SECRET: &str = "map-null-key";
+
+/// Letters of the shortest value that is taken out of a message: shorter ones are parts of many words.
+const VALUE_CHARS_MIN: usize = 4;
+
 /// The text which replaces a secret value.
 pub const MASK: &str = "***";
 
@@ -15,7 +21,7 @@ pub const MASK: &str = "***";
 /// columns, and are not secret.
 pub fn is_secret(key: &str) -> bool {
     let key = key.to_lowercase();
-    !key.starts_with("fields.") && SECRET.iter().any(|part| key.contains(part))
+    !key.starts_with("fields.") && !key.contains(NO_SECRET) && SECRET.iter().any(|part| key.contains(part))
 }
 
 /// Returns the SQL text with `*` for every character of a secret value; all positions stay the same.
@@ -36,42 +42,74 @@ pub(crate) fn masked_text(text: &str) -> String {
 
 /// Returns a message about an SQL text, without the secret values of the text.
 pub(crate) fn masked_message(message: &str, text: &str) -> String {
-    let mut values: Vec<&str> =
-        secret_ranges(text).into_iter().map(|(start, end)| &text[start..end]).collect();
-    values.retain(|value| !value.is_empty());
+    let ranges = secret_ranges(text);
+    // As it is written, and as it is.
+    let values = ranges.into_iter().map(|(start, end)| &text[start..end]);
+    let mut values: Vec<String> =
+        values.flat_map(|value| [value.to_owned(), value.replace("''", "'")]).collect();
+    values.retain(|value| value.chars().nth(VALUE_CHARS_MIN - 1).is_some());
     // A value may be part of another, so long values are replaced first.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-    values.into_iter().fold(message.to_owned(), |message, value| message.replace(value, MASK))
+    values.into_iter().fold(message.to_owned(), |message, value| message.replace(&value, MASK))
 }
 
-/// Returns the byte ranges of the values of secret options, without their quotes. The equals sign may be missing,
-/// because the text may be wrong.
+/// Where the values of secret options stand, without their quotes. The text may be wrong: the equals sign may be missing, a value
+/// may stand in double quotes, and what has no end is not passed over.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut is_after_secret = false;
     let mut at = 0;
-    while let Some(found) = text[at..].find('\'') {
-        let is_beside = text[at..at + found].trim().trim_start_matches('=').trim().is_empty();
-        let start = at + found + 1;
-        // Two quotes inside a literal stand for one; a literal which is not closed ends with the text.
-        let mut end = start;
-        loop {
-            end = text[end..].find('\'').map_or(text.len(), |quote| end + quote);
-            if text[end..].starts_with("''") {
-                end += 2;
-            } else {
-                break;
-            }
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if rest.starts_with("--") {
+            at += rest.find('\n').unwrap_or(rest.len());
+            continue;
         }
-        if is_after_secret && is_beside {
+        if rest.starts_with("/*")
+            && let Some(end) = rest[2..].find("*/")
+        {
+            at += 2 + end + 2;
+            continue;
+        }
+        let start = at + first.len_utf8();
+        let end = match first {
+            '\'' => end_of_literal(text, start),
+            '"' | '`' => end_of_name(text, start, first),
+            _ => None,
+        };
+        let Some(end) = end else {
+            // Only these stand between a key and its value.
+            is_after_secret &= first.is_whitespace() || matches!(first, '=' | '-' | '/' | '*');
+            at = start;
+            continue;
+        };
+        if is_after_secret && first != '`' {
             ranges.push((start, end));
             is_after_secret = false;
         } else {
-            is_after_secret = is_secret(&text[start..end]);
+            is_after_secret = first == '\'' && is_secret(&text[start..end]);
         }
         at = (end + 1).min(text.len());
     }
     ranges
+}
+
+/// Where a literal ends. Two quotes are one inside of it; one without an end goes to the end of the text.
+fn end_of_literal(text: &str, start: usize) -> Option<usize> {
+    let mut end = start;
+    loop {
+        end = text[end..].find('\'').map_or(text.len(), |quote| end + quote);
+        if !text[end..].starts_with("''") {
+            return Some(end);
+        }
+        end += 2;
+    }
+}
+
+/// Where a name ends that begins and ends with a quote; none if it does not end on its line.
+fn end_of_name(text: &str, start: usize, quote: char) -> Option<usize> {
+    let end = text[start..].find([quote, '\n'])?;
+    text[start + end..].starts_with(quote).then_some(start + end)
 }
 
 #[cfg(test)]
@@ -89,8 +127,15 @@ mod tests {
         ] {
             assert!(is_secret(key), "{key}");
         }
-        for key in ["path", "format", "fields.key.min", "fields.token.kind", "json.timestamp-format.standard"]
-        {
+        for key in [
+            "path",
+            "format",
+            "fields.key.min",
+            "fields.token.kind",
+            "json.timestamp-format.standard",
+            "json.map-null-key.mode",
+            "json.map-null-key.literal",
+        ] {
             assert!(!is_secret(key), "{key}");
         }
     }
@@ -108,9 +153,21 @@ mod tests {
         check("SELECT 'secret', 'x'", "SELECT 'secret', 'x'");
         check("'secret' = 'é'", "'secret' = '*'");
         check("no quotes", "no quotes");
+        // Quotes in comments and names begin no literal, and comments stand anywhere.
+        check("-- it's\n'password' = 'x' -- isn't", "-- it's\n'password' = '*' -- isn't");
+        check("/* it's */ 'password' = 'x'", "/* it's */ 'password' = '*'");
+        check("'password' /* of prod */ = -- now\n'x'", "'password' /* of prod */ = -- now\n'*'");
+        check("\"it's\" INT, `isn't` INT, 'password' = 'x'", "\"it's\" INT, `isn't` INT, 'password' = '*'");
+        check("'a' = '--', 'password' = '/*', 'b' = '*/'", "'a' = '--', 'password' = '**', 'b' = '*/'");
+        // Of a text that is wrong.
+        check("/* it 'password' = 'x'", "/* it 'password' = '*'");
+        check("'password' = \"x\"", "'password' = \"*\"");
+        check("5\" wide\n'password' = 'x'", "5\" wide\n'password' = '*'");
         assert_eq!(
-            masked_message("the text 'abc' is no abcd", "'token' = 'abc', 'sasl' = 'abcd'"),
+            masked_message("the text 'abcd' is no abcde", "'token' = 'abcd', 'sasl' = 'abcde'"),
             "the text '***' is no ***"
         );
+        assert_eq!(masked_message("it's and it''s", "'token' = 'it''s'"), "*** and ***");
+        assert_eq!(masked_message("a table", "'token' = 'a'"), "a table", "too short to be found");
     }
 }

@@ -70,6 +70,53 @@ fn rows_do_not_depend_on_how_they_are_run() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// The text of a file of cases whose times become instants, read by the clocks of a zone.
+fn with_instants(text: &str, zone: &str) -> String {
+    let (declared, rest) = text.split_once("\n--- ").expect("declarations and sections");
+    let times = regex::Regex::new(r"([A-Za-z_]+) TIMESTAMP\(3\)").expect("a pattern");
+    let instants = "${1}_read TIMESTAMP(3), $1 AS CAST(${1}_read AS TIMESTAMP_LTZ(3))";
+    let declared = times.replace_all(declared, instants);
+    format!("SET 'table.local-time-zone' = '{zone}';\n{declared}\n--- {rest}")
+}
+
+/// Windows over instants cut the clock of the session's zone, so the same readings make as many rows, and as many of them late.
+#[test]
+fn windows_over_instants_hold_as_many_rows() {
+    // With these codes a query that compares its times with those of another type is refused.
+    const REFUSALS: [&str; 3] = ["TYPE_MISMATCH", "UNSUPPORTED", "INVALID"];
+    let is_of_windows = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let starts = ["tumble", "hop", "cumulate", "session", "window_", "cascaded"];
+        starts.iter().any(|start| name.starts_with(start)) && !name.contains("time_zones")
+    };
+    let (mut compared, mut refused, mut failures) = (0, 0, Vec::new());
+    for path in paths().into_iter().filter(is_of_windows) {
+        let text = fs::read_to_string(&path).expect("a file of cases");
+        let plain = Cases::parse(&text).expect("the form of a file");
+        for zone in ["America/New_York", "Asia/Shanghai"] {
+            let zoned = Cases::parse(&with_instants(&text, zone)).expect("the form of a file");
+            for (case, of_zone) in plain.cases.iter().zip(&zoned.cases) {
+                let place = format!("{}: {} in {zone}", path.display(), case.name);
+                let Ok(Ok(rows)) = plain.outcome(case, Manner::default()) else { continue };
+                let late = plain.run_counted(case, Manner::default()).1;
+                match zoned.outcome(of_zone, Manner::default()) {
+                    Ok(Ok(found)) => {
+                        compared += 1;
+                        let found = (found.len(), zoned.run_counted(of_zone, Manner::default()).1);
+                        if found != (rows.len(), late) {
+                            failures.push(format!("{place}: {found:?}, and not {:?}", (rows.len(), late)));
+                        }
+                    }
+                    Ok(Err((code, _))) if REFUSALS.contains(&code.as_str()) => refused += 1,
+                    other => failures.push(format!("{place}: {other:?}")),
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failed\n{}", failures.len(), failures.join("\n"));
+    assert!(compared > 4 * refused && compared > 150, "{compared} were compared, {refused} refused");
+}
+
 /// Returns a numeric environment variable.
 fn number(key: &str) -> Option<u64> {
     let text = std::env::var(key).ok()?;

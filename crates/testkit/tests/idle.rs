@@ -24,7 +24,7 @@ const WATCHED: Duration = Duration::from_millis(200);
 const WAKE_UPS_MAX: u64 = 20;
 
 /// Number of attempts: on a busy machine workers may fall asleep late.
-const ATTEMPTS_MAX: usize = 3;
+const ATTEMPTS_MAX: usize = 10;
 
 /// Returns how often threads of the engine have gone to sleep so far.
 fn sleeps() -> u64 {

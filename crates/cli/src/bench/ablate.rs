@@ -1,4 +1,4 @@
-//! `--ablate`: what is switched off, to measure what it is worth (StreamBox, section 9.2).
+//! `--ablate`: mechanisms that are switched off, to measure what they are worth (StreamBox, section 9.2).
 
 use clap::ValueEnum;
 use thalweg_runtime::Ablations;
@@ -19,7 +19,7 @@ pub enum Ablate {
     NoLocality,
 }
 
-/// What the engine is to do without.
+/// Converts the mechanisms to be switched off to the engine's setting.
 pub fn of_engine(ablate: &[Ablate]) -> Ablations {
     let has = |what| ablate.contains(&what);
     Ablations {
@@ -29,14 +29,14 @@ pub fn of_engine(ablate: &[Ablate]) -> Ablations {
     }
 }
 
-/// What is wrong with what is switched off.
+/// Returns the problem with the mechanisms to be switched off, if there is one.
 pub fn problem(args: &BenchArgs) -> Option<String> {
     let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
     let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
     Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
-/// The names of what is switched off, in the order of the table.
+/// Returns the names of the mechanisms that are switched off, in the order of the table.
 pub fn names(ablate: &[Ablate]) -> Vec<String> {
     let given = Ablate::value_variants().iter().filter(|what| ablate.contains(what));
     given.filter_map(ValueEnum::to_possible_value).map(|value| value.get_name().to_owned()).collect()

@@ -42,7 +42,7 @@ Examples:
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
 command line is wrong. Ctrl-C ends the run early and shows what was measured.";
 
-/// How much earlier than others early records come.
+/// Time by which early records precede others.
 const EPOCH: Span = Span::from_secs(1);
 
 /// What to run, and how.
@@ -269,7 +269,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// The hand-written loop, if it is one.
+    /// Returns the kind of the hand-written loop, if it is one.
     pub fn loop_kind(self) -> Option<LoopKind> {
         match self {
             Api::Typed | Api::Sql => None,
@@ -292,7 +292,7 @@ pub enum Format {
 
 #[cfg(test)]
 impl BenchArgs {
-    /// As the words behind `bench` have them.
+    /// Parses the words after `bench`.
     pub fn parsed(words: &str) -> Self {
         use clap::{Args, Command, FromArgMatches};
 
@@ -303,7 +303,7 @@ impl BenchArgs {
 }
 
 impl BenchArgs {
-    /// The workload; of an experiment the one that it runs.
+    /// Returns the workload; for an experiment the one that it runs.
     pub fn workload(&self) -> Workload {
         match self.target {
             Target::Workload(workload) => workload,
@@ -311,25 +311,25 @@ impl BenchArgs {
         }
     }
 
-    /// Who runs next: the first, where there are several.
+    /// Returns the name of the policy; the first, if there are several.
     pub fn policy(&self) -> &str {
         self.policy.first().map_or("", String::as_str)
     }
 
-    /// Which operators share a task.
+    /// Returns which operators share a task.
     pub fn chaining(&self) -> Chaining {
         let usual = if self.memory == MemoryOption::Blocks { Chaining::Default } else { Chaining::None };
         if self.isolate { Chaining::None } else { self.chain.unwrap_or(usual) }
     }
 
-    /// How many workers may be inside one operator.
+    /// Returns how many workers may be inside one operator.
     pub fn parallel(&self) -> ParallelOption {
         let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks;
         let default = if may_share { ParallelOption::Epochs } else { ParallelOption::Serial };
         self.parallel.unwrap_or(default)
     }
 
-    /// How queries are cut into tasks.
+    /// Returns how queries are divided into tasks.
     pub fn layout(&self) -> Layout {
         let parallel = match self.parallel() {
             ParallelOption::Serial => Parallel::Serial,
@@ -347,7 +347,7 @@ impl BenchArgs {
         Ok(graph.with_aims(self.aims()))
     }
 
-    /// What each query is to reach.
+    /// Returns the aims of each query.
     pub fn aims(&self) -> Aims {
         let latency_target = self.latency_target.map(|target| {
             Duration::from_micros(
@@ -357,27 +357,28 @@ impl BenchArgs {
         Aims { latency_target, tokens_per_s: self.token_rate }
     }
 
-    /// From how many splits the generated input of a query comes.
+    /// Returns the number of splits that generate the input of a query.
     pub fn splits(&self) -> usize {
         match self.parallel() {
-            // Two streams that meet at once are two for the engine already.
+            // Two streams that are joined are two inputs for the engine already.
             ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
             ParallelOption::Epochs | ParallelOption::Serial => 1,
         }
     }
 
-    /// How many workers share an operator: all, as far as a task can read from so many.
+    /// Returns the number of workers that share an operator: all, up to the number of inputs that a task can
+    /// read.
     fn sharers(&self) -> usize {
         let workers = self.workers.min(limits::INPUTS_PER_TASK.max);
         usize::try_from(workers).expect("the limit of inputs fits")
     }
 
-    /// How many queries there are.
+    /// Returns the number of queries.
     pub fn queries(&self) -> u64 {
         self.queries.unwrap_or(self.workload().facts().queries)
     }
 
-    /// The options of each part of the workload whose queries are alike: of most there is one.
+    /// Returns the options of each part of the workload whose queries are alike; most workloads have one part.
     pub fn parts(&self) -> Vec<BenchArgs> {
         match self.workload() {
             Workload::Mixed => mixed::parts(self),
@@ -386,7 +387,7 @@ impl BenchArgs {
         }
     }
 
-    /// The names of the queries: the workload's, with a number behind it if there are several.
+    /// Returns the names of the queries: the workload's, followed by a number if there are several.
     pub fn query_names(&self) -> Vec<String> {
         let workload = self.workload().facts().name;
         match self.queries() {
@@ -395,20 +396,20 @@ impl BenchArgs {
         }
     }
 
-    /// How sources make watermarks. Behind records that come an epoch early the others are an epoch back: the watermark is
-    /// where those are.
+    /// Returns how sources make watermarks. If some records come an epoch early, the others are an epoch behind
+    /// them, and the watermark follows those others.
     pub fn strategy(&self) -> WatermarkStrategy {
         let early = if self.input.is_none() && 0.0 < self.late_share { EPOCH } else { Span::ZERO };
         let behind_us = self.out_of_order.as_micros().saturating_add(early.as_micros());
         WatermarkStrategy::bounded_out_of_order(Span::from_micros(behind_us)).with_step(self.watermark_step)
     }
 
-    /// Which generated records come early.
+    /// Returns which generated records come early.
     pub fn early(&self) -> EarlyShare {
         EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
-    /// The engine, set up and not started.
+    /// Returns the engine's builder with all settings.
     pub fn engine(&self) -> Result<EngineBuilder> {
         let policy = if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
@@ -439,12 +440,12 @@ impl BenchArgs {
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 
-    /// Records per second of event time, of all streams together, where the generator is drained.
+    /// Returns the records per second of event time, of all streams together, where the generator is drained.
     pub fn nominal_rate_per_s(&self) -> u64 {
         self.nominal_rate.unwrap_or(self.workload().facts().nominal_rate_per_s)
     }
 
-    /// How long a generated workload runs.
+    /// Returns how long a generated workload runs.
     pub fn until(&self) -> Until {
         let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
         Until::Measured {
@@ -457,23 +458,27 @@ impl BenchArgs {
     }
 
     /// The time between two latency markers of a query, if every query has the same: at a steady rate a marker stands behind
-    /// every record up to 10,000 records/s, and above that behind one every 50 ms.
+    /// every record of a stream up to 10,000 records/s, and above that behind one every 50 ms. Streams have markers at the
+    /// same instants, and the splits of a stream share its markers.
     fn marker_every(&self) -> Option<Duration> {
         let is_steady = self.message_records.is_none()
             && self.rate_steps.is_none()
             && self.arrivals == Arrivals::Constant
             && self.skew == 0.0
             && !matches!(self.workload(), Workload::Mixed | Workload::Tenants);
-        match self.rate {
-            Rate::PerSecond(rate_per_s) if is_steady && rate_per_s <= MARKER_PER_RECORD_RATE_MAX => {
-                Some(Duration::from_secs(1) / u32::try_from(rate_per_s.max(1)).unwrap_or(u32::MAX))
+        let Rate::PerSecond(rate_per_s) = self.rate else { return None };
+        let of_stream = rate_per_s / self.workload().facts().streams;
+        is_steady.then(|| {
+            if of_stream <= MARKER_PER_RECORD_RATE_MAX {
+                Duration::from_secs(1) / u32::try_from(of_stream.max(1)).unwrap_or(u32::MAX)
+            } else {
+                MARKER_EVERY
             }
-            Rate::PerSecond(_) if is_steady => Some(MARKER_EVERY),
-            Rate::PerSecond(_) | Rate::Max => None,
-        }
+        })
     }
 
-    /// The file `name` in the folder of results, which is made if it is not there; none if no results are wanted.
+    /// Returns the path of the file `name` in the folder of results, and makes the folder if it does not exist;
+    /// `None` if no results are wanted.
     pub fn results_file(&self, name: &str) -> Result<Option<PathBuf>> {
         let Some(folder) = &self.results else { return Ok(None) };
         if folder.exists() && !folder.is_dir() {
@@ -486,5 +491,30 @@ impl BenchArgs {
             bail!("--results: {} is a folder, but a file of that name is to be written", file.display());
         }
         Ok(Some(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connectors go by the rate of a stream.
+    #[test]
+    fn markers_go_by_the_rate_of_a_stream() {
+        let every = |words: &str| BenchArgs::parsed(words).marker_every();
+        let of_each = Some(Duration::from_micros(100));
+        assert_eq!(every("ysb --rate 10000"), of_each);
+        assert_eq!(every("ysb --rate 10001"), Some(MARKER_EVERY));
+        assert_eq!(every("join --rate 20000"), of_each, "10,000 of each of two streams");
+        assert_eq!(every("join --rate 20002"), Some(MARKER_EVERY));
+        assert_eq!(
+            every("ysb --rate 20000 --workers 2"),
+            Some(MARKER_EVERY),
+            "splits have those of their stream"
+        );
+        assert_eq!(
+            (every("ysb"), every("ysb --rate 10 --skew 1"), every("mixed --rate 10")),
+            (None, None, None)
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The hand-written loops that the engine is measured against: how they are warmed up, measured and held to the
-//! reference.
+//! The hand-written loops that the engine is measured against: how they are warmed up, measured and compared
+//! with the reference.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use thalweg_workloads::loops::{LoopKind, LoopReport, LoopStop, WorkerReport};
 use super::args::BenchArgs;
 use super::report::{Checked, Figures};
 
-/// What all loops are told.
+/// Settings common to all loops.
 pub struct Settings {
     pub workers: NonZeroUsize,
     pub block_records: NonZeroUsize,
@@ -19,7 +19,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As the options say.
+    /// Takes the settings from the options.
     pub fn of(args: &BenchArgs) -> Self {
         let at_least_one = |number: u64| {
             let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
@@ -34,8 +34,8 @@ impl Settings {
     }
 }
 
-/// Runs the loop of this kind until it is to stop, twice: to warm up, and to be measured. `wrong` tells in what a
-/// worker's results differ from the reference.
+/// Runs the loop of this kind twice: to warm up, and to be measured. `wrong` returns the first difference of a
+/// worker's results from the reference.
 pub fn figures<R>(
     args: &BenchArgs,
     kind: LoopKind,

@@ -1,4 +1,4 @@
-//! The calls to the policy of a run, kept in a file for [`replay`](crate::replay).
+//! The calls to the policy in a run, kept in a file for [`replay`](crate::replay).
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -9,10 +9,10 @@ use thalweg_scheduling::Trace;
 
 use crate::console;
 
-/// Calls that are kept: of a second or so of a busy worker.
+/// Largest number of calls that are kept: those of about a second of a busy worker.
 pub const CALLS_MAX: usize = 1 << 18;
 
-/// Writes what was kept to `file`, which is there when it is whole; tells how much that is.
+/// Writes the calls to `file`, which gets its name when it is complete; prints how many there are.
 pub fn write(trace: &Trace, file: &Path) -> Result<()> {
     let unfinished = PathBuf::from(format!("{}.inprogress", file.display()));
     let written = File::create(&unfinished)

@@ -1,9 +1,9 @@
-//! `--chain`: which operators share a task, by name. The engine's own choices, and nothing beside them.
+//! `--chain`: which operators share a task, by name. The choices are exactly the engine's.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thalweg::Chaining;
 
-/// Each choice: its name in options and figures, the engine's word for it, and its help.
+/// Each choice: its name in options and figures, the engine's value, and its help.
 const CHAINS: &[(&str, Chaining, &str)] = &[
     ("none", Chaining::None, "None: every operator is a task of its own"),
     (
@@ -14,10 +14,10 @@ const CHAINS: &[(&str, Chaining, &str)] = &[
     ("all", Chaining::All, "Everything from the source to the sink: one task a query"),
 ];
 
-/// The name of what is taken unless said.
+/// Name of the default choice.
 pub const DEFAULT: &str = "default";
 
-/// Reads a name.
+/// Returns the parser of the names.
 pub fn parser() -> impl TypedValueParser<Value = Chaining> {
     let value =
         |&(name, _, help): &(&'static str, Chaining, &'static str)| PossibleValue::new(name).help(help);
@@ -27,7 +27,7 @@ pub fn parser() -> impl TypedValueParser<Value = Chaining> {
     })
 }
 
-/// The name of a choice.
+/// Returns the name of a choice.
 pub fn name(chaining: Chaining) -> &'static str {
     let named = CHAINS.iter().find(|(_, other, _)| *other == chaining);
     named.expect("every choice of the engine stands in the table").0

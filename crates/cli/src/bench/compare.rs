@@ -1,7 +1,7 @@
-//! Runs side by side: what several policies, or several modes, made of the same load; as CSV, as JSON, and as one page
-//! with plots that works without a network.
+//! Runs side by side: the figures of several policies, or several modes, under the same load; as CSV, as JSON,
+//! and as one page with plots that works without a network.
 //!
-//! [`page`] writes the page, [`plots`] what is drawn on it, [`tables`] the CSV.
+//! [`page`] writes the page, [`plots`] the plots on it, [`tables`] the CSV.
 
 mod page;
 mod plots;
@@ -18,20 +18,20 @@ use super::observe::Series;
 use super::part::GroupFigures;
 use super::report::Figures;
 
-/// Runs that are to be compared.
+/// Runs to be compared.
 #[derive(Serialize)]
 pub struct Comparison {
-    /// What is compared, in a few words.
+    /// Subject of the comparison, in a few words.
     pub title: String,
-    /// What was done, in a sentence or two.
+    /// Description of the runs, in a sentence or two.
     pub about: String,
-    /// The command that does it again.
+    /// Command that repeats the runs.
     pub command: String,
     /// Processor, cores and seed.
     pub machine: String,
-    /// What the paper claims, beside what was found.
+    /// Claims of the paper, with their verdicts.
     pub claims: Vec<Claim>,
-    /// What was varied beside the label, if something was: its name and unit.
+    /// Name and unit of the parameter that was varied besides the label, if there was one.
     pub axis: Option<String>,
     pub runs: Vec<Run>,
 }
@@ -39,19 +39,19 @@ pub struct Comparison {
 /// One run.
 #[derive(Serialize)]
 pub struct Run {
-    /// What the run is of: a policy, or a mode.
+    /// Policy or mode of the run.
     pub label: String,
-    /// Where it stands on the axis.
+    /// Position of the run on the axis.
     pub at: Option<f64>,
-    /// Which repetition it is of, from 0 on.
+    /// Number of the repetition, from 0 on.
     pub repetition: u32,
     pub figures: Figures,
     pub series: Series,
 }
 
 impl Comparison {
-    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if it is not there;
-    /// and where queries are not all alike, `groups.csv`.
+    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if
+    /// it does not exist. If queries are not all alike, also writes `groups.csv`.
     pub fn write(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)
             .with_context(|| format!("--out: the folder {} cannot be made", folder.display()))?;
@@ -72,7 +72,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// The labels in the order in which they first ran.
+    /// Returns the labels in the order in which they first ran.
     pub fn labels(&self) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
@@ -83,14 +83,14 @@ impl Comparison {
         labels
     }
 
-    /// The names of the groups of queries, of workloads whose queries are not all alike.
+    /// Returns the names of the groups of queries, for workloads whose queries are not all alike.
     pub fn groups(&self) -> Vec<&'static str> {
         self.runs
             .first()
             .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
     }
 
-    /// The median over the runs of a label at a place, of a figure of a group.
+    /// Returns the median of a group's figure over the runs of a label at a place.
     pub fn median_of_group(
         &self,
         label: &str,
@@ -101,7 +101,7 @@ impl Comparison {
         self.median(label, at, |figures| figure(figures.groups.iter().find(|known| known.name == group)?))
     }
 
-    /// The places on the axis, ascending; one, without a value, if nothing was varied.
+    /// Returns the places on the axis, ascending; a single `None` if no parameter was varied.
     pub fn places(&self) -> Vec<Option<f64>> {
         let mut places: Vec<Option<f64>> = self.runs.iter().map(|run| run.at).collect();
         places.sort_by(|a, b| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
@@ -109,27 +109,26 @@ impl Comparison {
         places
     }
 
-    /// A figure of two labels, of each repetition that has both.
+    /// A figure of two labels, of each repetition; none where it lacks one of them.
     pub fn pairs(
         &self,
         [first, second]: [(&str, Option<f64>); 2],
         figure: impl Fn(&Figures) -> Option<f64>,
-    ) -> Vec<(f64, f64)> {
+    ) -> Vec<Option<(f64, f64)>> {
         let of = |(label, at): (&str, Option<f64>), repetition| {
             let is_it = |run: &&Run| run.label == label && run.at == at && run.repetition == repetition;
             self.runs.iter().find(is_it).and_then(|run| figure(&run.figures))
         };
-        self.repetitions()
-            .filter_map(|repetition| Some((of(first, repetition)?, of(second, repetition)?)))
-            .collect()
+        self.repetitions().map(|repetition| Some((of(first, repetition)?, of(second, repetition)?))).collect()
     }
 
-    /// Every repetition, ascending.
+    /// Returns every repetition, ascending.
     pub fn repetitions(&self) -> impl Iterator<Item = u32> + use<> {
         0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
     }
 
-    /// The median over the runs of a label at a place, of a figure that not every run need have.
+    /// Returns the median of a figure over the runs of a label at a place; runs without the figure are left
+    /// out.
     pub fn median(
         &self,
         label: &str,
@@ -141,17 +140,17 @@ impl Comparison {
     }
 }
 
-/// Names the processor and its cores, and the seed of the run.
+/// Describes the processor, its cores, and the seed of the run.
 pub fn machine(seed: u64) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // Where there is no such file, the page does without the name.
+    // Without this file, the architecture stands for the processor.
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     format!("{name}, {cores} cores; seed {seed}")
 }
 
-/// The middle one; of an even number, the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two in the middle; `None` without values.
 pub fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     let middle = of.len() / 2;

@@ -1,5 +1,5 @@
-//! The sink of a benchmark with as many results as records: keeps a digest of those of each second or window, by which
-//! they are held to the reference, and writes them to a file if one is wanted.
+//! The sink of a benchmark with as many results as records. It keeps a digest of the results of each second or
+//! window, by which they are compared with the reference, and writes the results to a file if one is wanted.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -13,19 +13,19 @@ use thalweg_connectors::{CsvSink, RealDisk};
 use super::rows::WriteRow;
 use crate::failure;
 
-/// Digests that a sink keeps: so many seconds are 11 days of event time. If there are more it forgets them all, rather than
-/// fill the memory, and the run goes without the reference.
+/// Largest number of digests that a sink keeps: with one per second, 11 days of event time. With more, it
+/// publishes none, rather than fill the memory, and the run is not compared with the reference.
 const DIGESTS_MAX: usize = 1_000_000;
 
-/// The digests of a query, by time, once it has ended; none if there were too many.
+/// The digests of a query, by time, once it has ended; `None` if there were too many.
 pub struct Digests<D>(Arc<Mutex<Option<BTreeMap<i64, D>>>>);
 
-/// Makes digests of type `D` of results of type `T`.
+/// A sink that computes digests of type `D` of results of type `T`.
 pub struct Digested<T, D> {
     of: fn(&Record<T>) -> i64,
     empty: fn(i64) -> D,
     add: fn(&mut D, &Record<T>),
-    /// Results of a second come one after the other, mostly: so its digest lies here while they do.
+    /// Digest of the current second, since results of a second mostly come one after the other.
     current: Option<(i64, D)>,
     others: BTreeMap<i64, D>,
     done: Digests<D>,
@@ -33,7 +33,8 @@ pub struct Digested<T, D> {
 }
 
 impl<T, D> Digested<T, D> {
-    /// A sink that adds each result to the digest that it is `of`, which is `empty` at first, and the digests.
+    /// Creates a sink, and access to its digests. The sink adds each result to the digest at the time `of` it;
+    /// a new digest is made by `empty`.
     pub fn new(
         of: fn(&Record<T>) -> i64,
         empty: fn(i64) -> D,
@@ -49,7 +50,7 @@ impl<T, D> Digested<T, D> {
         Ok((sink, digests()))
     }
 
-    /// Puts the current digest to the others, and takes another.
+    /// Stores the current digest with the others, and makes another one current.
     #[cold]
     fn turn_to(&mut self, at: i64) {
         let next = self.others.remove(&at).unwrap_or_else(|| (self.empty)(at));
@@ -62,12 +63,12 @@ impl<T, D> Digested<T, D> {
 }
 
 impl<D> Digests<D> {
-    /// Whether there is one of each second that has results, once the query has ended.
+    /// Returns whether the digests are complete, once the query has ended.
     pub fn is_whole(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Takes them out, once the query has ended.
+    /// Takes the digests out, once the query has ended.
     pub fn take(&self) -> Vec<D> {
         let digests = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         digests.expect("only digests that are whole are compared").into_values().collect()
@@ -102,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Results in any order; `second:sum`.
+    /// Checks results in any order; digests are written as `second:sum`.
     #[track_caller]
     fn check(results: &[(i64, u64)], expected: &str) {
         let of = |record: &Record<u64>| record.event_time.as_micros();

@@ -1,4 +1,4 @@
-//! `bench distinct`: the query, or the loop it is measured against, from generated requests or a web server's log.
+//! `bench distinct`: the query, or its hand-written loop, from generated requests or a web server's log.
 
 use std::ops::Range;
 

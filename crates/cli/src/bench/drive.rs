@@ -1,4 +1,4 @@
-//! Runs queries on an engine of their own, for a while or to their end, and measures them.
+//! Runs queries on an engine of their own, for some time or to their end, and measures them.
 
 use std::mem::take;
 use std::thread::sleep;
@@ -14,97 +14,98 @@ use super::observe::{LOOK_EVERY, Observer};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// How often a run to its end looks whether it is over: that moment is part of the figures.
+/// Interval at which a run to its end checks whether it is over; the delay is part of the figures.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How often a run for a while looks whether it ends early. Seldom: whoever measures how little an idle engine does
-/// must do less.
+/// Interval at which a timed run checks whether it ends early. It is long, since the check must not disturb a
+/// measurement of an idle engine.
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
 
-/// Overdue markers of a query that are counted, the oldest first: those of 8 minutes, with one each 50 ms.
+/// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
-/// A figure over less time than this is none; the figure of the whole run is taken instead.
+/// Shortest measured time; if it is shorter, the figures of the whole run are taken instead.
 const MEASURED_MIN: Duration = Duration::from_millis(1);
 
-/// What a run did.
+/// Result of a run.
 pub struct Driven {
-    /// Of each query, in the order in which they were given.
+    /// Report of each query, in the order in which they were given.
     pub reports: Vec<QueryReport>,
     pub measured: Measured,
-    /// Where what was measured begins, what lies between and where it ends.
+    /// Moments at which the measurement begins and ends, with those between.
     moments: Vec<Moment>,
     /// The latency target of each query.
     targets: Vec<Option<Duration>>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
-    /// Whether Ctrl-C ended it.
+    /// Whether Ctrl-C ended the run.
     pub is_interrupted: bool,
 }
 
-/// What all queries did while they were measured.
+/// Figures of all queries while they were measured.
 pub struct Measured {
     pub seconds: f64,
     /// Events per second of all queries.
     pub throughput_per_s: f64,
-    /// The same of the slowest query and of the fastest.
+    /// Events per second of the slowest query and of the fastest.
     pub query_throughput_per_s: [f64; 2],
-    /// CPU time of the process.
+    /// CPU time of the process in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
-    /// From when a watermark that closes something was taken in until the sinks have seen it.
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
     pub output_delay: Option<LatencySummary>,
-    /// From the end of what it closes, by the stamps of records.
+    /// Delay from the end of what a watermark closes, by the stamps of records, until the sinks have seen it.
     pub result_latency: Option<LatencySummary>,
-    /// The share of results that were out within their query's latency target: of what watermarks have closed if there is
-    /// any, else of markers.
+    /// Share of results that were out within their query's latency target: of results closed by watermarks if
+    /// there are any, else of markers.
     pub deadlines_met: Option<f64>,
-    /// The same of markers alone, which count from when a record was to be sent.
+    /// Share of markers within the latency target; their latency counts from the time at which a record was to
+    /// be sent.
     pub markers_in_time: Option<f64>,
-    /// Results and markers that were due when the measurement ended and had not come through.
     pub overdue: Overdue,
 }
 
 /// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
-/// their age. A policy that
-/// leaves a query waiting has few latencies of that query, and would look fast without its overdue results.
+/// their age. A policy that leaves a query waiting has few latencies of that query, and would look fast without its overdue
+/// results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
-    /// Windows that had ended, by the clock.
+    /// Number of windows that had ended, by the clock.
     pub results: u64,
-    /// Latency markers that were to be sent.
+    /// Number of latency markers that were to be sent.
     pub markers: u64,
     /// Result latency, overdue results included.
     pub result_latency: Option<LatencySummary>,
     /// Latency of markers, overdue markers included.
     pub latency: Option<LatencySummary>,
-    /// The share of results that were out in time, of queries with a latency target: of those that were out, or are overdue for
-    /// longer than the target.
+    /// Share of results that were out in time, of queries with a latency target. The results counted are those
+    /// that were out, and those overdue for longer than the target.
     pub results_in_time: Option<f64>,
 }
 
-/// The reports of some queries of a run, or of all.
+/// The reports of some or all queries of a run.
 pub struct Reports<'a> {
     reports: Vec<&'a QueryReport>,
-    /// Of the run: the only one needs no name.
+    /// Number of queries of the run; a single query is not named in messages.
     query_count: usize,
 }
 
-/// How long to run.
+/// Duration of a run.
 pub enum Until {
-    /// To the end of its input; everything is measured.
+    /// Run to the end of the input; everything is measured.
     End,
-    /// For so long, after so long a warm-up with all queries running; then the sources are asked to end.
+    /// Run for a measured time, after a warm-up with all queries running; then the sources are asked to end.
     Measured {
-        /// How long after the start each query is submitted, by rising time; those behind the last of them at once.
+        /// Time after the start at which each query is submitted, ascending; further queries are submitted
+        /// together with the last.
         deployed: Vec<Duration>,
-        /// Not measured.
+        /// Time that is not measured, with all queries running.
         warmup: Duration,
-        /// Measured.
+        /// Time that is measured.
         measured: Duration,
-        /// Who looks on.
+        /// Observer of the run, if there is one.
         observer: Option<Observer>,
-        /// The time between two latency markers of a query, if all have the same.
+        /// Time between two latency markers of a query, if it is the same for all.
         marker_every: Option<Duration>,
     },
 }
@@ -118,8 +119,8 @@ impl Until {
     }
 }
 
-/// Runs `graphs` together. Ctrl-C lets them drain early; if that was before anything could be measured, the whole run
-/// is. A query that ends by itself ends the run; one that fails makes it fail.
+/// Runs `graphs` together. Ctrl-C lets them drain early; if it comes before anything was measured, the whole
+/// run is measured. A query that ends by itself ends the run; one that fails makes the run fail.
 pub fn drive(
     engine: &Engine,
     graphs: Vec<Graph>,
@@ -128,7 +129,7 @@ pub fn drive(
 ) -> Result<Driven> {
     system::forget_rss_peak();
     let is_one = graphs.len() == 1;
-    // The only query needs no name.
+    // A single query is not named in messages.
     let named = |error: anyhow::Error, query: &str, what: &str| {
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
@@ -139,7 +140,8 @@ pub fn drive(
     let has_ended = |queries: &[QueryHandle]| {
         is_pressed() || queries.iter().any(|query| query.state() != QueryState::Running)
     };
-    // Where it is over before all are submitted, the others are nevertheless, to be stopped: so each has its report.
+    // If the run is over before all queries are submitted, the others are submitted too and stopped, so that
+    // each has a report.
     let wait_until = |deadline: Instant, queries: &[QueryHandle]| {
         let left = || deadline.saturating_duration_since(Instant::now());
         while !left().is_zero() && !has_ended(queries) {
@@ -187,7 +189,7 @@ pub fn drive(
     let is_interrupted = is_pressed();
     queries.iter().for_each(QueryHandle::stop);
     let wait = |query: QueryHandle| (query.name().to_owned(), query.wait());
-    // All of them, before the first error is told: sinks are done with their files.
+    // All queries end before the first error is returned, so that no sink uses its files any more.
     let ended: Vec<_> = queries.into_iter().map(wait).collect();
     let report = |(name, outcome): (String, Result<QueryReport, _>)| {
         outcome.map_err(|error| named(failure::of_query(&error), &name, "failed"))
@@ -212,14 +214,14 @@ pub fn drive(
         moments,
         targets,
         rss_peak_bytes: system::rss_peak_bytes(),
-        // Time in steps contains the choice of the task.
+        // The time in steps includes the choice of the task.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
     })
 }
 
-/// Results and markers of one query that were due at a moment and had not come through, each with its age.
+/// Results and markers of one query that were due at a moment and had not been delivered, each with its age.
 #[derive(Default)]
 struct Due {
     results: Latencies,
@@ -227,14 +229,14 @@ struct Due {
 }
 
 impl Due {
-    /// Returns what is due `now` of `query`, which was submitted at `since`.
+    /// Returns the results and markers of `query` that are due at `now`; the query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let mut markers = Latencies::new();
         if let Some(every_ns) =
             every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
         {
             let last = query.last_marker().unwrap_or(since);
-            // The marker that is due just now may be on its way.
+            // The marker that is due at this moment may be on its way.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
         }
@@ -242,19 +244,20 @@ impl Due {
     }
 }
 
-/// Looks on, if somebody does, and keeps the latencies that it has taken for the next moment.
+/// Samples the run for the observer, if there is one, and keeps the latencies that it has taken for the next
+/// moment.
 struct Watch<'a> {
     observer: Option<&'a Observer>,
-    /// When to look next.
+    /// Time of the next sample.
     next: Instant,
-    /// When to begin with the timeline.
+    /// Time at which the timeline begins.
     timeline_at: Option<Instant>,
-    /// Of each query.
+    /// Latencies taken so far, for each query.
     taken: Vec<Latencies>,
 }
 
 impl<'a> Watch<'a> {
-    /// From now on, when all queries run.
+    /// Creates the watch, when all queries run.
     fn new(until: &'a Until, queries: usize) -> Self {
         let (observer, timeline_at) = match until {
             Until::End => (None, None),
@@ -266,7 +269,7 @@ impl<'a> Watch<'a> {
         Watch { observer, next: Instant::now(), timeline_at, taken }
     }
 
-    /// Looks, if it is time.
+    /// Takes a sample, if it is due.
     fn look(&mut self, queries: &[QueryHandle]) {
         let Some(observer) = self.observer else { return };
         let now = Instant::now();
@@ -286,7 +289,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// This moment, with what the looks have taken since the one before.
+    /// Returns the current moment, with the latencies that samples have taken since the previous one.
     fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
         let mut moment = Moment::now(queries);
         for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
@@ -296,23 +299,23 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What can be seen of a run at one moment.
+/// State of a run at one moment.
 struct Moment {
     at: Instant,
     cpu_s: f64,
-    /// Of each query, since its start.
+    /// Events of each query since its start.
     events: Vec<u64>,
-    /// Of each query, since the moment before this one.
+    /// Latencies of each query since the previous moment.
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
-    /// Overdue results and markers of each query; empty but at the end of the measurement.
+    /// Overdue results and markers of each query; empty except at the end of the measurement.
     due: Vec<Due>,
 }
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies first: what is left of them is nothing, of which a summary is made in no time.
+        // Latencies are taken first; merging what is left of them afterwards takes no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
@@ -323,12 +326,13 @@ impl Moment {
 }
 
 impl Measured {
-    /// From the first of some moments to the last; with the latency target of each query.
+    /// Returns the figures from the first of some moments to the last; `targets` has the latency target of each
+    /// query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// The same of these queries alone, but for the CPU time.
+    /// Returns the figures of these queries alone; the CPU time is that of the process.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -336,7 +340,7 @@ impl Measured {
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            // Not every moment has some of each: the first of all has none.
+            // Some moments lack some of the latencies; the first one has none.
             let some = moments[1..]
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
@@ -392,8 +396,8 @@ impl Measured {
     }
 }
 
-/// Of what came before each of these moments and after the one before, the share that was within its query's target; none
-/// without any.
+/// Returns the share of results, since the moment before the first of these, that were within their query's
+/// target; `None` if there are no results.
 fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
     share(targets.iter().map(|&(query, target)| {
         let closings = within(moments, query, target, |moment| &moment.output_delays);
@@ -405,7 +409,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many latencies of a query are within a target, and how many there are.
+/// Returns the number of latencies of a query within a target, and the number of all.
 fn within(
     moments: &[Moment],
     query: usize,
@@ -417,57 +421,57 @@ fn within(
     some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
 }
 
-/// The share of all that they have met; none without any.
+/// Returns the share of the sum of the first numbers in the sum of the second; `None` if that is zero.
 fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
     let (met, all) = counted.fold((0, 0), |(met, all), some| (met + some.0, all + some.1));
     (all > 0).then(|| met as f64 / all as f64)
 }
 
 impl Driven {
-    /// What the queries at these places did, but for the CPU time, which is of the process.
+    /// Returns the figures of the queries at these places; the CPU time is that of the process.
     pub fn measured_of(&self, places: &[usize]) -> Measured {
         Measured::among(&self.moments, &self.targets, places)
     }
 
-    /// Of all queries.
+    /// Returns the reports of all queries.
     pub fn all(&self) -> Reports<'_> {
         Reports { reports: self.reports.iter().collect(), query_count: self.reports.len() }
     }
 
-    /// Of the queries at these places.
+    /// Returns the reports of the queries at these places.
     pub fn some(&self, places: &[usize]) -> Reports<'_> {
         let reports = places.iter().map(|&place| &self.reports[place]).collect();
         Reports { reports, query_count: self.reports.len() }
     }
 
-    /// The sum of a figure over all queries.
+    /// Returns the sum of a figure over all queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
         self.all().total(figure)
     }
 
-    /// The first query of which something is wrong, by name if there are several, and what.
+    /// Returns the first problem of a query, with the query's name if there are several.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         self.all().first_wrong(wrong)
     }
 
-    /// Whether the reference can tell what the results must be, if it takes up to `records_max` records.
+    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
     pub fn is_comparable(&self, records_max: u64) -> bool {
         self.all().is_comparable(records_max)
     }
 
-    /// The first query that lost records on the way, and where.
+    /// Returns the first query that lost records, and where.
     pub fn conservation_error(&self) -> Option<String> {
         self.first_wrong(|_, report| report.conservation_error())
     }
 }
 
 impl Reports<'_> {
-    /// The sum of a figure over these queries.
+    /// Returns the sum of a figure over these queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
         self.reports.iter().copied().map(figure).sum()
     }
 
-    /// The first of these queries of which something is wrong, by name if several have run, and what.
+    /// Returns the first problem of one of these queries, with its name if several have run.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         let mut reports = self.reports.iter().enumerate();
         let (query, wrong) =
@@ -475,8 +479,8 @@ impl Reports<'_> {
         Some(if self.query_count == 1 { wrong } else { format!("query {query}: {wrong}") })
     }
 
-    /// Whether the reference can tell what the results must be, if it takes up to `records_max` records. It has no
-    /// watermarks: if records came too late for their windows, it has results that must not be.
+    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
+    /// It has no watermarks: if records came too late for their windows, it would count them.
     pub fn is_comparable(&self, records_max: u64) -> bool {
         let late = self.total(|report| report.total(|counts| counts.late));
         late == 0 && self.total(|report| report.events_in) <= records_max

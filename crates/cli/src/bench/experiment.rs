@@ -6,8 +6,10 @@
 //!
 //! * The literal form of a policy bears the paper's name; ours stands beside it under its own.
 //! * A run is long enough if every window of its queries fires [`FIRINGS_MIN`] times and every mechanism that adapts does so
-//!   [`ADAPTATIONS_MIN`] times while it is measured. Otherwise all claims are *not tested*. Event time runs faster than the clock
-//!   where windows are long ([`Experiment::time_scale`]).
+//!   [`ADAPTATIONS_MIN`] times while it is measured. Claims that stand on a shorter run are *not tested*. Event time runs faster
+//!   than the clock where windows are long ([`Experiment::time_scale`]), and only as fast as records are taken: a query that takes
+//!   half of what it is offered needs twice the time, and one that gets nothing is never measured for long enough.
+//! * All claims are *not tested* if a run was interrupted, is missing or had wrong results, and without a warm-up.
 //! * What was due and had not come through when the measurement ended counts with its age.
 //!
 //! [`tenants`] is that of Cameo's two groups.
@@ -20,6 +22,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use thalweg::Span;
 use thalweg_scheduling::policy::enjima;
 use thalweg_workloads::tenants::Group;
 
@@ -30,6 +33,7 @@ use super::compare::{self, Comparison, Run};
 use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
+use super::part::GroupFigures;
 use super::report::Figures;
 use super::target::KEPT_UP;
 use super::workload::Workload;
@@ -38,7 +42,7 @@ use crate::interrupt::Interrupt;
 use crate::options::Rate;
 use crate::show;
 
-/// What is run.
+/// A workload or an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Workload(Workload),
@@ -107,8 +111,8 @@ pub enum Experiment {
     CameoFig8c,
 }
 
-/// The four modes of Enjima's ablation under its literal policy; and two that the paper does not have: queues that hand over
-/// batches, and our own form of the policy.
+/// The four modes of Enjima's ablation under its literal policy, and modes that the paper does not have: queues
+/// that pass batches, and our own form of the policy.
 const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     ("TQ", ExecutionOption::Threads, MemoryOption::Queue, enjima::STRICT_NAME),
     ("SQ", ExecutionOption::Workers, MemoryOption::Queue, enjima::STRICT_NAME),
@@ -119,7 +123,7 @@ const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     (OURS, ExecutionOption::Workers, MemoryOption::Blocks, enjima::NAME),
 ];
 
-/// The label of our own form of Enjima's policy: with even shares and ageing, and a pool that conserves work.
+/// Label of our own form of Enjima's policy, with even shares and ageing, and with a work-conserving pool.
 const OURS: &str = "Thalweg";
 
 /// The policies of Fig. 5 by the paper's names, each in its literal form, and our own.
@@ -133,23 +137,24 @@ const POLICIES: [(&str, &str); 7] = [
     ("HR", "highest_rate"),
 ];
 
-/// Measured seconds of each run of Enjima's experiments, quick or not: thirty adaptations of its latency gradient, and three
-/// firings of the longest window at the time scale.
+/// Measured seconds of each run of Enjima's experiments, quick or not: thirty adaptations of its latency gradient, and at the
+/// time scale three firings of the longest window even if a tenth of what is offered is taken.
 const RUN_S: f64 = 4.0;
 
-/// Firings of every window in each run, at least.
+/// Least number of firings of every window in each run.
 const FIRINGS_MIN: f64 = 3.0;
 
-/// Adaptations of whatever adapts in each run, at least.
+/// Least number of adaptations of every mechanism in each run.
 const ADAPTATIONS_MIN: f64 = 30.0;
 
-/// The longest time between two adaptations of a policy that is measured, in seconds: that of Enjima's latency gradient.
+/// Longest time in seconds between two adaptations of a policy that is measured: that of Enjima's latency
+/// gradient.
 const ADAPTATION_S: f64 = 0.1;
 
 /// The baseline of Fig. 5.
 const BASELINE: &str = "TQ";
 
-/// What is run of an experiment.
+/// Runs of an experiment.
 struct Plan {
     title: &'static str,
     about: &'static str,
@@ -159,7 +164,7 @@ struct Plan {
 }
 
 impl Experiment {
-    /// The workload whose options it takes.
+    /// Returns the workload whose options the experiment takes.
     pub const fn workload(self) -> Workload {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
@@ -168,7 +173,7 @@ impl Experiment {
         }
     }
 
-    /// Which part of Cameo's Figure 8 it is, if it is one.
+    /// Returns the panel of Cameo's Figure 8, if the experiment is one.
     const fn panel(self) -> Option<Panel> {
         match self {
             Experiment::CameoFig8 => Some(Panel::Load),
@@ -178,23 +183,23 @@ impl Experiment {
         }
     }
 
-    /// How long each run is measured, in seconds. A quick experiment has fewer runs, each as long.
+    /// Returns the measured time of each run in seconds. A quick experiment has fewer runs of the same length.
     pub const fn seconds(self) -> f64 {
         if self.panel().is_some() { tenants::RUN_S } else { RUN_S }
     }
 
-    /// How many seconds of event time there are in one second of the clock.
+    /// Returns the seconds of event time in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows of 10 s: one each second.
-            Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10,
-            // Windows of 60 s: one each 1.2 s.
-            Experiment::EnjimaFig9a => 50,
+            // Windows of 10 s: one each 50 ms if all is taken. At 1 M events/s there are 50,000 events in one.
+            Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 200,
+            // Windows of 60 s: one each 120 ms if all is taken. An expressway has 1,000 reports a second, and here 500,000.
+            Experiment::EnjimaFig9a => 500,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
         }
     }
 
-    /// The longest time between two firings of a window of its queries, in seconds of event time.
+    /// Returns the longest time between two firings of a window of the queries, in seconds of event time.
     fn longest_firing_s(self) -> f64 {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10.0,
@@ -205,24 +210,47 @@ impl Experiment {
         }
     }
 
-    /// Why nothing can be said by runs of which the shortest was measured for so long; none if they are long enough.
-    fn too_short(self, seconds: f64) -> Option<String> {
-        let firings = seconds * self.time_scale() as f64 / self.longest_firing_s();
-        let adaptations = seconds / ADAPTATION_S;
-        let needed_s = (FIRINGS_MIN * self.longest_firing_s() / self.time_scale() as f64)
-            .max(ADAPTATIONS_MIN * ADAPTATION_S);
-        if firings < FIRINGS_MIN {
-            return Some(format!(
-                "the longest window fires {firings:.1} times in {seconds:.1} s and must fire {FIRINGS_MIN:.0} times; \
-                 give at least --seconds {needed_s:.0}"
-            ));
-        }
-        (adaptations < ADAPTATIONS_MIN).then(|| {
+    /// How many times as long as `--seconds` says a run is, by its place: longer where more is offered than is taken.
+    fn stretch(self, at: f64) -> f64 {
+        self.panel().map_or(1.0, |panel| panel.stretch(at))
+    }
+
+    /// Returns why nothing can be said by a run; none if it is long enough.
+    fn too_short(self, run: &Run) -> Option<TooShort> {
+        let seconds = run.figures.seconds;
+        let taken = share_taken(&run.figures);
+        // In event time.
+        let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
+        let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
+        let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
+        let option_s = needed_s / run.at.map_or(1.0, |at| self.stretch(at));
+        let why = if firings < FIRINGS_MIN {
+            let place = run.at.map_or(String::new(), |at| format!(" at {at}"));
+            let slowest = if taken < 1.0 {
+                let taken = taken * 100.0;
+                format!(
+                    " under {}{place}, where a query takes {taken:.1} % of what it is offered,",
+                    run.label
+                )
+            } else {
+                String::new()
+            };
             format!(
-                "policies adapt {adaptations:.0} times in {seconds:.1} s and must adapt {ADAPTATIONS_MIN:.0} times; \
-                 give at least --seconds {needed_s:.0}"
+                "the longest window fires {firings:.1} times in {seconds:.1} s{slowest} and must fire {FIRINGS_MIN:.0} times"
             )
-        })
+        } else if adaptations < ADAPTATIONS_MIN {
+            format!(
+                "policies adapt {adaptations:.0} times in {seconds:.1} s and must adapt {ADAPTATIONS_MIN:.0} times"
+            )
+        } else {
+            return None;
+        };
+        let why = if option_s.is_finite() {
+            format!("{why}; give at least --seconds {:.0}", option_s.ceil())
+        } else {
+            format!("{why}; no --seconds is enough")
+        };
+        Some(TooShort { option_s, why })
     }
 
     fn plan(self, is_quick: bool) -> Plan {
@@ -231,7 +259,7 @@ impl Experiment {
                 title: "Enjima, Fig. 5b: policies under more and more YSB queries",
                 about: "8 M events/s for each query, every operator a task of its own; TQ is a thread per operator with queues of \
                         single records. In the paper 12 M events/s for each query, on 24 cores. Enjima is the paper's policy to the \
-                        letter, Thalweg our form of it. Event time runs ten times as fast as the clock.",
+                        letter, Thalweg our form of it. Event time runs 200 times as fast as the clock.",
                 axis: "queries",
                 places: if is_quick { &[2.0, 10.0] } else { &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0] },
                 labels: POLICIES.iter().map(|(label, _)| *label).chain([BASELINE]).collect(),
@@ -241,7 +269,7 @@ impl Experiment {
                 about: "One query, every operator a task of its own. T: a thread per operator, S and Enjima: workers; Q: queues of \
                         single records, M and Enjima: blocks; batched: queues that hand over many records at once, which the \
                         paper does not have. Enjima is the paper's policy to the letter, Thalweg our form of it. Event time runs \
-                        fifty times as fast as the clock.",
+                        500 times as fast as the clock.",
                 axis: "M events/s offered",
                 places: if is_quick { &[0.5, 8.0] } else { &[0.5, 1.0, 2.0, 4.0, 8.0, 16.0] },
                 labels: MODES.iter().map(|(label, ..)| *label).collect(),
@@ -251,7 +279,7 @@ impl Experiment {
                 about: "One query, every operator a task of its own. T: a thread per operator, S and Enjima: workers; Q: queues of \
                         single records, M and Enjima: blocks; batched: queues that hand over many records at once, which the \
                         paper does not have. Enjima is the paper's policy to the letter, Thalweg our form of it. Event time runs \
-                        ten times as fast as the clock.",
+                        200 times as fast as the clock.",
                 axis: "M events/s offered",
                 places: if is_quick { &[1.0, 100.0] } else { &[1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0] },
                 labels: MODES.iter().map(|(label, ..)| *label).collect(),
@@ -262,21 +290,25 @@ impl Experiment {
         }
     }
 
-    /// The options of all runs.
+    /// Returns the options common to all runs.
     fn resolved(self, args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
+        let scale = i64::try_from(self.time_scale()).expect("a time scale is a small number");
         let args = BenchArgs {
             target: Target::Workload(self.workload()),
             isolate: true,
             parallel: Some(ParallelOption::Serial),
             time_scale: self.time_scale(),
+            // By the clock as often as at a scale of 1: a watermark for every few records would be a load of its own.
+            watermark_step: Span::from_micros(args.watermark_step.as_micros().saturating_mul(scale)),
             ..args.clone()
         };
         if self.panel().is_some() { tenants::resolved(args, interrupt) } else { Ok(args) }
     }
 
-    /// The options of a run.
+    /// Returns the options of one run.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
         let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
+        run.seconds *= self.stretch(at);
         match self {
             Experiment::EnjimaFig5b => {
                 (run.queries, run.rate) = (Some(at as u64), Rate::PerSecond(8_000_000));
@@ -300,40 +332,45 @@ impl Experiment {
         run
     }
 
-    /// Returns the paper's claims, judged by what was found; not tested if a run was too short.
-    fn judged(self, found: &Comparison) -> Vec<Claim> {
-        let shortest_s = found.runs.iter().map(|run| run.figures.seconds).reduce(f64::min).unwrap_or(0.0);
-        let is_interrupted = found.runs.iter().any(|run| run.figures.interrupted);
-        let interrupted = is_interrupted.then(|| "it was interrupted".to_owned());
-        let claims = self.claims(found);
-        match interrupted.or_else(|| self.too_short(shortest_s)) {
-            Some(why) => claims.into_iter().map(|claim| claim.not_tested(&why)).collect(),
-            None => claims,
-        }
+    /// Returns the paper's claims, judged by what was found in so many runs that were planned, after such a warm-up.
+    fn judged(self, found: &Comparison, planned_runs: usize, warmup_s: f64) -> Vec<Claim> {
+        let any = |is: fn(&Figures) -> bool| found.runs.iter().any(|run| is(&run.figures));
+        let why = if found.runs.len() < planned_runs || any(|figures| figures.interrupted) {
+            Some("it was interrupted")
+        } else if any(|figures| !figures.ok) {
+            Some("a run had wrong results")
+        } else if warmup_s <= 0.0 {
+            Some("there was no warm-up; leave --warmup away")
+        } else {
+            None
+        };
+        let claims = self.claims(Evidence { experiment: self, found }).into_iter();
+        claims.map(|claim| claim.unless(why.map(str::to_owned))).collect()
     }
 
-    /// Returns the paper's claims, judged by what was found.
-    fn claims(self, found: &Comparison) -> Vec<Claim> {
+    /// Returns the paper's claims, judged by runs of which none is missing.
+    fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
+        let found = runs.found;
         let most = found.places().last().copied().flatten();
         match self {
             Experiment::EnjimaFig5b => vec![
                 throughput(
-                    found,
+                    runs,
                     most,
                     "Enjima's throughput at most queries is 2.1 times that of TQ",
                     2.1,
                     BASELINE,
                 ),
-                throughput(found, most, "it is 1.4 times that of HR (94.5 to 67.4 M/s)", 94.5 / 67.4, "HR"),
+                throughput(runs, most, "it is 1.4 times that of HR (94.5 to 67.4 M/s)", 94.5 / 67.4, "HR"),
                 latency(
-                    found,
+                    runs,
                     most,
                     "Enjima's mean latency at most queries is 1,986 times lower than that of TQ",
                     1_986.0,
                     BASELINE,
                 ),
                 latency(
-                    found,
+                    runs,
                     most,
                     "it is at least 1,250 times lower than that of HR (1.2 ms to 1,500)",
                     1_250.0,
@@ -341,21 +378,21 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // The paper's rate at which the distance is largest, in the middle of its own.
+                // Corresponds to the paper's rate with the largest difference, in the middle of its range.
                 let middle = middle(found);
                 vec![
                     latency(
-                        found,
+                        runs,
                         middle,
                         "at 3 of 6 M/s Enjima's mean latency is 536 times lower than that of TQ",
                         536.0,
                         "TQ",
                     ),
-                    latency(found, middle, "it is 286 times lower than that of SQ", 286.0, "SQ"),
-                    latency(found, middle, "it is 267 times lower than that of TM", 267.0, "TM"),
-                    throughput(found, None, "Enjima's highest throughput is 2.2 times that of SQ", 2.2, "SQ"),
+                    latency(runs, middle, "it is 286 times lower than that of SQ", 286.0, "SQ"),
+                    latency(runs, middle, "it is 267 times lower than that of TM", 267.0, "TM"),
+                    throughput(runs, None, "Enjima's highest throughput is 2.2 times that of SQ", 2.2, "SQ"),
                     latency(
-                        found,
+                        runs,
                         most,
                         "at peak load its mean latency is 2.2 times lower than that of SQ",
                         2.2,
@@ -366,35 +403,77 @@ impl Experiment {
             Experiment::EnjimaFig9b => {
                 let middle = middle(found);
                 vec![
-                    throughput(found, None, "Enjima's highest throughput is 6.3 times that of TQ", 6.3, "TQ"),
-                    throughput(found, None, "TM is next, and Enjima's is 2.7 times as high", 2.7, "TM"),
+                    throughput(runs, None, "Enjima's highest throughput is 6.3 times that of TQ", 6.3, "TQ"),
+                    throughput(runs, None, "TM is next, and Enjima's is 2.7 times as high", 2.7, "TM"),
                     factor_of_highest(
-                        found,
+                        runs,
                         "SQ",
                         "TQ",
                         "SQ is 1.2 times as high as TQ (20 % of Enjima's to 17 %)",
                         20.0 / 17.0,
                     ),
-                    factor_of_highest(found, "TM", "SQ", "blocks make TM 2.8 times as high as SQ", 2.8),
+                    factor_of_highest(runs, "TM", "SQ", "blocks make TM 2.8 times as high as SQ", 2.8),
                     latency(
-                        found,
+                        runs,
                         middle,
                         "below 30 M/s Enjima's mean latency is 1,000 times lower than that of TQ",
                         1_000.0,
                         "TQ",
                     ),
-                    latency(found, middle, "it is 1,000 times lower than that of TM", 1_000.0, "TM"),
+                    latency(runs, middle, "it is 1,000 times lower than that of TM", 1_000.0, "TM"),
                 ]
             }
-            Experiment::CameoFig8 => Panel::Load.claims(found),
-            Experiment::CameoFig8b => Panel::Jobs.claims(found),
-            Experiment::CameoFig8c => Panel::Workers.claims(found),
+            Experiment::CameoFig8 => Panel::Load.claims(runs),
+            Experiment::CameoFig8b => Panel::Jobs.claims(runs),
+            Experiment::CameoFig8c => Panel::Workers.claims(runs),
         }
     }
 }
 
-/// Returns the highest place at which Enjima keeps up with what it is offered; the lowest of all if there is none. In the
-/// paper the distance to the others is largest there.
+/// A run that is too short.
+struct TooShort {
+    /// What `--seconds` must be at least; infinite if no time is enough.
+    option_s: f64,
+    why: String,
+}
+
+/// The runs of an experiment, by which its claims are judged.
+#[derive(Clone, Copy)]
+struct Evidence<'a> {
+    experiment: Experiment,
+    found: &'a Comparison,
+}
+
+impl Evidence<'_> {
+    /// Returns why the runs of some labels at a place are too short, by the one that lacks most; none if all are long enough.
+    fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
+        let runs = self.found.runs.iter();
+        self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
+    }
+
+    fn worst<'r>(self, runs: impl Iterator<Item = &'r Run>) -> Option<String> {
+        let too_short = runs.filter_map(|run| self.experiment.too_short(run));
+        too_short.max_by(|one, other| one.option_s.total_cmp(&other.option_s)).map(|too_short| too_short.why)
+    }
+}
+
+/// Of what its slowest query was offered, the share that it took, at most 1: event time advances with what is taken. 1 if
+/// records came as fast as they were taken.
+fn share_taken(figures: &Figures) -> f64 {
+    let of = |slowest_and_fastest: Option<[f64; 2]>, all: f64, queries: u64, offered_per_s: Option<u64>| {
+        let taken_per_s = slowest_and_fastest.map_or(all, |[slowest, _]| slowest * queries as f64);
+        offered_per_s.map_or(1.0, |offered_per_s| (taken_per_s / offered_per_s.max(1) as f64).min(1.0))
+    };
+    let Figures { query_throughput_per_s, throughput_per_s, queries, offered_per_s, groups, .. } = figures;
+    let of_group = |group: &GroupFigures| {
+        of(group.query_throughput_per_s, group.throughput_per_s, group.queries, group.offered_per_s)
+    };
+    let of_all = || of(*query_throughput_per_s, *throughput_per_s, *queries, *offered_per_s);
+    groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
+}
+
+/// Returns the highest place at which Enjima keeps up with the offered load; the lowest place if there is none.
+/// In the paper the difference to the others is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {
         let share = |figures: &Figures| Some(figures.throughput_per_s / figures.offered_per_s? as f64);
@@ -404,53 +483,73 @@ fn middle(found: &Comparison) -> Option<f64> {
     places.iter().rev().find(keeps_up).or(places.first()).copied().flatten()
 }
 
-/// The paper's system, in its literal form.
+/// Label of the paper's system, in its literal form.
 const ENJIMA: &str = "Enjima";
 
-/// The mean latency of markers, those that were due and had not come through included, in microseconds.
+/// Returns the mean latency of markers in microseconds, including those that were due and not delivered.
 fn mean_latency(figures: &Figures) -> Option<f64> {
     figures.overdue?.latency_us.map(|latency| latency.mean)
 }
 
-/// Judges that Enjima's throughput is so many times another's, at a place or at the best place of each.
-fn throughput(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
+/// Judges that Enjima's throughput is `claimed` times another's, at a place or at the best place of each.
+fn throughput(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     if at.is_none() {
-        return factor_of_highest(found, ENJIMA, other, paper, claimed);
+        return factor_of_highest(runs, ENJIMA, other, paper, claimed);
     }
+    let labels = [ENJIMA, other];
     let figure = |figures: &Figures| Some(figures.throughput_per_s);
-    let pairs = found.pairs([(ENJIMA, at), (other, at)], figure);
-    let factors = pairs.iter().map(|(ours, other)| ours / other.max(f64::MIN_POSITIVE)).collect();
-    let text = told(&pairs, [ENJIMA, other], at, show::rate);
-    Claim::of_factors(paper.to_owned(), claimed, factors, text)
+    let pairs = runs.found.pairs(labels.map(|label| (label, at)), figure);
+    let text = told(&pairs, labels, at, show::rate);
+    let claim =
+        Claim::of_factors(paper.to_owned(), claimed, factors(&pairs, |ours, other| ours / other), text);
+    claim.unless(runs.too_short(&labels, at))
 }
 
-/// Judges that the highest throughput of one label, over all places, is so many times that of another.
-fn factor_of_highest(found: &Comparison, winner: &str, other: &str, paper: &str, claimed: f64) -> Claim {
+/// Judges that the highest throughput of one label, over all places, is so many times that of another. It stands on the runs
+/// with the highest alone.
+fn factor_of_highest(runs: Evidence<'_>, winner: &str, other: &str, paper: &str, claimed: f64) -> Claim {
+    let per_s = |run: &Run| run.figures.throughput_per_s;
     let highest = |label: &str, repetition: u32| {
-        let runs = found.runs.iter().filter(|run| run.label == label && run.repetition == repetition);
-        runs.map(|run| run.figures.throughput_per_s).reduce(f64::max)
+        let runs = runs.found.runs.iter();
+        let runs = runs.filter(|run| run.label == label && run.repetition == repetition);
+        runs.max_by(|one, other| per_s(one).total_cmp(&per_s(other)))
     };
-    let pairs: Vec<(f64, f64)> = found
+    let best: Vec<_> = runs
+        .found
         .repetitions()
-        .filter_map(|repetition| Some((highest(winner, repetition)?, highest(other, repetition)?)))
+        .map(|repetition| Some((highest(winner, repetition)?, highest(other, repetition)?)))
         .collect();
-    let factors = pairs.iter().map(|(won, lost)| won / lost.max(f64::MIN_POSITIVE)).collect();
+    let pairs: Vec<_> = best.iter().map(|best| best.map(|(won, lost)| (per_s(won), per_s(lost)))).collect();
     let text = told(&pairs, [winner, other], None, show::rate);
-    Claim::of_factors(paper.to_owned(), claimed, factors, text)
+    let claim = Claim::of_factors(paper.to_owned(), claimed, factors(&pairs, |won, lost| won / lost), text);
+    claim.unless(runs.worst(best.into_iter().flatten().flat_map(|(won, lost)| [won, lost])))
 }
 
-/// Judges that Enjima's mean latency is so many times lower than another's.
-fn latency(found: &Comparison, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
-    let pairs = found.pairs([(ENJIMA, at), (other, at)], mean_latency);
-    let factors = pairs.iter().map(|(ours, other)| other / ours.max(f64::MIN_POSITIVE)).collect();
-    let text = told(&pairs, [ENJIMA, other], at, |micros| show::latency(micros * 1e3));
-    Claim::of_factors(paper.to_owned(), claimed, factors, text)
+/// Judges that Enjima's mean latency is `claimed` times lower than another's.
+fn latency(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
+    let labels = [ENJIMA, other];
+    let pairs = runs.found.pairs(labels.map(|label| (label, at)), mean_latency);
+    let text = told(&pairs, labels, at, |micros| show::latency(micros * 1e3));
+    let claim =
+        Claim::of_factors(paper.to_owned(), claimed, factors(&pairs, |ours, other| other / ours), text);
+    claim.unless(runs.too_short(&labels, at))
 }
 
-/// The medians of two labels in words.
-fn told(pairs: &[(f64, f64)], labels: [&str; 2], at: Option<f64>, shown: impl Fn(f64) -> String) -> String {
+/// Returns the factor of each repetition; none where it lacks a figure.
+fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Option<f64>> {
+    let of = |(one, other): (f64, f64)| factor(one.max(f64::MIN_POSITIVE), other.max(f64::MIN_POSITIVE));
+    pairs.iter().map(|pair| pair.map(of)).collect()
+}
+
+/// Describes the medians of two labels.
+fn told(
+    pairs: &[Option<(f64, f64)>],
+    labels: [&str; 2],
+    at: Option<f64>,
+    shown: impl Fn(f64) -> String,
+) -> String {
     let [first, second] = labels;
-    let median = |of: fn(&(f64, f64)) -> f64| compare::median(pairs.iter().map(of).collect());
+    let median = |of: fn(&(f64, f64)) -> f64| compare::median(pairs.iter().flatten().map(of).collect());
     let (Some(one), Some(other)) = (median(|pair| pair.0), median(|pair| pair.1)) else {
         return "not measured".to_owned();
     };
@@ -458,7 +557,7 @@ fn told(pairs: &[(f64, f64)], labels: [&str; 2], at: Option<f64>, shown: impl Fn
     format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
 }
 
-/// Runs an experiment and writes what came of it; `false` if a result is wrong.
+/// Runs an experiment and writes its page; returns `false` if a result is wrong.
 pub fn run(
     experiment: Experiment,
     args: &BenchArgs,
@@ -468,9 +567,17 @@ pub fn run(
 ) -> Result<bool> {
     let (plan, args) = (experiment.plan(args.quick), &experiment.resolved(args, interrupt)?);
     let command: Vec<String> = std::env::args().skip(1).collect();
+    let seconds = |at: &f64| args.seconds * experiment.stretch(*at);
+    let shortest_s = plan.places.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    let longest_s = plan.places.iter().map(seconds).fold(0.0, f64::max);
+    let length = if shortest_s < longest_s {
+        format!("{shortest_s:.0} to {longest_s:.0} s, the longer the more is offered")
+    } else {
+        format!("{} s", args.seconds)
+    };
     let mut found = Comparison {
         title: plan.title.to_owned(),
-        about: format!("{} Each for {} s, {} by turns.", plan.about, args.seconds, times(args.repeat)),
+        about: format!("{} Each for {length}, {} by turns.", plan.about, times(args.repeat)),
         command: format!("thalweg {}", command.join(" ")),
         machine: compare::machine(args.seed),
         claims: Vec::new(),
@@ -502,11 +609,13 @@ pub fn run(
             }
         }
     }
-    found.claims = experiment.judged(&found);
-    for Claim { paper, found, repetitions, verdict, .. } in &found.claims {
+    let planned_runs = plan.places.len() * plan.labels.len() * args.repeat as usize;
+    found.claims = experiment.judged(&found, planned_runs, args.warmup);
+    for claim in &found.claims {
+        let Claim { paper, found, repetitions, .. } = claim;
         let each: Vec<String> = repetitions.iter().map(|value| format!("{value:.2}")).collect();
         let each = if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) };
-        console::out(&format!("\npaper: {paper}\nhere:  {found}{each}\n       {}\n", verdict.text()))?;
+        console::out(&format!("\npaper: {paper}\nhere:  {found}{each}\n       {}\n", claim.verdict_text()))?;
     }
     found.write(folder)?;
     console::note(&format!("wrote {}", folder.join("index.html").display()));
@@ -518,59 +627,4 @@ fn times(count: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whatever a plan names can be run: each label of each experiment is a mode or a policy, and each place is above zero.
-    #[test]
-    fn plans_name_what_there_is() {
-        for experiment in Experiment::value_variants() {
-            for is_quick in [false, true] {
-                let Plan { places, labels, .. } = experiment.plan(is_quick);
-                assert!(places.is_sorted() && places.iter().all(|at| *at > 0.0));
-                let is_mode = |label: &&str| MODES.iter().any(|(known, ..)| known == label);
-                let policies = || POLICIES.iter().chain(&tenants::POLICIES);
-                let is_policy = |label: &&str| policies().any(|(known, _)| known == label);
-                assert!(labels.iter().all(|label| is_mode(label) || is_policy(label)));
-                assert!(labels.contains(&ENJIMA) || experiment.panel().is_some());
-            }
-        }
-        let known = thalweg_scheduling::policy::names();
-        assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
-    }
-
-    /// The paper's name stands for the literal form.
-    #[test]
-    fn the_literal_form_bears_the_name_of_the_paper() {
-        let policy = |label| POLICIES.iter().find(|(known, _)| *known == label).unwrap().1;
-        assert_eq!((policy(ENJIMA), policy(OURS)), ("enjima_strict", "enjima"));
-        let mode = |label| MODES.iter().find(|(known, ..)| *known == label).unwrap().3;
-        assert_eq!((mode(ENJIMA), mode("SQ"), mode(OURS)), ("enjima_strict", "enjima_strict", "enjima"));
-    }
-
-    /// Every experiment is long enough as it stands; what is cut shorter is not tested, and says how long it must be.
-    #[test]
-    fn what_is_too_short_is_not_tested() {
-        for experiment in Experiment::value_variants() {
-            assert_eq!(experiment.too_short(experiment.seconds() - 0.1), None, "{experiment:?}");
-            assert!(experiment.too_short(0.7).is_some());
-        }
-        let why = Experiment::CameoFig8.too_short(11.0).unwrap();
-        assert!(
-            why.ends_with("fires 1.1 times in 11.0 s and must fire 3 times; give at least --seconds 30"),
-            "{why}"
-        );
-        let why = Experiment::EnjimaFig9b.too_short(2.0).unwrap();
-        assert!(why.contains("fires 2.0 times"), "{why}");
-    }
-
-    #[test]
-    fn workloads_and_experiments_have_names_of_their_own() {
-        let mut names: Vec<String> =
-            ALL.iter().filter_map(|target| Some(target.to_possible_value()?.get_name().to_owned())).collect();
-        assert_eq!(names.len(), Workload::value_variants().len() + Experiment::value_variants().len());
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), ALL.len());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Which files a run reads and writes: none may be two of them.
+//! Checks that no file of a run is used for two purposes.
 
 use std::io;
 use std::path::{self, Path, PathBuf};
@@ -8,8 +8,9 @@ use anyhow::Result;
 use super::args::BenchArgs;
 use crate::failure::WrongOption;
 
-/// Refuses results, files of these names in the folder of results, that would replace what is read or be replaced by
-/// bad lines, and bad lines that would replace tolls or a lexicon. That they do not replace the input is the source's own concern.
+/// Refuses results that would replace a file that is read, or be replaced by bad lines; `results` are file
+/// names in the folder of results. Also refuses bad lines that would replace tolls or a lexicon. The source
+/// checks its input itself.
 pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
     let refuse = |problem: String| Err(WrongOption(problem).into());
     let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon)];
@@ -37,14 +38,14 @@ pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option
     Ok(())
 }
 
-/// Whether what is written to `path` replaces `other`: under its own name, or under that which it bears until it is
-/// whole.
+/// Returns whether a file written to `path` replaces `other`: under its own name, or under the name that it
+/// bears until it is complete.
 pub fn replaces(path: &Path, other: &Path) -> bool {
     let unfinished = PathBuf::from(format!("{}.inprogress", path.display()));
     is_same(path, other) || is_same(&unfinished, other)
 }
 
-/// Whether two paths lead to one file, which need not be there yet.
+/// Returns whether two paths lead to one file, which need not exist yet.
 fn is_same(a: &Path, b: &Path) -> bool {
     matches!((place(a), place(b)), (Ok(a), Ok(b)) if a == b)
 }

@@ -1,8 +1,8 @@
-//! Which options of `bench` go together.
+//! Checks which options of `bench` go together.
 //!
-//! What asks for something that cannot be had is refused. What would be read and then ignored is told, so that
-//! nobody compares runs by a setting that neither of them used; it is not refused, so that one script can run every
-//! `--api` with the same options.
+//! A request that cannot be fulfilled is refused. An option that would be read and then ignored is reported, so
+//! that runs are not compared by a setting which neither of them used. It is not refused, so that one script
+//! can run every `--api` with the same options.
 
 use anyhow::Result;
 use clap::parser::ValueSource;
@@ -26,17 +26,18 @@ use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
 use crate::options::Rate;
 
-/// How far generated records are shuffled at most: farther than any run needs, and near enough that the numbers that
-/// generators make of an index stay in range.
+/// Largest distance over which generated records are shuffled: larger than any run needs, and small enough that
+/// the numbers which generators compute from an index stay in range.
 const DISORDER_MAX: Span = Span::from_secs(3_600);
 
-/// The longest time over which queries are deployed: so long a run is none any more.
+/// Longest time over which queries are deployed; a longer run makes no sense.
 const DEPLOY_WITHIN_MAX: Span = Span::from_secs(3_600);
 
-/// Repetitions of an experiment, unless told otherwise: a direction that holds in each of them is hardly chance.
+/// Number of repetitions of an experiment, unless a run asks for another: a direction that holds in each is
+/// hardly chance.
 const REPETITIONS: u32 = 3;
 
-/// The highest rate of a stream, in records per second, as of any generator.
+/// Highest rate of a stream in records per second, the limit of any generator.
 const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
 /// Refuses options that do not fit the workload or each other.
@@ -81,7 +82,7 @@ fn of_explain(args: &BenchArgs) -> Option<String> {
     }
 }
 
-/// What is wrong with the windows.
+/// Returns the problem with the windows, if there is one.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     let Some(Windows { size, unit, units, may_overlap, .. }) = &facts.windows else {
@@ -105,14 +106,14 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     })
 }
 
-/// Says that a record would belong to too many windows.
+/// Returns the problem that a record would belong to too many windows, if it does.
 fn of_window_count(args: &BenchArgs, facts: &Facts) -> Option<String> {
     facts.windows.as_ref()?;
     let (size, slide) = sizes(args);
     SlidingWindows::of_size(size).every(slide).err().map(|error| format!("--window, --slide: {error}"))
 }
 
-/// What is wrong with what is to be read.
+/// Returns the problem with the files to be read, if there is one.
 fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.tolls.is_some() && !facts.has_tolls {
@@ -140,7 +141,7 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     (args.queries() != 1).then(|| one.to_owned())
 }
 
-/// What is wrong with what is to be generated.
+/// Returns the problem with the generator's options, if there is one.
 fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.cyclic && !facts.has_cycle {
@@ -164,7 +165,7 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     None
 }
 
-/// What is wrong with queries that are not all alike.
+/// Returns the problem with queries that are not all alike, if there is one.
 fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (name, queries, together) = (facts.name, args.queries(), facts.queries_together);
     if queries % together != 0 {
@@ -189,7 +190,7 @@ fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     tenants::problem(args)
 }
 
-/// What is wrong with the rate, or how dense the generator's records are.
+/// Returns the problem with the rate, or with the density of the generator's records, if there is one.
 fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.input.is_some() {
@@ -210,7 +211,7 @@ fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("{problem}; take less of it and more --queries"))
 }
 
-/// What edges that are queues do not have.
+/// Returns the option that edges made of queues do not support, if one is given.
 fn of_memory(args: &BenchArgs) -> Option<String> {
     let is_shared = args.memory != MemoryOption::Blocks && args.parallel() == ParallelOption::Epochs;
     is_shared.then(|| {
@@ -226,7 +227,7 @@ fn of_memory(args: &BenchArgs) -> Option<String> {
     })
 }
 
-/// What is wrong with how the load changes, or is shared.
+/// Returns the problem with how the load changes, or is shared, if there is one.
 fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let given = [
         ("rate-steps", args.rate_steps.is_some()),
@@ -238,7 +239,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // Refused with the rate.
+        // Already refused together with the rate.
         return None;
     }
     if args.input.is_some() {
@@ -321,7 +322,7 @@ fn of_time_scale(args: &BenchArgs) -> Option<String> {
     Some(format!("--policy {by_clock} compares event time with the clock; leave --time-scale away"))
 }
 
-/// What has no calls to a policy, or several runs of them.
+/// Returns the problem with `--trace`, if there are no calls to a policy or several runs.
 fn of_trace(args: &BenchArgs) -> Option<String> {
     let file = args.trace.as_ref()?;
     if args.policy.len() > 1 || args.repeat > 1 || args.target_delay.is_some() {
@@ -344,7 +345,7 @@ fn of_trace(args: &BenchArgs) -> Option<String> {
     is_read.then(|| format!("--trace: {} is read; take another file", file.display()))
 }
 
-/// What a hand-written loop does not have.
+/// Returns the option that a hand-written loop does not support, if one is given.
 fn of_loop(args: &BenchArgs) -> Option<String> {
     let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload().facts());
     let api = kind.name();
@@ -386,7 +387,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     Some(format!("--{option}: {loops}; leave it away with --api {api}, or take typed"))
 }
 
-/// What a query in SQL does not have.
+/// Returns the option that a query in SQL does not support, if one is given.
 fn of_sql(args: &BenchArgs) -> Option<String> {
     if args.api != Api::Sql {
         return None;
@@ -416,7 +417,7 @@ fn of_sql(args: &BenchArgs) -> Option<String> {
     ))
 }
 
-/// The windows.
+/// Returns the windows.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -427,7 +428,7 @@ pub fn windows(args: &BenchArgs) -> SlidingWindows {
         .expect("`of_windows` refuses windows and slides below their unit, which is above zero")
 }
 
-/// The windows of a workload whose windows do not overlap.
+/// Returns the windows of a workload whose windows do not overlap.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -436,25 +437,25 @@ pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
     TumblingWindows::new(size).expect("`of_windows` refuses windows below their unit, which is above zero")
 }
 
-/// The same for the reference.
+/// Returns the windows for the reference.
 pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
     let (size, slide) = sizes(args);
     reference::Windows { size_us: size.as_micros(), slide_us: slide.as_micros() }
 }
 
-/// The windows' size, and from the start of one to that of the next.
+/// Returns the windows' size and slide.
 fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);
-    // Windows that are shorter than the usual slide lie back to back.
+    // Windows shorter than the usual slide lie back to back.
     (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
-/// The options of an experiment: two workers and a few seconds for each run, unless told otherwise.
+/// Returns the options of an experiment: two workers and a few seconds for each run, unless told otherwise.
 pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-    // What it chooses is as if nobody had said anything.
+    // Options that the experiment chooses have their defaults.
     let usual = BenchArgs::augment_args(Command::new("bench")).get_matches_from(["bench", "ysb"]);
     let usual =
         BenchArgs::from_arg_matches(&usual).expect("every option of `bench` that is not given has a default");
@@ -490,7 +491,7 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
     args
 }
 
-/// What to tell of options that were given and have no effect.
+/// Returns notes on options that were given and have no effect.
 pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     if let Target::Experiment(_) = args.target {
         let taken = [
@@ -505,7 +506,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "block_records",
             "memory_budget",
         ];
-        // Options, not the group that is named after them all.
+        // Only options; the group of all arguments is left out.
         let options = BenchArgs::augment_args(Command::new("bench"));
         let idle = options
             .get_arguments()

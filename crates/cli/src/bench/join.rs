@@ -1,4 +1,4 @@
-//! `bench join`: the temporal join of two generated streams, or the loop it is measured against.
+//! `bench join`: the temporal join of two generated streams, or its hand-written loop.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use super::rows;
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many records of all queries a run is checked for conservation only: the reference takes about 8 million a
-/// second, and should not take much longer than the run.
+/// Number of records of all queries above which a run is checked for conservation only: the reference takes
+/// about 8 million a second, and should not take much longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 150_000_000;
 
 /// Runs the query or the loop.
@@ -36,7 +36,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    // Each query as one offer for either of its streams, and with keys as dense as its rate asks for.
+    // Each query is one offer per stream, with keys as dense as its rate asks for.
     let of_query = |offered: &Offered| {
         let sides = [Side::Left, Side::Right];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));

@@ -1,4 +1,5 @@
-//! What both Linear Road workloads share: generated and recorded traffic, for the engine and for the references.
+//! Shared code of both Linear Road workloads: generated and recorded traffic, for the engine and for the
+//! references.
 
 use std::num::NonZeroU64;
 
@@ -12,23 +13,24 @@ use super::args::BenchArgs;
 use super::recorded::Layout;
 use crate::options::Rate;
 
-/// Of recorded traffic.
+/// Layout of files of recorded traffic.
 pub const LAYOUT: Layout = Layout { columns: &csv::COLUMNS, header: Header::None };
 
-/// How much of a field a message shows.
+/// Largest number of characters of a field that a message shows.
 const VALUE_SHOWN_CHARS_MAX: usize = 60;
 
-/// Traffic from the seed, as dense as the pace wants it.
+/// Creates a generator of traffic from the seed, as dense as the rate requires.
 pub fn generator(args: &BenchArgs) -> LrbGenerator {
     let rate_per_s = match args.rate {
         Rate::Max => args.nominal_rate_per_s(),
-        Rate::PerSecond(rate_per_s) => rate_per_s,
+        // Cars report every 30 s of event time, however fast that runs.
+        Rate::PerSecond(rate_per_s) => rate_per_s / args.time_scale,
     };
     let rate_per_s = NonZeroU64::new(rate_per_s).expect("the options refuse a rate of zero");
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
 }
 
-/// The generator's records at these indexes, with these event times.
+/// Returns the generator's records at these indexes, with these event times.
 pub fn generated(
     generator: &LrbGenerator,
     records: impl Iterator<Item = (u64, EventTime)>,
@@ -36,13 +38,13 @@ pub fn generated(
     records.map(|(index, event_time)| Record::new(event_time, generator.value(index, event_time)))
 }
 
-/// A record of recorded traffic.
+/// Parses a record of recorded traffic.
 pub fn record_of_row(row: &Row<'_>) -> Result<Record<LrbRecord>, RowError> {
     let field = |index: usize| (index < csv::COLUMNS.len()).then(|| row.text(index));
     csv::record_of(field).map_err(|error| row_error(&error))
 }
 
-/// What a source says of a row that it refuses, to which it adds what to do.
+/// Converts the error of a rejected row to that of a source, which adds advice.
 pub fn row_error(error: &LrbCsvError) -> RowError {
     match error {
         LrbCsvError::Field { column, value, expected } => {
@@ -54,8 +56,9 @@ pub fn row_error(error: &LrbCsvError) -> RowError {
     }
 }
 
-/// A row of the input as the references want it, from a line in plain words; none if it is a bad line. Written from the
-/// description of the benchmark's columns, and sharing no code with the source, so that a mistake in either shows.
+/// Parses a line in plain words to a row of the input for the references; `None` if it is a bad line. Written
+/// from the description of the benchmark's columns, without code shared with the source, so that a mistake in
+/// either shows.
 pub fn columns_of_line(line: Option<String>) -> Option<LrbColumns> {
     let line = line?;
     let fields: Vec<&str> = line.split(',').collect();
@@ -94,7 +97,7 @@ pub fn columns_of_line(line: Option<String>) -> Option<LrbColumns> {
     Some(row)
 }
 
-/// A whole number from 0 to `most`, whatever zeros or plus stand before it.
+/// Parses a whole number from 0 to `most`, with any leading zeros or a plus sign.
 pub fn number(text: &str, most: i32) -> Option<i32> {
     let number: i32 = text.parse().ok()?;
     (number <= most && !text.starts_with('-')).then_some(number)

@@ -1,5 +1,5 @@
-//! What the workloads over lines of text share: how they are run from generated or from recorded lines, and held to the
-//! reference.
+//! Shared code of the workloads over lines of text: how they are run from generated or recorded lines, and
+//! compared with the reference.
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,19 +24,19 @@ use super::rows::{self, Kept};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many records of all queries a run is checked for conservation only: the reference must not take longer than
-/// the run.
+/// Number of records of all queries above which a run is checked for conservation only: the reference must not
+/// take longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
 /// A workload over lines.
 pub trait LineWorkload {
-    /// Its rows of results.
+    /// Row of results.
     type Row: Row + Send + 'static;
 
-    /// Lines that follow from a seed.
+    /// Returns the generator of lines of this seed.
     fn generator(seed: u64) -> TextGenerator;
 
-    /// The query called `name`, and the rows that it will have kept.
+    /// Plans the query called `name`; also returns access to the rows that it keeps.
     fn plan<S>(
         &self,
         args: &BenchArgs,
@@ -46,7 +46,7 @@ pub trait LineWorkload {
     where
         S: Source<Item = Text> + 'static;
 
-    /// What must come of these lines.
+    /// Returns the expected results for these lines.
     fn rows(
         &self,
         args: &BenchArgs,
@@ -54,25 +54,26 @@ pub trait LineWorkload {
         lines: &[&str],
     ) -> Vec<Self::Row>;
 
-    /// When the recorded line of this number happened, and which part of it is a record: all of it, a line after the
-    /// other at the nominal rate, unless lines have a time of their own.
+    /// Returns the event time of the recorded line of this number, and the part of it that is a record. By
+    /// default that is the whole line, with lines spaced at the nominal rate; lines with a time of their own
+    /// differ.
     fn keep_part(number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {
         Ok(Record::new(stamp_of_line(number), 0..line.len()))
     }
 
-    /// The same for the reference: microseconds and text; none if the line is bad.
+    /// Returns the same for the reference: microseconds and text; `None` if the line is bad.
     fn recorded(number: usize, line: &str) -> Option<(i64, &str)> {
         Some((i64::try_from(number).ok()?, line))
     }
 }
 
-/// All texts of a generator, to look at.
+/// Returns all texts of a generator.
 fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }
 
-/// Runs the queries from generated lines. Every split has buffers of its own, as the readers of a log's partitions have: if
-/// they shared them, workers would meet at the count of each.
+/// Runs the queries from generated lines. Every split has buffers of its own, like the readers of a log's
+/// partitions: with shared buffers, workers would contend for their reference counts.
 pub fn run_generated<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
@@ -150,7 +151,7 @@ pub fn run_recorded<W: LineWorkload>(
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Runs a hand-written loop; `row_of` tells the row of a result.
+/// Runs a hand-written loop; `row_of` converts a result to a row.
 pub fn run_loop<W: LineWorkload, R>(
     args: &BenchArgs,
     kind: LoopKind,

@@ -1,5 +1,6 @@
-//! What each query of a run is offered, as far as queries differ or it changes meanwhile: its rate, its load, and when it is
-//! deployed. All of it follows from the options, so the checks after a run ask here again.
+//! The load offered to each query of a run, where it differs between queries or changes: its rate, its
+//! distribution, and the time of deployment. All of it follows from the options, so the checks after a run
+//! compute it again.
 
 use std::time::Duration;
 
@@ -9,22 +10,22 @@ use thalweg_connectors::{Load, RateStep, zipf_parts};
 use super::args::BenchArgs;
 use crate::options::Rate;
 
-/// Where the random numbers start of the instants at which queries are deployed.
+/// Seed offset of the random instants at which queries are deployed.
 const DEPLOYMENTS: u64 = 0x6465_706c_6f79_6564;
 
-/// Where those start of the loads.
+/// Seed offset of the random loads.
 const LOADS: u64 = 0x6c6f_6164_735f_6f66;
 
-/// What one query is offered at a rate.
+/// Load of one query at a rate.
 #[derive(Clone, Debug)]
 pub struct QueryLoad {
     /// Records per second of each of its streams.
     pub rate_per_s: u64,
-    /// How that changes, and how records come.
+    /// How the rate changes, and how records arrive.
     pub load: Load,
 }
 
-/// Of all queries; none if the generator is drained.
+/// Returns the loads of all queries; empty if the generator is drained.
 pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     let Rate::PerSecond(rate_per_s) = args.rate else { return Vec::new() };
     let steps = args.rate_steps.iter().flat_map(|steps| &steps.0);
@@ -44,7 +45,7 @@ pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     rates(args, rate_per_s).into_iter().enumerate().map(load).collect()
 }
 
-/// Records per second of each stream of each query, where a query has so many on average.
+/// Returns the records per second of each stream of each query, where `rate_per_s` is the average of a query.
 pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
     let queries = args.queries();
     let of_stream = rate_per_s / args.workload().facts().streams;
@@ -52,19 +53,19 @@ pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
     zipf_parts(of_stream.saturating_mul(queries), count, args.skew)
 }
 
-/// The exponent by which the splits of a query share its records, if they do so unevenly: several queries share the load by
-/// themselves.
+/// Returns the exponent by which the splits of a query share its records unevenly; `None` if they share evenly.
+/// Several queries share the load among themselves instead.
 pub fn split_skew(args: &BenchArgs) -> Option<f64> {
     (args.queries() == 1 && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
 }
 
-/// How long after the start each query is deployed, the first first.
+/// Returns the time after the start at which each query is deployed, ascending.
 pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
     let within_us = args.deploy_within.as_micros().unsigned_abs();
     let mut entropy = SeededEntropy::new(args.seed ^ DEPLOYMENTS);
     let instant = |_| Duration::from_micros(if within_us == 0 { 0 } else { entropy.below(within_us) });
     let mut instants: Vec<Duration> = (0..args.queries()).map(instant).collect();
-    // Drawn by rank: nobody can tell queries that are alike from each other.
+    // Sorted, since queries that are alike are interchangeable.
     instants.sort_unstable();
     instants
 }
@@ -94,7 +95,7 @@ mod tests {
         assert_ne!(loads[0].load.seed, loads[1].load.seed, "each draws its own");
     }
 
-    /// Of one query its splits, if it has several.
+    /// The splits of a single query are skewed, if it has several.
     #[test]
     fn splits_are_skewed_where_queries_cannot_be() {
         let skew = |options| split_skew(&args(options));
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(skew("ysb --rate 1k --workers 2"), None);
     }
 
-    /// Within the span, spread over it, and by the seed.
+    /// Instants lie within the span, spread over it, and follow from the seed.
     #[test]
     fn queries_are_deployed_at_random() {
         let instants = |options: &str| deployments(&args(&format!("ysb --queries 100 {options}")));

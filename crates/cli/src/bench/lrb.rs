@@ -1,4 +1,4 @@
-//! `bench lrb`: Linear Road's short form, or the loop it is measured against, from generated or recorded traffic.
+//! `bench lrb`: Linear Road's short form, or its hand-written loop, from generated or recorded traffic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// The queries, and how they are checked.
+/// Returns the queries, with their checks.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -116,18 +116,18 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
     })
 }
 
-/// The first thing in which a query differs from the reference.
+/// Returns the first difference of a query from the reference.
 fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Option<String> {
     let wrong = answer.read != report.events_in;
     let wrong = wrong.then(|| format!("records read: {} expected, {} found", answer.read, report.events_in));
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
-/// A row of the input, as far as the short form reads it.
+/// Converts a row of the input, with the fields that the short form reads.
 fn input_of(
     &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
 ) -> LrbInput {
-    // What a request does not have is -1 and becomes some number or other, which is not read.
+    // Fields that a request lacks are -1 and become arbitrary numbers, which are not read.
     LrbInput {
         event_time_us: i64::from(time_s) * 1_000_000,
         kind: kind as u8,

@@ -1,7 +1,7 @@
-//! `bench mixed`: YSB, Linear Road in short and New York's taxis at once, as many queries of each.
+//! `bench mixed`: YSB, Linear Road in short form and New York's taxis at once, with equal numbers of queries.
 //!
-//! Source: the Enjima paper, section 5.2.4, "Mixed Workload": equal numbers of all three, 6 to 15 in all, each at the rate of
-//! its own that section 5.2.1 names.
+//! Source: the Enjima paper, section 5.2.4, "Mixed Workload": equal numbers of all three, 6 to 15 in all, each
+//! at its own rate, which section 5.2.1 states.
 
 use std::sync::Arc;
 
@@ -21,16 +21,17 @@ use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::options::{Rate, Steps};
 
-/// Queries unless somebody asks for others: the least that the paper runs.
+/// Number of queries, unless a run asks for another: the least that the paper runs.
 pub const QUERIES: u64 = 6;
 
-/// The workloads, and what share of the rate of three queries each has: in the paper 12, 3 and 8 million events per second.
+/// The workloads, with each one's share of the rate of three queries: in the paper 12, 3 and 8 million events
+/// per second.
 const KINDS: [(Workload, u64); 3] = [(Workload::Ysb, 12), (Workload::Lrb, 3), (Workload::Nyt, 8)];
 
-/// The sum of all shares.
+/// Sum of all shares.
 const SHARES: u64 = KINDS[0].1 + KINDS[1].1 + KINDS[2].1;
 
-/// The options of each kind of queries.
+/// Returns the options of each kind of queries.
 pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     let part = |(workload, share)| {
         let of_rate = |rate_per_s: u64| {
@@ -59,7 +60,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let parts = parts(args);
     let [ysb_args, lrb_args, nyt_args] = &parts[..] else { unreachable!("there are three kinds") };
-    // Generators first, which takes a while: the first records of all are to be sent at the same instant.
+    // Generators come first, which takes a while: the first records of all are to be sent at the same instant.
     let (ads, roads) = (ysb::generator(ysb_args), Arc::new(linear_road::generator(lrb_args)));
     let taxis = Arc::new(NytGenerator::new(nyt_args.seed));
     let (now, instants) = (SystemClock::default().now(), load::deployments(args));

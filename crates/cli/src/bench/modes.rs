@@ -1,5 +1,5 @@
-//! `--execution` and `--memory`: who runs the tasks, and what the edges between them are made of, by name. The modes of
-//! Enjima's ablation (section 5.2.5).
+//! `--execution` and `--memory`: the threads that run the tasks, and the memory of the edges between them, by
+//! name. These are the modes of Enjima's ablation (section 5.2.5).
 
 use clap::ValueEnum;
 use thalweg::{EdgeMemory, Execution};
@@ -14,7 +14,7 @@ pub enum ExecutionOption {
 }
 
 impl ExecutionOption {
-    /// Its name in figures.
+    /// Returns the option's name in figures.
     pub fn name(self) -> &'static str {
         match self {
             ExecutionOption::Workers => "workers",
@@ -22,7 +22,7 @@ impl ExecutionOption {
         }
     }
 
-    /// What the engine calls it.
+    /// Returns the engine's value.
     pub fn execution(self) -> Execution {
         match self {
             ExecutionOption::Workers => Execution::Workers,
@@ -30,7 +30,7 @@ impl ExecutionOption {
         }
     }
 
-    /// What figures call the policy where there is none.
+    /// Name of the policy in figures where there is none.
     pub const NO_POLICY: &str = "os";
 }
 
@@ -46,7 +46,7 @@ pub enum MemoryOption {
 }
 
 impl MemoryOption {
-    /// Its name in figures.
+    /// Returns the option's name in figures.
     pub fn name(self) -> &'static str {
         match self {
             MemoryOption::Blocks => "blocks",
@@ -55,7 +55,7 @@ impl MemoryOption {
         }
     }
 
-    /// What the engine calls it.
+    /// Returns the engine's value.
     pub fn memory(self) -> EdgeMemory {
         match self {
             MemoryOption::Blocks => EdgeMemory::Blocks,

@@ -1,4 +1,5 @@
-//! `bench netmon`: the query, or one of the loops it is measured against, from generated probes, or from [`recorded`] ones.
+//! `bench netmon`: the query, or one of its hand-written loops, from generated probes, or from [`recorded`]
+//! ones.
 
 mod recorded;
 
@@ -27,12 +28,12 @@ use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many rows of a query they are held to the reference in short, window by window: 160 MB of them are kept until
-/// then.
+/// Number of rows of a query above which they are compared with the reference by digests of windows; up to then
+/// 160 MB of rows are kept.
 const ROWS_MAX: u64 = 5_000_000;
 
-/// Above so many probes of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
-/// some 4 million a second.
+/// Number of probes of all queries above which a run is checked for conservation only, where the reference
+/// takes one by one: it takes some 4 million a second.
 const ONE_BY_ONE_MAX: u64 = 20_000_000;
 
 /// Runs the query or a loop.
@@ -98,7 +99,7 @@ where
 /// A result of the query.
 type Mean = Windowed<IpPair, f64>;
 
-/// The sink: keeps rows as long as there are not too many, and in any case what they are in short.
+/// The sink: keeps rows while there are not too many, and always a digest of each window.
 struct Means {
     rows: Rows<Mean, NetmonRow>,
     windows: Digested<Mean, NetmonWindow>,
@@ -116,19 +117,19 @@ impl Sink<Mean> for Means {
     }
 }
 
-/// What the sink has kept, once the query has ended.
+/// Results that the sink has kept, once the query has ended.
 struct KeptMeans {
     rows: Kept<NetmonRow>,
     windows: Digests<NetmonWindow>,
 }
 
 impl KeptMeans {
-    /// Whether there is anything that can be compared.
+    /// Returns whether there are results to compare.
     fn are_whole(&self) -> bool {
         self.rows.is_whole() || self.windows.is_whole()
     }
 
-    /// The first row that differs, or the first window if there were too many rows.
+    /// Returns the first row that differs, or the first window if there were too many rows.
     fn difference(&self, expected: &NetmonSums) -> Option<String> {
         if self.rows.is_whole() {
             return difference(expected, self.rows.take());
@@ -139,8 +140,8 @@ impl KeptMeans {
     }
 }
 
-/// The first row that differs. Window by window: there may be millions of rows, and what is expected of windows that have
-/// the same probes is kept once.
+/// Returns the first row that differs. Rows are compared window by window: there may be millions, and the
+/// expected rows of windows with the same probes are stored once.
 fn difference(expected: &NetmonSums, mut found: Vec<NetmonRow>) -> Option<String> {
     found.sort_unstable_by_key(Row::key);
     let mut rest = &found[..];
@@ -173,7 +174,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &NetmonGenerator) -> Fi
     })
 }
 
-/// A probe of the generator's period, as the reference takes it.
+/// Converts a probe of the generator's period to the reference's form.
 fn plain(probe: &Probe) -> (u32, u32, f64) {
     (probe.pair.source, probe.pair.destination, probe.rtt)
 }

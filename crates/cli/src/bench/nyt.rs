@@ -19,8 +19,8 @@ use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many trips of all queries a generated run is checked for conservation only: the reference keeps every
-/// trip, and it must not take longer than the run.
+/// Number of trips of all queries above which a generated run is checked for conservation only: the reference
+/// keeps every trip, and it must not take longer than the run.
 const REFERENCE_TRIPS_MAX: u64 = 20_000_000;
 
 /// Runs the query.
@@ -37,7 +37,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// The queries, and how they are checked.
+/// Returns the queries, with their checks.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -93,7 +93,7 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// The first thing in which a query differs from the reference.
+/// Returns the first difference of a query from the reference.
 fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) -> Option<String> {
     let filtered = report.total(|counts| counts.filtered);
     let counts = [

@@ -1,5 +1,5 @@
-//! What is seen of a run while it goes on: latency, throughput and what waits, every tenth of a second; and for a few
-//! milliseconds in the middle of it which worker ran what.
+//! Observation of a run while it goes on: latency, throughput and pending records, every tenth of a second; and
+//! for a few milliseconds in the middle, what each worker ran.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,53 +11,53 @@ use thalweg_scheduling::{Completion, Logged, Policy, RunLog};
 
 use super::report::Latency;
 
-/// Between two looks.
+/// Time between two samples.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Looks that are kept: of ten minutes.
+/// Largest number of samples that are kept: those of ten minutes.
 const SAMPLES_MAX: usize = 6_000;
 
-/// Runs of the timeline that are kept.
+/// Largest number of timeline entries that are kept.
 const RUNS_MAX: usize = 10_000;
 
-/// How much of the timeline is kept.
+/// Length of the timeline that is kept.
 const TIMELINE_NS: u64 = 5_000_000;
 
-/// What was seen of a run.
+/// Observations of a run.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Series {
-    /// The names of the tasks; those of several queries that are called the same are one.
+    /// Names of the tasks; tasks of several queries with the same name are one.
     pub tasks: Vec<String>,
     pub samples: Vec<Sample>,
     pub timeline: Vec<Ran>,
 }
 
-/// One look.
+/// One sample of all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// Since the first.
+    /// Time since the first sample.
     pub at_s: f64,
-    /// Of all queries, since the look before.
+    /// Throughput of all queries since the previous sample.
     pub throughput_per_s: f64,
-    /// Of all queries, since the look before.
+    /// Latency of all queries since the previous sample.
     pub latency_us: Option<Latency>,
-    /// Records before each task.
+    /// Pending records before each task.
     pub pending: Vec<u64>,
 }
 
-/// That a worker ran a task.
+/// An entry of the timeline: a worker ran a task.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ran {
     pub worker: u32,
-    /// Its place among the tasks.
+    /// Index of the task among the tasks.
     pub task: usize,
     pub query: usize,
-    /// Since the beginning of the timeline.
+    /// Time since the beginning of the timeline.
     pub from_ms: f64,
     pub to_ms: f64,
 }
 
-/// Looks on at a run. Clones look at the same.
+/// Observes a run. Clones share their observations.
 #[derive(Clone, Debug)]
 pub struct Observer {
     log: RunLog,
@@ -67,26 +67,26 @@ pub struct Observer {
 #[derive(Default, Debug)]
 struct Seen {
     series: Series,
-    /// The first look, and the last with the events up to then.
+    /// Time of the first sample, and of the last one with the events up to then.
     began: Option<ProcessingTime>,
     last: Option<(ProcessingTime, u64)>,
     timeline_from: Option<ProcessingTime>,
-    /// By the number of an operator, its query and its place among the tasks.
+    /// Query and index of the task, by the number of the operator.
     places: Vec<Option<(usize, usize)>>,
 }
 
 impl Observer {
-    /// Looks on at nothing yet.
+    /// Creates an observer without observations.
     pub fn new() -> Self {
         Observer { log: RunLog::new(RUNS_MAX), seen: Arc::default() }
     }
 
-    /// The same policy, of which it sees what ran.
+    /// Returns a policy that behaves like `policy` and logs what ran.
     pub fn watch(&self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         Box::new(Logged::new(policy, &self.log))
     }
 
-    /// Looks at all queries; `latencies` came in since the look before.
+    /// Takes a sample of all queries; `latencies` came in since the previous one.
     pub fn look(&self, queries: &[QueryHandle], latencies: &Latencies) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemClock::default().now();
@@ -117,14 +117,14 @@ impl Observer {
         }
     }
 
-    /// Begins the timeline, now.
+    /// Begins the timeline now.
     pub fn begin_timeline(&self) {
         let now = SystemClock::default().now();
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).timeline_from = Some(now);
         self.log.open(now);
     }
 
-    /// What was seen.
+    /// Returns the observations.
     pub fn finish(self) -> Series {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(from) = seen.timeline_from {
@@ -138,7 +138,7 @@ impl Observer {
 }
 
 impl Seen {
-    /// The place of a task among those that are known.
+    /// Returns the index of a task, and adds it if it is not known.
     fn place(&mut self, name: &str) -> usize {
         let tasks = &mut self.series.tasks;
         tasks.iter().position(|known| known == name).unwrap_or_else(|| {

@@ -1,9 +1,10 @@
-//! What generators offer their queries: sources at the pace and in the disorder that the options ask for; and, for the
-//! references, which records those make, and how they are stamped.
+//! Load that generators offer to their queries: sources with the pace and the disorder that the options ask
+//! for; and, for the references, the records that these sources make, with their stamps.
 //!
-//! A query's sources may be splits, of which one has made more than another when a run ends. So the references are given
-//! the records that each has made (`QueryReport::made`): the places of the generator's sequence that these are begin with
-//! a range without gaps, in which nearly all lie, and behind it there are some more.
+//! A query's sources may be splits, of which one has made more than another when a run ends. So the references
+//! get the number of records that each has made (`QueryReport::made`). The places of these records in the
+//! generator's sequence begin with a range without gaps, which holds nearly all of them; some more places
+//! follow.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,36 +24,36 @@ use crate::options::Rate;
 #[derive(Clone)]
 pub struct Offered {
     pace: Pace,
-    /// How it changes, if it does.
+    /// Changes of the load, if there are any.
     load: Option<Load>,
-    /// Which of a stream's records each of its splits makes.
+    /// Assignment of a stream's records to its splits.
     dealt: Dealt,
     disorder: Disorder,
     /// Records per second of event time, of one stream.
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
-    /// How long after the first of all queries its own is deployed.
+    /// Time after the first of all queries at which this query is deployed.
     after: Duration,
-    /// Where its windows begin, of queries that are deployed one after the other and whose records come at a rate: when it is
-    /// deployed, to a whole millisecond, so that not all end at once.
+    /// Start of the query's windows, for queries that are deployed one after the other with records at a rate:
+    /// the time of deployment, rounded to a millisecond, so that not all windows end at once.
     windows_from: Span,
 }
 
 impl Offered {
-    /// As the options say, of each query. Asked for once for all queries of a run, so that the first records of all that are
-    /// deployed at once are to be sent at the same instant.
+    /// Returns the offers of all queries, by the options. Call it once for all queries of a run, so that
+    /// queries which are deployed at once have the same instant for their first records.
     pub fn of_queries(args: &BenchArgs) -> Vec<Self> {
         Offered::of_deployed(args, SystemClock::default().now(), &load::deployments(args))
     }
 
-    /// The same from an instant on, of queries that are deployed so long after it.
+    /// Returns the offers of queries that are deployed these times after `now`.
     pub fn of_deployed(args: &BenchArgs, now: ProcessingTime, instants: &[Duration]) -> Vec<Self> {
         let loads = load::of_queries(args);
         let streams = args.workload().facts().streams;
         let of_query = |(query, after): (usize, &Duration)| match (args.rate, loads.get(query)) {
             (Rate::PerSecond(_), Some(query)) => {
-                // A whole microsecond, so that event times have a closed form.
+                // Rounded to a whole microsecond, so that event times have a closed form.
                 let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
@@ -80,7 +81,7 @@ impl Offered {
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
-            // What is held up has happened before it is sent.
+            // A record that is held up has happened before it is sent.
             Pace::Rate { .. } => disorder.bound(),
         };
         let dealt = match &load {
@@ -104,13 +105,13 @@ impl Offered {
         }
     }
 
-    /// What is offered to another of the streams than the first. Streams at a steady rate are all alike.
+    /// Returns the offer to another stream than the first. Streams at a steady rate are all alike.
     pub fn of_stream(&self, stream: u64) -> Self {
         let load = self.load.clone().map(|load| Load { seed: load.seed.wrapping_add(stream), ..load });
         Offered { load, ..self.clone() }
     }
 
-    /// A source.
+    /// Creates a source.
     pub fn source<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Paced<G>> {
         let source = Paced::new(Arc::clone(generator), self.pace);
         let source = source.map_err(|error| failure::of_connector(&error))?;
@@ -120,23 +121,24 @@ impl Offered {
         }
     }
 
-    /// How many splits a stream has: one at least, no more than are made of it.
+    /// Returns the number of splits of a stream: at least one, and at most as many as asked for.
     pub fn split_count(&self) -> usize {
         self.dealt.split_count()
     }
 
-    /// The splits of a query's only stream.
+    /// Creates the splits of a query's only stream.
     pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
         Ok(self.source(args, generator)?.dealt(&self.dealt))
     }
 
-    /// Of up to how many records a reference tells the results, if it tells those of so many in a closed form, or else one by
-    /// one: for the stamps of a load that changes there is none.
+    /// Returns the number of records up to which a reference can compute the results: `in_closed_form` where
+    /// stamps have a closed form, else `one_by_one`. The stamps of a load that changes have none.
     pub fn records_max(&self, in_closed_form: u64, one_by_one: u64) -> u64 {
         if self.load.is_none() { in_closed_form } else { one_by_one }
     }
 
-    /// Records per second of one stream on average between two instants, counted from the first record on.
+    /// Returns the records per second of one stream, on average between two instants counted from the first
+    /// record on.
     fn mean_rate_per_s(&self, over: Range<Span>) -> f64 {
         let of_load = |load: &Load| load.mean_rate_per_s(self.rate_per_s, over);
         self.load.as_ref().map_or(self.rate_per_s as f64, |load| {
@@ -144,27 +146,29 @@ impl Offered {
         })
     }
 
-    /// The first records that a stream's splits have made, so many each, in the order in which one source would make
-    /// them: their index and event time.
+    /// Returns index and event time of the first records that a stream's splits have made, `made[n]` by split
+    /// `n`, in the order in which one source would make them.
     pub fn records(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         self.stamped(self.at_places(self.dealt.places(made)))
     }
 
-    /// Of those, the indexes of a part without gaps: all but what some splits are ahead of others, a run's rest and two
-    /// epochs' early ones. None where there is no [closed form](Self::stamps_from) of their stamps.
+    /// Returns the indexes of a part of those records without gaps. The part lacks the records by which some
+    /// splits are ahead of others, the rest of a shuffled run, and the early ones of two epochs. It is empty
+    /// where stamps have no [closed form](Self::stamps_from).
     pub fn whole(&self, made: &[u64]) -> Range<u64> {
         if self.load.is_some() { 0..0 } else { self.disorder.whole(self.first_places(made).0) }
     }
 
-    /// Those less the [whole](Self::whole) ones, in any order.
+    /// Returns the records outside the [whole](Self::whole) part, in any order.
     pub fn others(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (count, ahead) = self.first_places(made);
-        // Those of a load, which come in order, are all others.
+        // The records of a load come in order, and count as others.
         let (count, all) = if self.load.is_some() { (0, 0..count) } else { (count, 0..0) };
         self.stamped(all.chain(self.disorder.others(count)).chain(self.at_places(ahead)))
     }
 
-    /// All of them in the order of their event times. Keeps the [others](Self::others), but for those of a load.
+    /// Returns all records in the order of their event times. Keeps the [others](Self::others) in memory,
+    /// except for a load.
     pub fn in_order(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (of_load, whole) = match self.load {
             Some(_) => (Some(self.records(made)), 0..0),
@@ -177,14 +181,15 @@ impl Offered {
         of_load.into_iter().flatten().chain(others).chain(self.stamped(whole)).chain(behind)
     }
 
-    /// Of the places that splits have made, how many come first without a gap, and those behind them.
+    /// Returns the number of first places that splits have made without a gap, and the ranges of places after
+    /// them.
     fn first_places(&self, made: &[u64]) -> (u64, Vec<Range<u64>>) {
         let mut places = self.dealt.places(made);
         let first = places.remove(0);
         (first.end, places)
     }
 
-    /// The indexes of the records at these places.
+    /// Returns the indexes of the records at these places.
     fn at_places(&self, places: Vec<Range<u64>>) -> impl Iterator<Item = u64> + use<> {
         let disorder = self.disorder;
         places.into_iter().flat_map(move |places| {
@@ -205,7 +210,7 @@ impl Offered {
         })
     }
 
-    /// Those of a load, which are asked for by rising index.
+    /// Returns the stamps of a load, which must be asked for by rising index; `None` for a steady rate.
     fn stamps(&self) -> Option<Stamps> {
         match (&self.load, self.pace) {
             (Some(load), Pace::Rate { rate_per_s, start, .. }) => Some(
@@ -216,30 +221,34 @@ impl Offered {
         }
     }
 
-    /// When the generator's first record happened, or would have if it came late.
+    /// Returns the event time of the generator's first record; if that comes late, the time at which it would
+    /// have happened.
     pub fn start(&self) -> EventTime {
         EventTime::from_micros(self.start_us)
     }
 
-    /// Where its windows begin, if they may begin anywhere: a whole number of milliseconds from the epoch on.
+    /// Returns the start of the query's windows, if it may be chosen: a whole number of milliseconds after the
+    /// epoch.
     pub fn windows_from(&self) -> Span {
         self.windows_from
     }
 
-    /// Records per second of event time, and the event time of the record at an index at which [`whole`](Self::whole)
-    /// begins, in microseconds: from these the stamps of all behind it follow.
+    /// Returns the records per second of event time, and the event time in microseconds of the record at the
+    /// index at which [`whole`](Self::whole) begins. The stamps of all later records follow from these.
     pub fn stamps_from(&self, index: u64) -> (u64, i64) {
         (self.rate_per_s, stamp(self.rate_per_s, self.start_us, index).as_micros())
     }
 }
 
-/// Records per second that all queries were offered on average while they were measured; none if the generator was drained.
+/// Returns the records per second offered to all queries on average while they were measured; `None` if the
+/// generator was drained.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
     let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
     per_s_behind(offered, args, driven.measured.seconds, last)
 }
 
-/// The same of some queries, in so many seconds behind the warm-up, which begins when the `last` of all is deployed.
+/// Returns the same for some queries, over `seconds` after the warm-up, which begins when the `last` query is
+/// deployed.
 pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: Duration) -> Option<u64> {
     if args.rate == Rate::Max {
         return None;
@@ -254,7 +263,7 @@ pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: D
     Some(offered.iter().map(of_query).sum::<f64>().round() as u64)
 }
 
-/// When the record at `index` happened.
+/// Returns the event time of the record at `index`.
 pub fn stamp(rate_per_s: u64, start_us: i64, index: u64) -> EventTime {
     let offset_us = u128::from(index) * 1_000_000 / u128::from(rate_per_s);
     EventTime::from_micros(start_us + i64::try_from(offset_us).expect("a run lies in the range of times"))
@@ -266,7 +275,7 @@ mod tests {
 
     use super::*;
 
-    /// Its values are their indexes.
+    /// A generator whose values are their indexes.
     struct Indexes;
 
     impl Generate for Indexes {
@@ -293,8 +302,8 @@ mod tests {
         }
     }
 
-    /// What a reference is told is what sources make, of which each is polled so often, 5,000 records at a time; whether
-    /// that is in order.
+    /// Checks that a reference gets the records that the sources make, each polled `polls[n]` times for 5,000
+    /// records; and whether they are in order.
     #[track_caller]
     fn check(options: &str, polls: &[usize], is_in_order: bool) {
         let args = BenchArgs::parsed(&format!("ysb {options}"));
@@ -359,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Splits make what one source would, but for what one has made and another has not yet.
+    /// Splits make the records of one source, except those that one split has made and another has not yet.
     #[test]
     fn references_are_told_what_splits_make() {
         for (options, is_in_order) in ORDERS {
@@ -373,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Of queries that are deployed 0, 1.5 and 10 ms behind an instant: where their windows begin, in ms.
+    /// Checks the starts of windows, in ms, of queries that are deployed 0, 1.5 and 10 ms after an instant.
     #[test]
     fn windows_of_queries_that_are_deployed_apart_begin_apart() {
         let check = |options: &str, expected: [i64; 3]| {

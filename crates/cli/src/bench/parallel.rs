@@ -13,7 +13,7 @@ pub enum ParallelOption {
 }
 
 impl ParallelOption {
-    /// Its name in figures.
+    /// Returns the option's name in figures.
     pub fn name(self) -> &'static str {
         match self {
             ParallelOption::Serial => "serial",

@@ -1,5 +1,5 @@
-//! Queries that run at once, ready to be submitted, with what holds their results to the reference: those of one workload,
-//! or parts of several that share an engine and take turns.
+//! Queries that run at once, ready to be submitted, with their check against the reference. They are those of
+//! one workload, or parts of several that share an engine and alternate.
 
 use std::time::Duration;
 
@@ -19,45 +19,47 @@ use crate::show;
 
 /// Queries that are alike.
 pub struct Part {
-    /// In figures.
+    /// Name in figures.
     pub name: &'static str,
     /// The options of these queries alone.
     pub args: BenchArgs,
     pub graphs: Vec<Graph>,
-    /// What each is offered.
+    /// Load of each query.
     pub offered: Vec<Offered>,
-    /// Holds the results to the reference, or to nothing but what must not get lost.
+    /// Compares the results with the reference, or checks conservation only.
     pub check: Check,
-    /// The cache of their generator.
+    /// Reservation for the cache of the queries' generator.
     pub cache: Reservation,
 }
 
-/// Asked once, when all queries have ended.
+/// Check that is called once, when all queries have ended.
 pub type Check = Box<dyn Fn(&Reports<'_>) -> Checked>;
 
-/// What the queries of one part did.
+/// Figures of the queries of one part.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupFigures {
     pub name: &'static str,
     pub queries: u64,
-    /// On average while it was measured; `null` if records came as fast as they were taken.
+    /// Average offered rate while measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// From the intended send time to the sink, by markers.
+    /// Of the slowest query and of the fastest.
+    pub query_throughput_per_s: Option<[f64; 2]>,
+    /// Latency from the intended send time to the sink, by markers.
     pub latency_us: Option<Latency>,
-    /// From when a watermark that closes something was taken in until the sinks have seen it.
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
     pub output_delay_us: Option<Latency>,
-    /// From the end of a window, by the stamps of records, until its results are out.
+    /// Latency from the end of a window, by the stamps of records, until its results are out.
     pub result_latency_us: Option<Latency>,
-    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    /// As [`Overdue`](super::drive::Overdue) tells; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
-    /// Within which results are to be out.
+    /// Time within which results are to be out.
     pub latency_target_us: Option<i64>,
-    /// The share of closings, or where nothing was closed of markers, that were within the target.
+    /// Share of closings within the target; share of markers if nothing was closed.
     pub deadlines_met: Option<f64>,
-    /// The share of what was offered that was out within the target from when it was to be sent: that of markers, and where
-    /// sources are further behind than the target, of as many as were taken. What waits in front of the engine has no marker
-    /// yet.
+    /// Share of the offered load that was out within the target from its intended send time. It is the share of
+    /// markers; if sources are further behind than the target, it is scaled by the share that was taken.
+    /// Records that wait in front of the engine have no marker yet.
     pub in_time: Option<f64>,
 }
 
@@ -67,7 +69,7 @@ impl GroupFigures {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }
 
-    /// Two lines.
+    /// Returns the figures as two lines of text.
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
@@ -75,10 +77,8 @@ impl GroupFigures {
             text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
         text += "\n";
-        let overdue = self.overdue.map_or(String::new(), |overdue| match overdue.results {
-            0 => String::new(),
-            results => format!(", {results} overdue"),
-        });
+        let overdue = self.overdue.and_then(|overdue| overdue.results).unwrap_or(0);
+        let overdue = if overdue == 0 { String::new() } else { format!(", {overdue} overdue") };
         for (name, latency, what) in [
             ("latency", self.latency_us, "markers".to_owned()),
             ("results", self.result_latency_us, format!("closings{overdue}")),
@@ -103,7 +103,7 @@ impl Part {
     }
 }
 
-/// Runs parts that take turns: `turns` has the part of each query, in the order in which they are deployed.
+/// Runs parts that alternate: `turns` has the part of each query, in the order in which they are deployed.
 pub fn run_by_turns(
     args: &BenchArgs,
     engine: &Engine,
@@ -142,7 +142,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// What its queries, which are at these places, did; measured from when the `last` of all queries was deployed.
+    /// Returns the figures of its queries, which are at these places; measured from the deployment of the
+    /// `last` of all queries.
     fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
@@ -153,10 +154,12 @@ impl Ran {
             queries: places.len() as u64,
             offered_per_s,
             throughput_per_s: measured.throughput_per_s,
+            query_throughput_per_s: Some(measured.query_throughput_per_s),
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
+            // The load of a group goes by the clock: there is no time scale.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
-            overdue: offered_per_s.map(|_| measured.overdue.into()),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
             in_time: target_s
@@ -165,10 +168,11 @@ impl Ran {
     }
 }
 
-/// The share of what was offered that was out within the target, of the share of markers that were, the share that was taken of
-/// what was offered and how long that was measured. None if no marker has come through and nothing is known to be late.
+/// Returns the share of the offered load that was out within the target. It follows from the share of markers
+/// within the target, the share of the load that was taken, and the measured time. `None` if no marker has
+/// arrived and none is known to be late.
 fn in_time(markers: Option<f64>, taken: f64, seconds: f64, target_s: f64) -> Option<f64> {
-    // What has not been taken is late if it has waited for longer than the target already.
+    // The part of the load that was not taken is late if it has waited longer than the target.
     let behind_s = seconds * (1.0 - taken);
     let is_behind = taken < KEPT_UP && target_s < behind_s;
     if is_behind { Some(markers.unwrap_or(0.0) * taken) } else { markers }
@@ -187,7 +191,7 @@ mod tests {
         args: BenchArgs,
     }
 
-    /// What each part has: how many queries, and what each of them is offered.
+    /// Checks each part's number of queries, and the rate offered to each.
     #[track_caller]
     fn check(options: &str, expected: &[(u64, Option<u64>)]) {
         let Options { args } = Options::parse_from(["bench"].into_iter().chain(options.split_whitespace()));
@@ -218,18 +222,18 @@ mod tests {
         };
         check(1.0, 1.0, 0.8, 1.0);
         check(0.5, 1.001, 0.8, 0.5);
-        // A block or two at either end.
+        // A block or two are missing at either end.
         check(1.0, 0.99, 0.001, 1.0);
-        // Three seconds behind.
+        // The source is three seconds behind.
         check(1.0, 0.25, 0.8, 0.25);
         check(0.5, 0.25, 0.8, 0.125);
         check(1.0, 0.25, 7_200.0, 1.0);
-        // Nothing has come through: late if it was due, else not known.
+        // No marker has arrived: late if one was due, else unknown.
         assert_eq!(in_time(None, 0.0, 4.0, 0.8), Some(0.0));
         assert_eq!(in_time(None, 1.0, 4.0, 0.8), None);
     }
 
-    /// A wrong result of one part is one of the run, and where one could not be compared the run was not.
+    /// A wrong result of one part is one of the run; if one part could not be compared, neither could the run.
     #[test]
     fn as_little_as_was_checked_of_any() {
         let checked = |all: Vec<Checked>| {

@@ -1,32 +1,33 @@
-//! The lines of a recorded file as references want them.
+//! The lines of a recorded file in the form that references read.
 //!
-//! A reference splits lines at their commas. It knows no quotes, no encoding and no longest line. The dialect of our
-//! CSV files is richer (see `csv` in connectors), so the file is put into plain words for the reference: one line for
-//! each line of data, in order, or none in the place of one that breaks a rule of the dialect. Written from the
+//! A reference splits lines at their commas. It knows no quotes, no encoding and no longest line. The dialect
+//! of our CSV files is richer (see `csv` in connectors), so the file is converted for the reference: one plain
+//! line for each line of data, in order, or `None` for one that breaks a rule of the dialect. Written from the
 //! dialect's description and sharing no code with the source, so that a mistake in either shows.
 
 use thalweg_connectors::Header;
 
-/// The longest line of the dialect, in bytes, its `\n` not counted.
+/// Length of the longest line of the dialect in bytes, without its `\n`.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// The first `lines_max` lines of data, in plain words.
+/// Returns the first `lines_max` lines of data as plain lines.
 pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
     framed(file).into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
 }
 
-/// The first `lines_max` lines of a file without columns, or none in the place of one that is no text or too long.
+/// Returns the first `lines_max` lines of a file without columns, with `None` for one that is not text or too
+/// long.
 pub fn raw_lines(file: &[u8], lines_max: u64) -> Vec<Option<&str>> {
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
     framed(file).into_iter().take(count).map(text).collect()
 }
 
-/// The lines, each without its `\n`.
+/// Returns the lines, each without its `\n`.
 fn framed(file: &[u8]) -> Vec<&[u8]> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
-    // Behind the last line end there is no line; and an empty line is one unless it is the last.
+    // There is no line after the last line end. An empty line counts unless it is the last.
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
@@ -36,7 +37,7 @@ fn framed(file: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// The line without its `\r`; none if it is no text or too long.
+/// Returns the line without its `\r`; `None` if it is not text or too long.
 fn text(line: &[u8]) -> Option<&str> {
     if LINE_BYTES_MAX < line.len() {
         return None;
@@ -44,7 +45,7 @@ fn text(line: &[u8]) -> Option<&str> {
     str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).ok()
 }
 
-/// The line without its quotes, fields parted by commas; none if it breaks a rule.
+/// Returns the line without its quotes, with fields separated by commas; `None` if it breaks a rule.
 fn unquoted(line: &[u8]) -> Option<String> {
     let text = text(line)?;
     let (mut plain, mut at) = (String::new(), At::Start);
@@ -57,7 +58,7 @@ fn unquoted(line: &[u8]) -> Option<String> {
                 At::Quoted
             }
             (At::Quoted, c) => {
-                // No column that a query reads can hold a comma, and other text will not do there either.
+                // No column that a query reads can hold a comma, and any replacement is not valid there either.
                 plain.push(if c == ',' { '_' } else { c });
                 At::Quoted
             }
@@ -74,13 +75,13 @@ fn unquoted(line: &[u8]) -> Option<String> {
     (at != At::Quoted).then_some(plain)
 }
 
-/// Where in a field a character stands.
+/// Position of a character in a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Start,
     Unquoted,
     Quoted,
-    /// Behind a quote within quotes: it ends them, unless another follows.
+    /// After a quote within quotes: it ends them, unless another follows.
     Quote,
 }
 
@@ -88,7 +89,7 @@ enum At {
 mod tests {
     use super::*;
 
-    /// Each plain line with a line end behind it; `!` for one that breaks a rule.
+    /// Returns each plain line followed by a line end; `!` for one that breaks a rule.
     fn plain(file: &[u8], header: Header, lines_max: u64) -> String {
         let lines = plain_lines(file, header, lines_max);
         lines.map(|line| line.unwrap_or_else(|| "!".to_owned()) + "\n").collect()
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(raw_lines(b"a\nb\n", 1), [Some("a")]);
     }
 
-    /// A run that was interrupted has read so many lines and no more.
+    /// Returns only the lines that an interrupted run has read.
     #[test]
     fn only_the_lines_that_were_read() {
         assert_eq!(plain(b"h\n1\n2\n3\n", Header::Expect, 2), "1\n2\n");

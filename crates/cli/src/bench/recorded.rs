@@ -18,19 +18,20 @@ use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use crate::failure;
 use crate::options::OnBadOption;
 
-/// Turns a row into a record.
+/// Converts a row to a record.
 pub type Parse<T> = fn(&Row<'_>) -> Result<Record<T>, RowError>;
 
-/// Tells when a line without columns, which has this number, happened, and which part of it is a record.
+/// Converts a line without columns, by its number and text, to its event time and the part of it that is a
+/// record.
 pub type KeepPart = fn(u64, &str) -> Result<Record<Range<usize>>, RowError>;
 
-/// What the lines of a file are.
+/// Columns and header of a file.
 pub struct Layout {
     pub columns: &'static [&'static str],
     pub header: Header,
 }
 
-/// The file of a run.
+/// The input file of a run.
 pub struct Recorded<'a> {
     path: &'a Path,
     layout: Layout,
@@ -38,7 +39,8 @@ pub struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// The file at `path`, of a run that writes the files `results`. Their folder is made, nothing is opened.
+    /// Creates the input from the file at `path`, for a run that writes the files `results`. Makes their
+    /// folder, opens nothing.
     pub fn new(args: &BenchArgs, path: &'a Path, layout: Layout, results: &[String]) -> Result<Self> {
         let on_bad = match &args.on_bad {
             Some(OnBadOption::Fail) => OnBad::Fail,
@@ -54,12 +56,12 @@ impl<'a> Recorded<'a> {
         Ok(Recorded { path, layout, on_bad })
     }
 
-    /// The same, of lines without columns.
+    /// Creates the input in the same way, for lines without columns.
     pub fn lines(args: &BenchArgs, path: &'a Path, results: &[String]) -> Result<Self> {
         Recorded::new(args, path, Layout { columns: &[], header: Header::None }, results)
     }
 
-    /// Opens it for the engine.
+    /// Opens the file for the engine.
     pub fn open<T>(&self, parse: Parse<T>) -> Result<CsvSource<T, Parse<T>>>
     where
         T: Send + 'static,
@@ -69,13 +71,13 @@ impl<'a> Recorded<'a> {
         CsvSource::open(options, Arc::new(RealDisk), parse).map_err(|error| failure::of_connector(&error))
     }
 
-    /// Opens it for the engine, as lines without columns.
+    /// Opens the file for the engine, as lines without columns.
     pub fn open_lines(&self, parse: KeepPart) -> Result<TextSource<KeepPart>> {
         let source = TextSource::open(self.path.to_owned(), self.on_bad.clone(), Arc::new(RealDisk), parse);
         source.map_err(|error| failure::of_connector(&error))
     }
 
-    /// Where bad lines were diverted to, if there were any.
+    /// Returns the file to which bad lines were diverted, if there were any.
     pub fn diverted(&self, driven: &Driven) -> Option<PathBuf> {
         match &self.on_bad {
             OnBad::Divert(path) if driven.total(|report| report.bad) > 0 => Some(path.clone()),
@@ -83,7 +85,7 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// What `use_lines` makes of the lines that a run has read, in plain words.
+    /// Applies `use_lines` to the plain lines that a run has read.
     pub fn with_lines<A>(
         &self,
         driven: &Driven,
@@ -93,7 +95,7 @@ impl<'a> Recorded<'a> {
         Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max(driven))))
     }
 
-    /// The same for lines without columns, as they stand.
+    /// Applies `use_lines` to unchanged lines without columns that a run has read.
     pub fn with_raw_lines<A>(
         &self,
         driven: &Driven,
@@ -104,14 +106,14 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// How many lines a run has read, if not all.
+/// Returns the number of lines that a run has read, or no limit if it has read all.
 fn lines_max(driven: &Driven) -> u64 {
     let read = || driven.total(|report| report.events_in + report.bad);
     if driven.is_interrupted { read() } else { u64::MAX }
 }
 
-/// A file, gunzipped if its name ends in `.gz`. A line that is longer than the dialect allows is cut one byte behind the
-/// longest possible: it is bad however it goes on, and may be longer than memory.
+/// Reads a file, gunzipped if its name ends in `.gz`. A line longer than the dialect allows is cut one byte
+/// after the longest possible length: it is bad in any case, and may be larger than memory.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
     let read = File::open(path).and_then(|file| {
@@ -120,7 +122,7 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     read.with_context(|| format!("{} cannot be read for the reference", path.display()))
 }
 
-/// All lines, none longer than the first byte that is too much.
+/// Reads all lines, each cut after the first byte above the limit.
 fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
     let (mut bytes, mut piece, mut line_start) = (Vec::new(), vec![0; 64 << 10], 0);
     loop {
@@ -149,7 +151,7 @@ fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Gives at most seven bytes at a time.
+    /// A reader that returns at most seven bytes at a time.
     struct Slowly<'a>(&'a [u8]);
 
     impl Read for Slowly<'_> {

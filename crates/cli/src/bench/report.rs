@@ -1,4 +1,4 @@
-//! The figures of a run, as one JSON object with stable field names or as text for people.
+//! The figures of a run, as one JSON object with stable field names, or as text for people.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::modes::ExecutionOption;
 use super::part::GroupFigures;
 use crate::show;
 
-/// What a run was and what it did. Rates are totals over all queries.
+/// Settings and figures of a run. Rates are totals over all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     pub workload: &'static str,
@@ -23,15 +23,15 @@ pub struct Figures {
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
     pub parallel: Option<&'static str>,
-    /// What was switched off.
+    /// Mechanisms that were switched off.
     pub ablate: Vec<String>,
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
-    /// On average while it was measured; `null` if records came as fast as they were taken.
+    /// Average offered rate while measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// Of the slowest query and of the fastest.
+    /// Throughput of the slowest query and of the fastest.
     pub query_throughput_per_s: Option<[f64; 2]>,
     pub events_in: u64,
     pub results_out: u64,
@@ -40,65 +40,72 @@ pub struct Figures {
     pub filtered: u64,
     /// Requests without an answer; `null` for workloads without requests.
     pub unanswered: Option<u64>,
-    /// How long was measured.
+    /// Measured time.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
-    /// From when a watermark that closes something was taken in until the sinks have seen it; `null` where nothing was closed
-    /// while it was measured.
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it; `null` if
+    /// nothing was closed while it was measured.
     pub output_delay_us: Option<Latency>,
-    /// Within which the mean output delay was to be, if the rate was found by that.
+    /// Bound of the mean output delay, if the rate was found by it.
     pub target_delay_us: Option<i64>,
     /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
-    /// may be such an end, and if records came as fast as they were taken, for then stamps have nothing to do with the clock.
+    /// may be such an end, and where stamps have nothing to do with the clock: if records came as fast as they were taken, and
+    /// under a time scale.
     pub result_latency_us: Option<Latency>,
-    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    /// As [`Overdue`] tells; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
-    /// Of workloads whose queries are not all alike, what each group of them did.
+    /// Figures of each group of queries, for workloads whose queries are not all alike.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupFigures>,
     pub slowdown: Option<f64>,
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
-    /// Of the time that workers did not sleep, the share that went into choosing tasks.
+    /// Share of the time during which workers did not sleep that was spent choosing tasks.
     pub scheduling_share: Option<f64>,
     pub ok: bool,
     /// How the results were checked: `oracle-equal`, `conservation` or `none`.
     pub check: &'static str,
-    /// Whether Ctrl-C ended it early.
+    /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
-    /// What is wrong, if something is.
+    /// Description of what is wrong, if anything is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Where bad lines were diverted to, if there were any.
+    /// File to which bad lines were diverted, if there were any.
     #[serde(skip)]
     pub diverted: Option<PathBuf>,
 }
 
-/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
-/// their age.
+/// An [`Overdue`] as figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
-    /// Windows that had ended by the clock and whose results were not out.
-    pub results: u64,
-    /// Latency markers that were to be sent and had not reached a sink.
+    /// Windows that had ended by the clock and whose results were not out; `null` under a time scale, where none ends by it.
+    pub results: Option<u64>,
+    /// Number of latency markers that were to be sent and had not reached a sink.
     pub markers: u64,
-    /// Result latency, overdue results included; `null` as without them.
+    /// Result latency with overdue results; `null` where it is `null` without them.
     pub result_latency_us: Option<Latency>,
-    /// Latency of markers, overdue markers included.
+    /// Latency of markers with overdue markers.
     pub latency_us: Option<Latency>,
     /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
-    /// out, or are overdue for longer than the target.
+    /// out, or are overdue for longer than the target; `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
-impl From<Overdue> for OverdueFigures {
-    fn from(overdue: Overdue) -> Self {
+impl OverdueFigures {
+    /// Returns the figures, with those of results if event time runs as fast as the clock.
+    pub fn of(overdue: Overdue, time_scale: u64) -> Self {
         let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
-        let (result_latency_us, latency_us) = (result_latency.map(Into::into), latency.map(Into::into));
-        OverdueFigures { results, markers, result_latency_us, latency_us, results_in_time }
+        let is_by_clock = time_scale == 1;
+        OverdueFigures {
+            results: is_by_clock.then_some(results),
+            markers,
+            result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
+            latency_us: latency.map(Into::into),
+            results_in_time: results_in_time.filter(|_| is_by_clock),
+        }
     }
 }
 
@@ -129,26 +136,26 @@ impl From<LatencySummary> for Latency {
     }
 }
 
-/// How results were checked.
+/// Kind and outcome of a check of results.
 pub struct Checked {
-    /// `oracle-equal`, `conservation` or `none`.
+    /// Kind of check: `oracle-equal`, `conservation` or `none`.
     how: &'static str,
-    /// What is wrong, if something is.
+    /// Description of what is wrong, if anything is.
     error: Option<String>,
 }
 
 impl Checked {
-    /// Against the reference; with what is wrong, if something is.
+    /// Creates a check by the reference, with its error if there is one.
     pub fn by_reference(error: Option<String>) -> Self {
         Checked { how: "oracle-equal", error }
     }
 
-    /// No further than that nothing got lost.
+    /// Creates a check that records are conserved, and no more.
     pub fn by_conservation() -> Self {
         Checked { how: "conservation", error: None }
     }
 
-    /// Of several: as little as was checked of any, and the first thing that is wrong.
+    /// Combines several checks: the weakest kind of them, and the first error.
     pub fn of_all(all: Vec<Checked>) -> Self {
         let is_compared = all.iter().all(|checked| checked.how == "oracle-equal");
         let error = all.into_iter().find_map(|checked| checked.error);
@@ -161,7 +168,7 @@ impl Checked {
 }
 
 impl Figures {
-    /// The figures of a run that did nothing.
+    /// Creates the figures of a run without activity.
     pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
             workload: args.workload().facts().name,
@@ -205,7 +212,7 @@ impl Figures {
         }
     }
 
-    /// The figures of a run of the engine; records that got lost on the way are an error, too.
+    /// Creates the figures of a run of the engine; lost records are an error, too.
     pub fn of_engine(
         args: &BenchArgs,
         driven: &Driven,
@@ -214,6 +221,7 @@ impl Figures {
     ) -> Self {
         let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
         let measured = &driven.measured;
+        let by_clock = offered_per_s.filter(|_| args.time_scale == 1);
         let policy = match args.execution {
             ExecutionOption::Workers => args.policy(),
             ExecutionOption::Threads => ExecutionOption::NO_POLICY,
@@ -237,8 +245,8 @@ impl Figures {
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
-            result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
-            overdue: offered_per_s.map(|_| measured.overdue.into()),
+            result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
             deadlines_met: measured.deadlines_met,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
@@ -248,12 +256,12 @@ impl Figures {
         }
     }
 
-    /// One line.
+    /// Returns the figures as one line of JSON.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// A few lines.
+    /// Returns the figures as a few lines of text.
     pub fn text(&self) -> String {
         let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);

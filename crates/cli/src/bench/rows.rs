@@ -11,20 +11,20 @@ use thalweg_workloads::reference::{Row, compare};
 
 use crate::failure;
 
-/// Result rows that a sink keeps, unless told otherwise. If there are more it forgets them all, rather than fill the
-/// memory, and the run goes without the reference.
+/// Largest number of result rows that a sink keeps, unless told otherwise. With more it drops them all, rather
+/// than fill the memory, and the run is not compared with the reference.
 const ROWS_MAX: u64 = 10_000_000;
 
-/// The rows that a query has kept, once it has ended; none if there were too many.
+/// The rows that a query has kept, once it has ended; `None` if there were too many.
 pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
 
 /// Writes a result as CSV.
 pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
 
-/// Rows of type `R` of the results of type `T`.
+/// A sink that keeps a row of type `R` for each result of type `T`.
 pub struct Rows<T, R> {
     row_of: fn(&Record<T>) -> R,
-    /// None if there were too many.
+    /// Rows kept so far; `None` if there were too many.
     rows: Option<Vec<R>>,
     kept: Kept<R>,
     rows_max: u64,
@@ -32,7 +32,7 @@ pub struct Rows<T, R> {
 }
 
 impl<T, R> Rows<T, R> {
-    /// A sink that keeps `row_of` of each result, and the rows it will have kept.
+    /// Creates a sink that keeps `row_of` of each result, and access to these rows.
     pub fn new(
         row_of: fn(&Record<T>) -> R,
         file: Option<PathBuf>,
@@ -45,14 +45,14 @@ impl<T, R> Rows<T, R> {
         Ok((Rows { row_of, rows: Some(Vec::new()), kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
     }
 
-    /// The same, keeping at most `rows_max` rows: as many as the reference could be asked about.
+    /// Returns the sink with a limit of `rows_max` rows: as many as the reference can check.
     pub fn keeping(self, rows_max: u64) -> Self {
         Rows { rows_max, ..self }
     }
 }
 
 impl<R> Kept<R> {
-    /// Whether all rows are there, once the query has ended.
+    /// Returns whether all rows were kept, once the query has ended.
     pub fn is_whole(&self) -> bool {
         self.lock().is_some()
     }
@@ -67,7 +67,7 @@ impl<R> Kept<R> {
     }
 }
 
-/// The first difference between expected and found rows, in words.
+/// Describes the first difference between expected and found rows.
 pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
     compare(expected, found).err().map(|difference| difference.to_string())
 }

@@ -1,9 +1,10 @@
 //! `--target-delay`: the highest rate at which the mean output delay stays within a bound (StreamBox, section 9: throughput
 //! at a target output delay).
 //!
-//! The mean, as in the paper, and because a short run closes too few windows for a quantile. First the generator is drained:
-//! faster than that no rate can be. Then the rate is halved in: at each probe all that is offered must be taken, and the
-//! mean delay be within the bound. The last probe that was is the result.
+//! The mean is bounded, as in the paper, and because a short run closes too few windows for a quantile. First
+//! the generator is drained, which gives an upper bound of the rate. Then the rate is bisected: a probe is met
+//! if the whole load is taken and the mean delay is within the bound. The last probe that was met is the
+//! result.
 
 use anyhow::{Result, bail};
 use thalweg::Span;
@@ -14,13 +15,13 @@ use crate::console;
 use crate::options::Rate;
 use crate::show;
 
-/// Probes at most: after eight, the rate is known to half a hundredth of what the generator gives.
+/// Largest number of probes: after eight, the rate is known to 0.5 % of what the generator gives.
 const PROBES_MAX: u32 = 8;
 
-/// Of what is offered, so much must be taken: an end within a step of the source is no falling behind.
+/// Least share of the offered load that must be taken: a run that ends within a step of the source has kept up.
 pub const KEPT_UP: f64 = 0.98;
 
-/// Finds the rate by runs of `run`; the figures are those of the run at that rate.
+/// Finds the rate by runs of `run`; returns the figures of the run at that rate.
 pub fn find(
     args: &BenchArgs,
     target: Span,

@@ -1,5 +1,5 @@
-//! `bench tenants`: Cameo's two groups of jobs at once, of which bulk, the [`Aggressor`], may be offered more than there is
-//! room for.
+//! `bench tenants`: Cameo's two groups of jobs at once. The bulk group, the [`Aggressor`], may be offered more
+//! than the engine can take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,14 +29,15 @@ use crate::show;
 /// The groups, in the order of the figures.
 const GROUPS: [Group; 2] = [Group::Sensitive, Group::Bulk];
 
-/// How long the capacity is measured, and how long bulk runs before: several times as long as buffers take to fill.
+/// Time for which the capacity is measured, and time for which bulk runs before: several times what buffers
+/// take to fill.
 const PROBE: Duration = Duration::from_millis(800);
 const PROBE_WARMUP: Duration = Duration::from_millis(300);
 
-/// The most that a query may be offered, in records per second, as of any generator.
+/// Highest rate of a query in records per second, the limit of any generator.
 const QUERY_RATE_PER_S_MAX: u64 = 1_000_000_000;
 
-/// The options of each group.
+/// Returns the options of each group.
 pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     GROUPS.map(|group| part(args, group)).into()
 }
@@ -64,7 +65,7 @@ fn part(args: &BenchArgs, group: Group) -> BenchArgs {
         Group::Bulk => BenchArgs {
             rate: Rate::PerSecond(match args.aggressor {
                 Some(Aggressor::PerSecond(rate_per_s)) => rate_per_s / queries,
-                // Not measured yet, or nobody asks for more.
+                // The capacity is not measured yet, or the options ask for no other load.
                 Some(Aggressor::Times(_)) | None => group.events_per_s(),
             }),
             rate_steps: None,
@@ -79,15 +80,15 @@ fn queries_of(args: &BenchArgs, group: Group) -> u64 {
     (0..args.queries()).filter(|&place| group_of(args, place) == group).count() as u64
 }
 
-/// Which group a job belongs to: of each three one is latency-sensitive, unless it is said how many are of all, which then
-/// lie evenly among the others.
+/// Returns the group of a job: one of three is latency-sensitive, unless the options give the number of
+/// latency-sensitive jobs, which are then spread evenly among the others.
 fn group_of(args: &BenchArgs, place: u64) -> Group {
     let Some(sensitive) = args.sensitive_jobs else { return Group::of_job(place) };
     let before = |place: u64| place * sensitive / args.queries();
     if before(place) < before(place + 1) { Group::Sensitive } else { Group::Bulk }
 }
 
-/// What is wrong with what bulk is to be offered.
+/// Returns the problem with the load of bulk, if there is one.
 pub fn problem(args: &BenchArgs) -> Option<String> {
     let Some(Aggressor::PerSecond(rate_per_s)) = args.aggressor else { return None };
     let queries = queries_of(args, Group::Bulk);
@@ -99,8 +100,8 @@ pub fn problem(args: &BenchArgs) -> Option<String> {
     })
 }
 
-/// The same options, but with an aggressor that was told in multiples of the capacity as a rate: what bulk alone takes, in
-/// the same mode and under the same policy, is measured for that.
+/// Returns the options with the aggressor as a rate. If it is given as a multiple of the capacity, the rate
+/// that bulk alone takes, in the same mode and under the same policy, is measured first.
 pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let Some(Aggressor::Times(times)) = args.aggressor else { return Ok(args.clone()) };
     let capacity_per_s = capacity_per_s(args, interrupt)?;
@@ -115,7 +116,7 @@ pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Benc
     Ok(args)
 }
 
-/// Records per second that the bulk group takes if it is alone and its generator drained.
+/// Measures the records per second that the bulk group takes if it is alone and its generator is drained.
 pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<f64> {
     let part = BenchArgs {
         rate: Rate::Max,
@@ -144,7 +145,7 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
     Ok(driven.measured.throughput_per_s)
 }
 
-/// The names of a group's queries.
+/// Returns the names of a group's queries.
 fn names_of(part: &BenchArgs, group: Group) -> Vec<String> {
     (1..=part.queries()).map(|number| format!("{}-{number}", group.name())).collect()
 }
@@ -171,7 +172,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 mod tests {
     use super::*;
 
-    /// `s` for a job that is latency-sensitive, `b` for bulk.
+    /// Checks the groups of jobs: `s` for a latency-sensitive job, `b` for bulk.
     fn check(queries: &str, sensitive_jobs: Option<u64>, expected: &str) {
         let args = BenchArgs { sensitive_jobs, ..BenchArgs::parsed(&format!("tenants --queries {queries}")) };
         let shown = |place| if group_of(&args, place) == Group::Sensitive { 's' } else { 'b' };

@@ -1,4 +1,4 @@
-//! `bench tweets`: the query, or the loop it is measured against, from generated or recorded tweets.
+//! `bench tweets`: the query, or its hand-written loop, from generated or recorded tweets.
 
 use std::fs;
 use std::sync::Arc;
@@ -37,12 +37,12 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 struct Tweets {
     lexicon: Arc<Lexicon>,
-    /// The same as it stands in its file, for the reference; none if it is that of generated tweets.
+    /// Text of the lexicon's file, for the reference; `None` for the lexicon of generated tweets.
     text: Option<String>,
 }
 
 impl Tweets {
-    /// With the lexicon that the options name.
+    /// Reads the lexicon that the options name.
     fn of(args: &BenchArgs) -> Result<Self> {
         let Some(path) = &args.lexicon else {
             let lexicon = Lexicon::of(SCORED).expect("each word has one score");

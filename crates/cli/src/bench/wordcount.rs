@@ -1,4 +1,4 @@
-//! `bench wordcount`: the query, or the loop it is measured against, from generated or recorded lines.
+//! `bench wordcount`: the query, or its hand-written loop, from generated or recorded lines.
 
 use anyhow::Result;
 use thalweg::{Graph, Query, Record, Source, Text, Windowed};

@@ -1,4 +1,4 @@
-//! The workloads, and what each takes of the options that not all take.
+//! The workloads, and which of the options that only some accept each of them accepts.
 
 use clap::ValueEnum;
 use thalweg::Span;
@@ -51,55 +51,55 @@ pub enum Workload {
     Tenants,
 }
 
-/// What a workload takes.
+/// Options and defaults of a workload.
 pub struct Facts {
-    /// Its name in options, figures and files.
+    /// Name in options, figures and files.
     pub name: &'static str,
-    /// The windows that it counts in; none if they are part of its rules and cannot be chosen.
+    /// Windows of the query; `None` if they are part of its rules and cannot be chosen.
     pub windows: Option<Windows>,
-    /// Records per second of event time, unless `--rate` or `--nominal-rate` says otherwise.
+    /// Records per second of event time, unless `--rate` or `--nominal-rate` is given.
     pub nominal_rate_per_s: u64,
-    /// How many streams share the rate, each as much of it as others.
+    /// Number of streams that share the rate equally.
     pub streams: u64,
-    /// Of edges, state and buffers, unless `--memory-budget` says otherwise.
+    /// Memory budget of edges, state and buffers, unless `--memory-budget` is given.
     pub memory_budget_bytes: u64,
-    /// What each further split of the generator takes of it on top: a cache of its own.
+    /// Additional budget for each further split of the generator, which has a cache of its own.
     pub split_bytes: u64,
-    /// The most that `--rate` may be, if that is less than a generator's pace can be.
+    /// Highest `--rate`, if it is lower than a generator's highest pace.
     pub rate_per_s_max: Option<u64>,
-    /// Whether it takes `--input`.
+    /// Whether the workload accepts `--input`.
     pub is_recorded: bool,
-    /// Whether it takes `--tolls`.
+    /// Whether the workload accepts `--tolls`.
     pub has_tolls: bool,
-    /// Whether it takes `--lexicon`.
+    /// Whether the workload accepts `--lexicon`.
     pub has_lexicon: bool,
-    /// Whether it takes `--cyclic`.
+    /// Whether the workload accepts `--cyclic`.
     pub has_cycle: bool,
-    /// Whether it takes `--selectivity-steps`.
+    /// Whether the workload accepts `--selectivity-steps`.
     pub has_selectivity: bool,
-    /// Whether its records are made for one rate, as cars of Linear Road are that report every 30 s.
+    /// Whether its records are made for one rate, like those of Linear Road's cars, which report every 30 s.
     pub has_own_rate: bool,
-    /// How many queries there are unless `--queries` says otherwise.
+    /// Number of queries, unless `--queries` is given.
     pub queries: u64,
-    /// Queries come in so many at a time: of workloads in which not all are alike.
+    /// The number of queries is a multiple of this, for workloads whose queries are not all alike.
     pub queries_together: u64,
-    /// Whether it takes `--aggressor`.
+    /// Whether the workload accepts `--aggressor`.
     pub has_aggressor: bool,
-    /// As which hand-written loops there is.
+    /// Kinds of hand-written loops that exist.
     pub loops: &'static [LoopKind],
 }
 
-/// Windows, as far as they can be chosen.
+/// Windows that can be chosen.
 pub struct Windows {
-    /// Their size unless `--window` says otherwise.
+    /// Size, unless `--window` is given.
     pub size: Span,
-    /// From the start of one to that of the next unless `--slide` says otherwise; none if that is their size.
+    /// Slide, unless `--slide` is given; `None` if it is the size.
     pub slide: Option<Span>,
-    /// Whether they may overlap.
+    /// Whether the windows may overlap.
     pub may_overlap: bool,
-    /// They start at whole multiples of this, for so their start is written.
+    /// Windows start at whole multiples of this unit, in which their start is written.
     pub unit: Span,
-    /// In words.
+    /// Name of the unit, in the plural.
     pub units: &'static str,
 }
 
@@ -149,14 +149,15 @@ const LRB: Facts = Facts {
     name: "lrb",
     windows: None,
     nominal_rate_per_s: 100_000,
-    // There are 65,536 numbers for expressways.
+    // There are 65,536 expressway numbers.
     rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
     has_own_rate: true,
     loops: &[LoopKind::Blocks],
     ..NYT
 };
 
-/// Fewer expressways: each has 30,000 cars on the road at any time, and the full rules know every one of them.
+/// Fewer expressways: each has 30,000 cars on the road at any time, and the full rules keep state for each of
+/// them.
 const LRB_FULL: Facts =
     Facts { name: "lrb-full", nominal_rate_per_s: 5_000, has_tolls: true, loops: &[], ..LRB };
 
@@ -216,7 +217,7 @@ const JOIN: Facts = Facts {
     windows: None,
     nominal_rate_per_s: 2 * join::RECORDS_PER_S,
     streams: 2,
-    // It keeps a second of either stream, and with two workers what one stream is ahead of the other: 130 to 240 MiB.
+    // The join keeps a second of either stream, and with two workers the lead of one stream: 130 to 240 MiB.
     memory_budget_bytes: 512 << 20,
     has_cycle: false,
     has_selectivity: false,
@@ -261,11 +262,11 @@ const IPQ4: Facts = Facts {
     ..IPQ1
 };
 
-/// Generators of three workloads, and edges of six queries and more.
+/// Three generators, and the edges of six queries or more.
 const MIXED: Facts = Facts {
     name: "mixed",
     windows: None,
-    // Queues of nine queries with every operator a task of its own reserve some 600 MiB.
+    // Queues of nine queries with every operator as a task of its own reserve some 600 MiB.
     memory_budget_bytes: 1 << 30,
     queries: mixed::QUERIES,
     queries_together: 3,
@@ -276,7 +277,7 @@ const TENANTS: Facts =
     Facts { name: "tenants", windows: None, queries: tenants::JOBS, has_aggressor: true, ..MIXED };
 
 impl Workload {
-    /// What it takes.
+    /// Returns the options and defaults of the workload.
     pub const fn facts(self) -> &'static Facts {
         match self {
             Workload::Ysb => &YSB,
@@ -298,7 +299,7 @@ impl Workload {
         }
     }
 
-    /// The names of those that take something, such as `nyt, lrb or lrb-full`.
+    /// Returns the names of the workloads that accept something, such as `nyt, lrb or lrb-full`.
     pub fn names_of(takes: impl Fn(&Facts) -> bool) -> String {
         let facts = Self::value_variants().iter().map(|workload| workload.facts());
         let names: Vec<&str> = facts.filter(|facts| takes(facts)).map(|facts| facts.name).collect();

@@ -1,4 +1,4 @@
-//! `bench ysb`: the query, typed or in SQL, or one of the loops it is measured against, from generated events.
+//! `bench ysb`: the query, typed or in SQL, or one of its hand-written loops, from generated events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::options::ShareStep;
 
 mod sql;
 
-/// Above so many events of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
-/// some 10 million a second.
+/// Number of events of all queries above which a run is checked for conservation only, where the reference
+/// takes one by one: it takes some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
 /// Runs the query or a loop.
@@ -49,13 +49,13 @@ fn run_engine(
     part(args, &engine, generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// Events as the options want them.
+/// Creates the generator that the options ask for.
 pub fn generator(args: &BenchArgs) -> Arc<YsbGenerator> {
     let options = YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() };
     Arc::new(YsbGenerator::new(options))
 }
 
-/// The queries, and how they are checked.
+/// Returns the queries, with their checks.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -96,7 +96,7 @@ fn checker(
                 None => input(&*generator, index, event_time),
                 Some(phased) => input(&**phased, index, event_time),
             });
-            // The reference has windows from the epoch on.
+            // The reference's windows start at the epoch.
             let from_us = offered.windows_from().as_micros();
             let others =
                 others.map(|event| YsbInput { event_time_us: event.event_time_us - from_us, ..event });
@@ -106,7 +106,7 @@ fn checker(
     })
 }
 
-/// The generator for a query with other shares of views at other times, if they are asked for.
+/// Returns a generator for a query whose share of views changes, if the options ask for changes.
 fn phased(args: &BenchArgs, generator: &Arc<YsbGenerator>, offered: &Offered) -> Option<Arc<YsbPhases>> {
     let steps = &args.selectivity_steps.as_ref()?.0;
     let phase = |step: &ShareStep| Phase { from: offered.start().plus(step.from), view_share: step.share };
@@ -131,7 +131,7 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Adds the counts of the events that come without a gap: for each share of views, those of its time.
+/// Adds the counts of the events without gaps: for each share of views, those of its time.
 fn add_whole(
     counts: &mut Counts,
     args: &BenchArgs,
@@ -143,7 +143,7 @@ fn add_whole(
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
-    // The first event from an instant on, see `YsbDrain`.
+    // Returns the index of the first event from an instant on; see `YsbDrain`.
     let first_from = |from: Span| {
         let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
         let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);
@@ -154,9 +154,10 @@ fn add_whole(
     let ends = parts[1..].iter().map(|part| part.0).chain([total]);
     for (&(first, view_share), end) in parts.iter().zip(ends.collect::<Vec<_>>()) {
         let period = period_from(generator, whole.start, view_share);
-        // The reference has windows from the epoch on.
+        // The reference's windows start at the epoch.
         let start_us = start_us - offered.windows_from().as_micros();
-        // Up to the end of the part, less those before it: so that all are stamped from the first on.
+        // The counts up to the end of the part, less those before it, so that all are stamped from the first
+        // event on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
         counts.add(of_first(end));
@@ -164,8 +165,8 @@ fn add_whole(
     }
 }
 
-/// A period of the generator's events from one of them on, as the reference takes it: with this share of views, if it is not
-/// the generator's own.
+/// Returns a period of the generator's events from this index on, in the reference's form; with this share of
+/// views, if it is not the generator's own.
 fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;
@@ -183,7 +184,8 @@ fn input(generator: &impl Generate<Item = YsbEvent>, index: u64, event_time: Eve
     YsbInput { event_time_us: event_time.as_micros(), event_type: event.event_type, ad_id: event.ad_id }
 }
 
-/// The counts of parts of a run, of which each window and campaign may have some in several; of windows from the epoch on.
+/// Counts of parts of a run, several of which may have views of the same window and campaign; windows start at
+/// the epoch.
 #[derive(Default)]
 struct Counts(BTreeMap<(i64, u64), u64>);
 
@@ -194,7 +196,7 @@ impl Counts {
         }
     }
 
-    /// Takes away what was added.
+    /// Subtracts counts that were added before.
     fn subtract(&mut self, rows: &[YsbCount]) {
         for YsbCount { window_start_ms, campaign, count } in rows {
             let left =
@@ -204,7 +206,7 @@ impl Counts {
         self.0.retain(|_, count| *count > 0);
     }
 
-    /// The rows, if the windows begin so many milliseconds later.
+    /// Returns the rows, if the windows begin this many milliseconds later.
     fn rows(&self, later_ms: i64) -> Vec<YsbCount> {
         let row = |(&(window_start_ms, campaign), &count)| YsbCount {
             window_start_ms: window_start_ms + later_ms,

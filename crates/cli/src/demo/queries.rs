@@ -1,5 +1,5 @@
-//! The demo's queries: three of each workload, from two generators at steady paces, into sinks that remember who
-//! leads.
+//! The demo's queries: three of each workload, from two generators at steady paces, into sinks that remember
+//! the leading result.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,13 +16,14 @@ use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions};
 
 use crate::{failure, show};
 
-/// What one query is offered, and the windows that it counts in.
+/// Rate offered to a query, and the windows in which it counts.
 struct Load {
     rate_per_s: u64,
     window: Span,
 }
 
-/// The first of each workload is the benchmark itself; the last has so little to do that every record is measured.
+/// The first query of each workload is the benchmark itself; the last has so little load that every record is
+/// measured.
 const YSB: [Load; 3] = [
     Load { rate_per_s: 1_000_000, window: ysb::event::WINDOW },
     Load { rate_per_s: 100_000, window: Span::from_secs(5) },
@@ -34,10 +35,10 @@ const NYT: [Load; 3] = [
     Load { rate_per_s: 1_000, window: Span::from_secs(1) },
 ];
 
-/// Of both workloads.
+/// Number of queries of both workloads.
 pub const COUNT: usize = YSB.len() + NYT.len();
 
-/// What the queries do, for people.
+/// Describes the queries to the user.
 pub fn description() -> String {
     let windows = |loads: &[Load; 3]| {
         let [first, second, third] = loads.each_ref().map(|load| load.window);
@@ -50,19 +51,19 @@ pub fn description() -> String {
     )
 }
 
-/// What the queries read.
+/// Generators of the queries' input.
 pub struct Generators {
     ysb: Arc<YsbGenerator>,
     nyt: Arc<NytGenerator>,
-    /// Counts their caches in the memory budget.
+    /// Reservation for the generators' caches in the memory budget.
     _caches: Reservation,
 }
 
-/// A query that runs.
+/// A running query.
 pub struct Running {
     pub handle: QueryHandle,
     pub leader: Leader,
-    /// Those that were taken from the handle.
+    /// Latencies taken from the handle so far.
     pub latencies: Latencies,
 }
 
@@ -149,13 +150,14 @@ impl Leader {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who led in the latest window, and by how much; none before the first window has ended.
+    /// Describes the leading result of the latest window; `None` before the first window has ended.
     pub fn words(&self) -> Option<String> {
         self.lock().as_ref().map(|best| best.words.clone())
     }
 }
 
-/// Drops results, but for the best of the latest window. One lock per result row: rows are few.
+/// A sink that keeps only the best result of the latest window. It takes one lock per result row, since rows
+/// are few.
 struct LeaderSink<K, V> {
     leader: Leader,
     score: fn(&Windowed<K, V>) -> u64,
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
     use thalweg::{EventTime, Window};
 
-    /// Results in the form `second:campaign=count`, of windows of 10 s.
+    /// Returns the leader after results in the form `second:campaign=count`, of windows of 10 s.
     fn leader_of(results: &str) -> Option<String> {
         let (_, mut sink, leader) = begin("ysb", |result: &Windowed<u64, u64>| result.value, top_campaign);
         for result in results.split_whitespace() {
@@ -203,7 +205,7 @@ mod tests {
         check("86390:1=1 172799:7=33512", "campaign 7: 33,512");
     }
 
-    /// The rates are seen while they run.
+    /// The rates are visible while the queries run.
     #[test]
     fn the_description_tells_the_windows() {
         let told = "  ysb  views of ads per campaign, in windows of 10s, 5s and 1s\n  nyt  taxi trips per cell of New \

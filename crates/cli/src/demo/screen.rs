@@ -1,9 +1,9 @@
-//! The queries while they run, a line each: a frame that is drawn over the one before it, or, where that cannot be,
-//! lines once a second.
+//! The display of running queries, a line each: frames drawn over the previous one, or, where that is not
+//! possible, lines once a second.
 //!
-//! In place means plain ANSI: the cursor goes up by as many lines as were drawn, and each line is cleared behind its
-//! end. Nothing is hidden or switched, so that a process which ends at any moment leaves a sound terminal. Lines
-//! are at most [`COLUMNS`] wide; a wrapped line would make the cursor go up too little.
+//! Drawing in place uses plain ANSI: the cursor goes up by the number of lines drawn, and each line is cleared
+//! after its end. Nothing is hidden or switched, so a process which ends at any moment leaves a usable
+//! terminal. Lines are at most [`COLUMNS`] wide; a wrapped line would make the cursor go up too little.
 
 use std::env;
 use std::io::{IsTerminal, stdout};
@@ -14,54 +14,54 @@ use thalweg::{EventTime, LatencySummary};
 
 use crate::show;
 
-/// The widest line.
+/// Width of the widest line.
 pub const COLUMNS: usize = 80;
 
-/// Lines that a terminal must have to hold a frame and the prompt behind it.
+/// Number of lines that a terminal must have for a frame and the prompt after it.
 const ROWS_MIN: u16 = 10;
 
-/// What is shown at one moment.
+/// Figures shown at one moment.
 pub struct Frame<'a> {
     pub elapsed: Duration,
-    /// The moment itself, on the clock by which records are stamped.
+    /// The moment, on the clock by which records are stamped.
     pub now: EventTime,
     pub rows: Vec<Row<'a>>,
     pub last_line: String,
 }
 
-/// One query. Rate and latency are those of the time since the frame before this one.
+/// Figures of one query. Rate and latency cover the time since the previous frame.
 pub struct Row<'a> {
     pub query: &'a str,
     pub rate_per_s: f64,
     pub pending: u64,
     pub latency: Option<LatencySummary>,
-    /// What its sink has seen; none before the first.
+    /// Watermark that its sink has seen; `None` before the first.
     pub watermark: Option<EventTime>,
-    /// Who led in its latest window; none before the first has ended.
+    /// Leading result of its latest window; `None` before the first has ended.
     pub leader: Option<String>,
 }
 
-/// Where frames are drawn.
+/// The way in which frames are drawn.
 pub enum Screen {
-    /// In place.
+    /// Frames are drawn in place.
     Live {
-        /// Lines of the last frame, which the cursor stands below.
+        /// Number of lines of the last frame, below which the cursor stands.
         drawn: usize,
     },
-    /// Line by line.
+    /// Frames are written line by line.
     Lines {
-        /// Whether the names of the columns have been written.
+        /// Whether the column names have been written.
         has_head: bool,
     },
 }
 
 impl Screen {
-    /// In place if standard output is a terminal that can and may be drawn on.
+    /// Draws in place if standard output is a terminal that supports and allows it.
     pub fn of_stdout() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let can_draw = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
         let is_large_enough = || {
-            // A terminal that does not tell its size says 0.
+            // A terminal that does not report its size says 0.
             let fits = |size: u16, min: usize| size == 0 || min <= usize::from(size);
             tcgetwinsize(stdout())
                 .is_ok_and(|size| fits(size.ws_col, COLUMNS) && fits(size.ws_row, ROWS_MIN.into()))
@@ -73,7 +73,7 @@ impl Screen {
         }
     }
 
-    /// The time from one frame to the next.
+    /// Returns the time from one frame to the next.
     pub fn interval(&self) -> Duration {
         match self {
             Screen::Live { .. } => Duration::from_millis(500),
@@ -81,7 +81,7 @@ impl Screen {
         }
     }
 
-    /// What to write for `frame` to be seen.
+    /// Returns the text that draws `frame`.
     pub fn draw(&mut self, frame: &Frame<'_>) -> String {
         match self {
             Screen::Live { drawn } => {
@@ -105,8 +105,8 @@ impl Screen {
     }
 }
 
-/// What fits beside a line of figures. The last column stays free: behind a character there, clearing to the end of the
-/// line would take that character, too.
+/// Number of columns left beside a line of figures. The last column stays free: after a character there,
+/// clearing to the end of the line would erase that character, too.
 const LEADER_COLUMNS: usize = 22;
 
 fn live_lines(frame: &Frame<'_>) -> Vec<String> {
@@ -133,8 +133,8 @@ fn line(row: &Row<'_>, now: EventTime) -> String {
     ])
 }
 
-/// How far a watermark lies behind: records are stamped with the time at which they should be sent, so this is how old
-/// the latest is of which the sink knows that nothing older will come.
+/// Returns how far a watermark lies behind. Records are stamped with the time at which they should be sent. So
+/// this is the age of the latest record of which the sink knows that no older one will come.
 fn behind(watermark: EventTime, now: EventTime) -> String {
     if watermark == EventTime::MAX {
         return "at the end".to_owned();
@@ -143,7 +143,7 @@ fn behind(watermark: EventTime, now: EventTime) -> String {
     format!("{} ago", show::latency(nanos))
 }
 
-/// Wide enough for more than anybody will see.
+/// Formats a line; columns are wide enough for any realistic figure.
 fn columns([query, rate, pending, p50, p99, watermark]: &[&str; 6]) -> String {
     format!("{query:<5} {rate:>9} {pending:>9} {p50:>8} {p99:>8} {watermark:>11}")
 }

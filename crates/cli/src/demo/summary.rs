@@ -1,5 +1,4 @@
-//! What the queries did, once they have ended: a line each and one for all, what it cost, and whether anything got
-//! lost.
+//! The summary of ended queries: a line each and one for all, their cost, and whether records were lost.
 
 use thalweg::{LatencySummary, QueryError, QueryReport};
 use thalweg_runtime::Latencies;
@@ -11,18 +10,18 @@ use crate::show;
 pub struct Ended {
     pub query: String,
     pub outcome: Result<QueryReport, QueryError>,
-    /// Of the whole run.
+    /// Latencies of the whole run.
     pub latencies: Latencies,
 }
 
-/// What all of it cost.
+/// Cost of all queries.
 pub struct Cost {
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
     pub workers: u64,
 }
 
-/// The summary of a run of so many seconds; queries that failed have no part in its figures.
+/// Returns the summary of a run of `seconds`; queries that failed are not part of its figures.
 pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
     let mut text = String::from("\n");
     let finished: Vec<Line> = ended.iter().filter_map(Line::of).collect();
@@ -98,12 +97,12 @@ impl Line {
     }
 }
 
-/// As wide as a terminal.
+/// Formats a line as wide as a terminal.
 fn columns([query, events, results, rate, p50, p99, max, late]: &[&str; 8]) -> String {
     format!("{query:<7}{events:>14}{results:>12}{rate:>11}{p50:>9}{p99:>9}{max:>9}{late:>9}\n")
 }
 
-/// What went wrong: queries that failed, and records that got lost.
+/// Describes queries that failed, and records that were lost.
 pub fn problems(ended: &[Ended]) -> Vec<String> {
     let problem = |Ended { query, outcome, .. }: &Ended| match outcome {
         Err(error) => Some(format!("query {query} failed: {}", failure::of_query(error))),

@@ -1,27 +1,27 @@
-//! Loads that change: steps, bursts, messages, delays and skew, as they are written on the command line.
+//! Loads that change: steps, bursts, messages, delays and skew, in the syntax of the command line.
 
 use thalweg::Span;
 use thalweg_connectors::{Arrivals, Delay, RateStep, check_message_records, check_steps};
 
 use super::{rate_per_second, span};
 
-/// The highest exponent of a skew, as of any of Zipf's laws.
+/// Highest exponent of a skew, the limit of any of Zipf's laws.
 const SKEW_MAX: f64 = thalweg_connectors::ZIPF_EXPONENT_MAX;
 
 /// Changes at given times, such as `2s:20k,4s:5k`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steps<T>(pub Vec<T>);
 
-/// From when on, after the start, which share of the records passes.
+/// Share of the records that passes, from a time after the start on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ShareStep {
-    /// Above the step before it.
+    /// Time of the change, above that of the previous step.
     pub from: Span,
-    /// From 0 to 1.
+    /// Share, from 0 to 1.
     pub share: f64,
 }
 
-/// Splits `2s:20k,4s:5k` into times and what is written behind them, of which `example` is one.
+/// Splits `2s:20k,4s:5k` into times and the values after them; `example` is a step for the error message.
 fn steps<T>(
     text: &str,
     example: &str,
@@ -34,7 +34,7 @@ fn steps<T>(
     text.split(',').map(each).collect()
 }
 
-/// Times and rates, such as `2s:20k,4s:5k`.
+/// Parses times and rates, such as `2s:20k,4s:5k`.
 pub fn rate_steps(text: &str) -> Result<Steps<RateStep>, String> {
     let step = |from, rate: &str| Ok(RateStep { from, rate_per_s: rate_per_second(rate)? });
     let steps = steps(text, "2s:20k", step)?;
@@ -42,7 +42,7 @@ pub fn rate_steps(text: &str) -> Result<Steps<RateStep>, String> {
     Ok(Steps(steps))
 }
 
-/// Times and shares from 0 to 1, such as `2s:0.5`.
+/// Parses times and shares from 0 to 1, such as `2s:0.5`.
 pub fn share_steps(text: &str) -> Result<Steps<ShareStep>, String> {
     let step = |from, text: &str| {
         let share = text.parse().map_err(|_| format!("`{text}` is no number; write 0.5 for one of two"))?;
@@ -54,13 +54,13 @@ pub fn share_steps(text: &str) -> Result<Steps<ShareStep>, String> {
         }
     };
     let steps = steps(text, "2s:0.5", step)?;
-    // They keep the same order and are no more than steps of a rate.
+    // The rules for order and number are those of rate steps.
     let times: Vec<RateStep> = steps.iter().map(|step| RateStep { from: step.from, rate_per_s: 1 }).collect();
     check_steps(&times).map_err(|error| error.to_string())?;
     Ok(Steps(steps))
 }
 
-/// `constant`, `poisson` or `pareto:SHAPE`.
+/// Parses `constant`, `poisson` or `pareto:SHAPE`.
 pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     let arrivals = match (text, text.strip_prefix("pareto:")) {
         ("constant", _) => Arrivals::Constant,
@@ -75,7 +75,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     Ok(arrivals)
 }
 
-/// `none`, `uniform:SPAN` or `zipf:EXPONENT`.
+/// Parses `none`, `uniform:SPAN` or `zipf:EXPONENT`.
 pub fn delay(text: &str) -> Result<Delay, String> {
     let delay = match (text, text.strip_prefix("uniform:"), text.strip_prefix("zipf:")) {
         ("none", ..) => Delay::None,
@@ -93,14 +93,14 @@ pub fn delay(text: &str) -> Result<Delay, String> {
     Ok(delay)
 }
 
-/// Records of a message.
+/// Parses the number of records of a message.
 pub fn message_records(text: &str) -> Result<u64, String> {
     let records = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
     check_message_records(records).map_err(|error| error.to_string())?;
     Ok(records)
 }
 
-/// The exponent of a skew.
+/// Parses the exponent of a skew.
 pub fn skew(text: &str) -> Result<f64, String> {
     let exponent = number(text, "1")?;
     let is_within = (0.0..=SKEW_MAX).contains(&exponent);

@@ -1,4 +1,4 @@
-//! What values may be, and what is said of those that may not.
+//! Allowed values, and the errors of others.
 
 use thalweg_runtime::limits;
 
@@ -67,7 +67,7 @@ fn settings_of_the_engine_keep_its_bounds() {
     );
 }
 
-/// Doubles stand for every limit exactly.
+/// Doubles represent every limit exactly.
 #[test]
 fn no_limit_is_too_large_for_a_double() {
     assert!(limits::ALL.iter().all(|limit| limit.max <= 1 << 53));

@@ -1,4 +1,4 @@
-//! `thalweg check`: whether a file of SQL can be run, and whether Flink can run it.
+//! `thalweg check`: checks whether a file of SQL can be run, and whether Flink can run it.
 
 use anyhow::Result;
 use clap::Args;
@@ -16,7 +16,7 @@ pub struct CheckArgs {
     script: ScriptArgs,
 }
 
-/// Checks it; nothing is opened or run.
+/// Checks the SQL; nothing is opened or run.
 pub fn run(args: &CheckArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (session, actions) = script.plan()?;

@@ -60,14 +60,14 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
     Ok(true)
 }
 
-/// What the rows of each part go into, and its plan.
+/// Returns the target of each part's rows, and its plan.
 fn parts(job: &Job) -> impl Iterator<Item = (&str, Shown)> {
     job.parts
         .iter()
         .map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
 }
 
-/// The plans of the job on a line as text.
+/// Returns the plans of the job on this line as text.
 pub fn text(job: &Job, line: usize) -> String {
     let part = |(into, plan): (&str, Shown)| format!("-> {into}\n{}", plan.text());
     format!("{} (line {line})\n{}", job.name, parts(job).map(part).collect::<String>())
@@ -86,7 +86,7 @@ fn dot(jobs: &[&Job]) -> String {
     text + "}\n"
 }
 
-/// The same as an object.
+/// Returns the plans of the job on this line as a JSON object.
 pub fn json(job: &Job, line: usize) -> String {
     let part =
         |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());

@@ -1,11 +1,11 @@
-//! `thalweg run`: a file of SQL, run until its streams end, its time is up or somebody presses Ctrl-C. What that means for each
-//! job is told in [`stop`].
+//! `thalweg run`: runs a file of SQL until its streams end, its time is up or Ctrl-C is pressed. [`stop`]
+//! describes what that means for each job.
 //!
-//! Rows of queries that name no table go to standard output; how it goes, and a summary of each job when it ends, to standard
-//! error. Whatever is wrong in the file is told before anything of it runs: all jobs are put together and planned before the first
-//! of them is submitted. What the engine may refuse later is memory: a job whose edges do not fit beside those of the jobs before
-//! it ends the run, and those with it. What there is only once is shared by jobs: the standard streams, and files that several
-//! divert bad records to.
+//! Rows of queries that name no table go to standard output; progress, and a summary of each job when it ends,
+//! to standard error. Errors in the file are reported before anything of it runs: all jobs are assembled and
+//! planned before the first of them is submitted. Only memory may be refused later: a job whose edges do not
+//! fit beside those of earlier jobs ends the run and these jobs. Jobs share resources that exist only once: the
+//! standard streams, and files to which several divert bad records.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read, Write, sink};
@@ -43,10 +43,10 @@ use crate::failure::{self, End, WrongOption};
 use crate::interrupt::Interrupt;
 use crate::options;
 
-/// How often it is looked whether all has ended.
+/// Interval at which the run checks whether all jobs have ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How often the line of progress is drawn.
+/// Interval at which the line of progress is drawn.
 const DRAW: Duration = Duration::from_millis(500);
 
 /// What to run, and how.
@@ -64,8 +64,8 @@ pub struct RunArgs {
     /// Ends it after this time, as Ctrl-C does: 30s, 5min.
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
-    /// When it is asked to end, publish what there is: open windows are closed early, and jobs
-    /// whose input has not ended publish a part of their result.
+    /// When it is asked to end, publish what there is: rows and windows that wait for a later
+    /// watermark come out early, and jobs whose input has not ended publish a part of their result.
     #[arg(long)]
     emit_partial: bool,
     /// How long it may take to end when it is asked to; then it ends all the same, with an error.
@@ -93,7 +93,7 @@ fn drain_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A job that runs.
+/// A running job.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
@@ -108,7 +108,7 @@ impl Running<'_> {
         matches!(self.handle.state(), QueryState::Running | QueryState::Paused)
     }
 
-    /// Asks it to end; see [`stop`].
+    /// Asks the job to end; see [`stop`].
     fn ask(&mut self, emits_partial: bool) {
         self.is_asked = true;
         match (emits_partial, self.end.is_bounded()) {
@@ -119,7 +119,7 @@ impl Running<'_> {
     }
 }
 
-/// Runs it, and answers how it ended.
+/// Runs the SQL, and returns how it ended.
 pub fn run(args: &RunArgs) -> Result<End> {
     let told = Told::new(args.output);
     run_and_tell(args, &told).or_else(|error| told.end(error))
@@ -165,7 +165,7 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
 /// Runs a script whose rows, as text, go to `stdout`, until its jobs end.
 ///
 /// # Errors
-/// What is wrong with it, the first failure of its jobs, or that they do not end within a time.
+/// Errors of the script, the first failure of its jobs, or jobs that do not end within a time.
 pub fn run_until_end(
     script: &Script,
     workers: u64,
@@ -201,7 +201,7 @@ pub fn run_until_end(
     Ok(sums)
 }
 
-/// Puts all jobs together and plans them, before any of them runs: what cannot be opened is told first.
+/// Assembles and plans all jobs before any of them runs, so that a failure to open a table is reported first.
 fn prepare(
     shape: Shape,
     script: &Script,
@@ -230,14 +230,14 @@ fn start<'a>(
     Ok(running)
 }
 
-/// A job that can be submitted.
+/// A job that is ready to be submitted.
 struct Planned {
     graph: Graph,
     tally: Tally,
     end: JobEnd,
 }
 
-/// Settings of the engine that the command line gives.
+/// Settings of the engine from the command line.
 #[derive(Default)]
 struct Wanted<'a> {
     workers: Option<u64>,
@@ -274,7 +274,7 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
 /// As many jobs that read no table cost as much as one that reads one.
 const JOBS_WITHOUT_TABLES: u64 = 32;
 
-/// Pays for what jobs hold beside their state, as long as they run.
+/// Reserves the memory that jobs hold besides their state, until the reservation is dropped.
 fn pay_for_jobs(engine: &Engine, jobs: &[Job]) -> Result<Reservation> {
     let reads = |job: &Job| {
         let reads = job.parts.iter().any(|part| for_each_table(&part.plan, &mut |_| Err(())).is_err());
@@ -304,7 +304,7 @@ fn world(script: &Script, clock: &Arc<dyn Clock>, streams: Streams) -> World {
     }
 }
 
-/// Puts all jobs together; they share what there is only once.
+/// Assembles all jobs; they share resources that exist only once.
 fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Result<Vec<Assembled>> {
     let clock = Arc::clone(&world.clock);
     let stdout = Arc::clone(&world.stdout);
@@ -329,7 +329,7 @@ fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Re
     Ok(assembled)
 }
 
-/// Columns whose names are keys of an object, beside `op` if rows have kinds.
+/// Renames columns so that their names are distinct keys of an object, and differ from `op` if rows have kinds.
 fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
     let mut names = NamesOnce::default();
     if has_kinds {
@@ -338,7 +338,8 @@ fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
     columns.iter().map(|column| Column { name: names.take(column.name.clone()), ..column.clone() }).collect()
 }
 
-/// Why the engine does not take a job: if a bound of its own is too low for it, that is no option's fault.
+/// Converts the error of a job that the engine refuses. If a bound of the engine's own is too low for it, no
+/// option is wrong.
 fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
     match error {
         PlanError::OutOfRange { .. } => {
@@ -379,7 +380,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     Ok(text)
 }
 
-/// Everything that watching jobs takes.
+/// State for watching jobs.
 struct Watch<'a> {
     args: &'a RunArgs,
     told: &'a Told,
@@ -390,23 +391,23 @@ struct Watch<'a> {
     notes: Notes,
 }
 
-/// Why jobs were asked to end.
+/// The reason why jobs were asked to end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
-    /// They were not.
+    /// Jobs were not asked to end.
     None,
-    /// By `--for`.
+    /// The time of `--for` is up.
     TimeIsUp,
-    /// By Ctrl-C, or a signal like it.
+    /// Ctrl-C, or a signal like it.
     Signal,
 }
 
 impl Watch<'_> {
-    /// Waits until all have ended, tells of each when it does, and how all are doing; asks them to end when the time is up or
-    /// a signal comes. How the gravest has ended.
+    /// Waits until all jobs have ended; reports each when it ends, and the progress of all. Asks them to end
+    /// when the time is up or a signal comes. Returns the most severe end.
     fn until_end(self, mut running: Vec<Running<'_>>) -> End {
         let Watch { args, told, .. } = self;
-        // Among rows on the same terminal the line would stand in their way, and it is no object.
+        // Among rows on the same terminal the line would disturb, and it is not a JSON object.
         let is_drawn = told.shape == Shape::Text
             && std::io::stderr().is_terminal()
             && !running.iter().any(|running| shows_rows_on_terminal(running.job));
@@ -418,7 +419,7 @@ impl Watch<'_> {
         loop {
             note();
             for job in running.extract_if(.., |job| !job.is_running()) {
-                // Those that came just before the job ended.
+                // Notes that arrived just before the job ended.
                 note();
                 add(&mut ended, &job);
                 end = end.max(self.tell(job));
@@ -454,23 +455,22 @@ impl Watch<'_> {
         end
     }
 
-    /// Asks jobs to end, unless they were asked before, and tells what that means.
+    /// Asks jobs to end, unless they were asked before, and reports what that means.
     fn ask(&self, running: &mut [Running<'_>], request: Request, before: Request) {
         self.deadline.ask(Instant::now());
         let emits_partial = self.args.emit_partial;
         if before == Request::None {
             running.iter_mut().for_each(|job| job.ask(emits_partial));
         }
-        let has_windows =
-            |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
+        let waits = |job: &Job| job.parts.iter().any(|part| waits_for_watermarks(&part.plan));
         let mut means = Vec::new();
         if running.iter().any(|job| emits_partial || !job.end.is_bounded()) {
             means.push("what was read is finished");
         }
-        if running.iter().any(|job| (emits_partial || !job.end.is_bounded()) && has_windows(job)) {
+        if running.iter().any(|job| (emits_partial || !job.end.is_bounded()) && waits(job.job)) {
             means.push(match emits_partial {
-                true => "windows that are open are closed early",
-                false => "windows that are open are left out",
+                true => "rows and windows that wait for a later watermark come out early",
+                false => "rows and windows that wait for a later watermark are left out",
             });
         }
         if running.iter().any(|job| job.end.is_bounded()) {
@@ -484,7 +484,7 @@ impl Watch<'_> {
             Request::Signal => {
                 self.told.note(&format!("asked to end: {means}; asked once more, it ends at once"));
             }
-            // What was read of an input without an end is no news.
+            // For unbounded input alone, "what was read is finished" says nothing new.
             _ if means.contains(',') || running.iter().any(|job| job.end.is_bounded()) => {
                 self.told.note(&format!("the time is up: {means}"));
             }
@@ -492,7 +492,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Tells how a job has ended.
+    /// Reports how a job has ended.
     fn tell(&self, Running { handle, job, tally, end, is_asked }: Running<'_>) -> End {
         let (metrics, bad) = (handle.metrics(), handle.progress().bad);
         let (is_stopped_early, is_published) = match handle.wait() {
@@ -521,7 +521,7 @@ impl Watch<'_> {
     }
 }
 
-/// Adds how a job is doing.
+/// Adds the counts of a job.
 fn add(sums: &mut Sums, job: &Running<'_>) {
     let tasks = job.handle.metrics().tasks;
     sums.rows_in += job.tally.rows_in();
@@ -531,22 +531,32 @@ fn add(sums: &mut Sums, job: &Running<'_>) {
     sums.bad += job.handle.progress().bad;
 }
 
-/// The line of progress.
+/// Returns the line of progress.
 fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> String {
     format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
 
-/// Whether a plan has windows of time.
-fn has_windows(plan: &Plan) -> bool {
-    let is_window = match &plan.node {
-        Node::AssignWindows { .. } | Node::WindowAggregate { .. } | Node::WindowTopN { .. } => true,
-        Node::Join { join, .. } => matches!(join.method, JoinMethod::Window { .. }),
+/// Whether rows or windows of a plan wait for a watermark before they come out.
+fn waits_for_watermarks(plan: &Plan) -> bool {
+    let waits = match &plan.node {
+        Node::AssignWindows { .. }
+        | Node::WindowAggregate { .. }
+        | Node::WindowTopN { .. }
+        | Node::Sort { .. } => true,
+        // By arrival, rows come out at once.
+        Node::Over { time, .. } => time.is_some(),
+        Node::Join { join, .. } => match join.method {
+            JoinMethod::Window { .. } | JoinMethod::Temporal { .. } => true,
+            // Pairs come out at once; who has met nobody waits until nobody can come any more.
+            JoinMethod::Interval { .. } => join.kind.keeps_left() || join.kind.keeps_right(),
+            JoinMethod::Lookup | JoinMethod::Regular { .. } => false,
+        },
         _ => false,
     };
-    is_window || plan.inputs().into_iter().any(has_windows)
+    waits || plan.inputs().into_iter().any(waits_for_watermarks)
 }
 
-/// The files that the tables of a job divert bad records to.
+/// Returns the files to which the tables of a job divert bad records.
 fn diverted_to(job: &Job) -> Vec<String> {
     let mut files = BTreeSet::new();
     for part in &job.parts {
@@ -564,7 +574,7 @@ fn diverted_to(job: &Job) -> Vec<String> {
     files.into_iter().collect()
 }
 
-/// What a job did.
+/// Summary of an ended job.
 #[derive(Serialize)]
 struct Ended<'a> {
     #[serde(rename = "job")]
@@ -574,7 +584,7 @@ struct Ended<'a> {
     late: u64,
     filtered: u64,
     bad: u64,
-    /// Where bad records are, if they were diverted.
+    /// Files with diverted bad records.
     diverted_to: Vec<String>,
     /// True if the job was stopped before its input had ended.
     stopped_early: bool,
@@ -582,7 +592,7 @@ struct Ended<'a> {
     seconds: f64,
 }
 
-/// Seconds with three digits.
+/// Serializes seconds with three decimals.
 fn to_millis<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((seconds * 1e3).round() / 1e3)
 }
@@ -636,7 +646,7 @@ mod tests {
         check("op a", false, "op a");
     }
 
-    /// What SET takes as a target, a query of the engine takes.
+    /// SET accepts the same range of latency targets as the engine.
     #[test]
     fn targets_are_those_of_the_engine() {
         let limit = limits::LATENCY_TARGET_NS;

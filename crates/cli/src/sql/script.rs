@@ -1,7 +1,7 @@
-//! A SQL file, or SQL on the command line, as it is given to each of the commands.
+//! A SQL file, or SQL on the command line, as given to each of the commands.
 //!
-//! A file and what stands behind each `-e` are pieces of one text, so that each knows the tables of those before it. What is
-//! wrong in one is told by its name and its own lines.
+//! A file and the text of each `-e` are pieces of one text, so that each knows the tables of earlier ones. An
+//! error in a piece is reported with the piece's name and its own line numbers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,37 +59,37 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// SQL and what it is called.
+/// SQL with its names.
 #[derive(Default)]
 pub struct Script {
-    /// All of it.
+    /// The whole text.
     text: String,
-    /// What it consists of: at least one piece.
+    /// The pieces of the text, at least one.
     pieces: Vec<Piece>,
-    /// Where relative paths begin.
+    /// Directory against which relative paths are resolved.
     pub base: PathBuf,
-    /// It was read from standard input, from which no table can be read then.
+    /// Whether the text was read from standard input, from which no table can then be read.
     pub is_from_stdin: bool,
-    /// Keys that are set whatever the SQL says.
+    /// Settings that override those of the SQL.
     settings: Vec<(String, String)>,
 }
 
-/// A file, or what stands behind one `-e`.
+/// A file, or the text of one `-e`.
 struct Piece {
-    /// What errors call it.
+    /// Name in error messages.
     name: String,
     text: String,
-    /// Lines of the whole text before it.
+    /// Number of lines of the whole text before the piece.
     lines_before: usize,
-    /// Its own lines.
+    /// Number of its own lines.
     lines: usize,
 }
 
 impl ScriptArgs {
-    /// Reads it.
+    /// Reads the SQL.
     pub fn read(&self) -> Result<Script> {
         let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
-        // As for a shell, paths begin where the command does.
+        // As in a shell, paths are relative to the command's directory.
         let mut script = Script { is_from_stdin, settings: self.settings.clone(), ..Script::default() };
         if !self.roots.is_empty() {
             const ROOTS: &str = "thalweg.file-roots";
@@ -128,13 +128,13 @@ impl ScriptArgs {
     }
 }
 
-/// A text without the byte order mark that some editors put in front.
+/// Returns a text without the byte order mark that some editors write.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 impl Script {
-    /// The SQL of a file that was read.
+    /// Creates a script from the SQL of a file that was read.
     pub fn of_file(name: String, text: &str) -> Script {
         let mut script = Script::default();
         script.push(name, without_mark(text));
@@ -142,23 +142,24 @@ impl Script {
     }
 
     fn push(&mut self, name: String, text: &str) {
-        // The last statement of a piece may have no end.
+        // The last statement of a piece may lack its end.
         if !self.pieces.is_empty() {
             self.text.push_str("\n;\n");
         }
         let lines_before = self.text.matches('\n').count();
         self.text.push_str(text);
-        // Counted once: it is asked for with every job.
+        // Counted once, since every job asks for it.
         let lines = text.lines().count().max(1);
         self.pieces.push(Piece { name, text: text.to_owned(), lines_before, lines });
     }
 
-    /// What it is called as a whole.
+    /// Returns the name of the whole script.
     pub fn name(&self) -> String {
         self.pieces.iter().map(|piece| piece.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is to be done, with the session that says so. The tables that are read and written have been checked; nothing is open.
+    /// Returns the actions to be done, and their session. The tables that are read and written have been
+    /// checked; none is open.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
         for (key, value) in &self.settings {
@@ -182,14 +183,14 @@ impl Script {
         Ok((session, actions))
     }
 
-    /// Names a job by the line of its piece, and apart from those before it.
+    /// Names a job by its line in its piece, distinct from earlier jobs.
     fn name_job(&self, job: &mut Job, names: &mut BTreeMap<String, usize>) {
         if let Some(kind) = job.name.strip_suffix(&format!("-{}", job.place.line))
             && matches!(kind, "query" | "insert")
         {
             job.name = format!("{kind}-{}", self.line(job.place));
         }
-        // The last number that was tried behind a name: many jobs may have one name.
+        // The last number tried after a name, since many jobs may have the same name.
         let mut count = names.get(&job.name).copied().unwrap_or(0);
         let mut name = job.name.clone();
         while count > 0 && names.contains_key(&name) {
@@ -201,12 +202,12 @@ impl Script {
         job.name = name;
     }
 
-    /// The line of a place in its piece.
+    /// Returns the line of a place in its piece.
     pub fn line(&self, place: Place) -> usize {
         self.located(place).1.line
     }
 
-    /// The piece that a place is in, by its name, and where it is there.
+    /// Returns the name of the piece that contains a place, and the place within the piece.
     pub fn located(&self, place: Place) -> (&str, Place) {
         let (piece, place) = self.piece(place);
         (&piece.name, place)
@@ -218,7 +219,7 @@ impl Script {
         let line = place.line - piece.lines_before;
         let last = piece.lines;
         let place = if last < line {
-            // Where a piece ends, of which more was expected.
+            // The end of a piece, where more text was expected.
             let column = piece.text.lines().last().map_or(0, |line| line.chars().count()) + 1;
             Place { line: last, column, width: 1 }
         } else {
@@ -227,7 +228,7 @@ impl Script {
         (piece, place)
     }
 
-    /// An error in the text.
+    /// Converts an error in the text.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
         let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];
@@ -240,12 +241,12 @@ impl Script {
     }
 }
 
-/// What is wrong in a text.
+/// An error in a text.
 #[derive(Debug)]
 pub struct Wrong {
-    /// As people read it.
+    /// The error as shown to the user.
     shown: String,
-    /// What the text is called that the place is in.
+    /// Name of the text that contains the place.
     pub name: String,
     /// The error, with the place in that text.
     pub error: SqlError,
@@ -259,10 +260,10 @@ impl fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// Whether jobs that run beside each other ask for the same engine.
+/// Checks that jobs which run together ask for the same engine.
 ///
 /// # Errors
-/// At the first job that asks for another one than a job before it.
+/// The first job that asks for another engine than an earlier job.
 fn agree(actions: &[Action]) -> Result<(), SqlError> {
     let jobs = || {
         actions.iter().filter_map(|action| match action {
@@ -282,7 +283,7 @@ fn agree(actions: &[Action]) -> Result<(), SqlError> {
     differ("thalweg.workers", &|job| job.settings.workers.map(|workers| workers.to_string()))
 }
 
-/// Tells of all tables of a job that runs with others.
+/// Registers all tables of a job that runs together with others.
 fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), SqlError> {
     for part in &job.parts {
         for_each_table(&part.plan, &mut |table| together.reads(number, table))?;
@@ -291,7 +292,7 @@ fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), Sql
     Ok(())
 }
 
-/// All tables that a plan reads, each as often as it stands there.
+/// Calls `of` with all tables that a plan reads, each as often as it occurs.
 pub fn for_each_table<E>(plan: &Plan, of: &mut dyn FnMut(&Table) -> Result<(), E>) -> Result<(), E> {
     if let Node::Scan { table, .. } = &plan.node {
         of(table)?;

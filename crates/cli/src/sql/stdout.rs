@@ -1,7 +1,8 @@
-//! Where rows on standard output come from, and what becomes of a job whose reader leaves early.
+//! Rows on standard output, and jobs whose reader closes it early.
 //!
-//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: whoever took the first rows has what it wanted. Its
-//! exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go there. One that writes elsewhere, too, has failed there, and says so.
+//! `thalweg run q.sql | head -1` ends silently, as the other commands do: the reader of the first rows has what
+//! it wanted. The exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go
+//! there. A job that also writes elsewhere has failed there, and reports it.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -9,21 +10,21 @@ use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
 use thalweg_sql::catalog::Table;
 use thalweg_sql::session::Job;
 
-/// Standard output, for sinks.
+/// Writer to standard output, for sinks.
 pub struct Stdout(Gone);
 
-/// Whether the reader of standard output has gone. Relaxed: the sink that finds it out fails, and it is asked when the
-/// job of that sink has ended.
+/// Flag that the reader of standard output has closed it. Relaxed: the sink that finds it out fails, and the
+/// flag is read when the job of that sink has ended.
 #[derive(Clone, Default)]
 pub struct Gone(Arc<AtomicBool>);
 
 impl Gone {
-    /// What writes, and notices.
+    /// Returns a writer that sets the flag.
     pub fn stdout(&self) -> Stdout {
         Stdout(self.clone())
     }
 
-    /// Whether this error of a job only says so.
+    /// Returns whether this error of a job only means that standard output was closed.
     pub fn is_all(&self, job: &Job, code: &str) -> bool {
         let is_there = |table: &Option<Arc<Table>>| Stream::of(table.as_deref()) == Stream::Stdout;
         code == "SINK_CLOSED"
@@ -53,7 +54,7 @@ impl Write for Stdout {
     }
 }
 
-/// Which standard stream rows go to.
+/// Standard stream to which rows go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Stdout,
@@ -62,7 +63,7 @@ enum Stream {
 }
 
 impl Stream {
-    /// Of what is written to a table; to none: of rows that are shown.
+    /// Returns the stream of rows that are written to `table`; without a table the rows are shown.
     fn of(table: Option<&Table>) -> Stream {
         let option =
             |key: &str| table.and_then(|table| table.options.get(key)).map(|option| option.value.as_str());
@@ -86,7 +87,7 @@ impl Stream {
     }
 }
 
-/// Whether rows of a job come to a terminal, where a line of progress would stand among them.
+/// Returns whether rows of a job go to a terminal, where a line of progress would stand among them.
 pub fn shows_rows_on_terminal(job: &Job) -> bool {
     job.parts.iter().any(|part| Stream::of(part.into.as_deref()).is_terminal())
 }

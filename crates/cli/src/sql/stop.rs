@@ -5,8 +5,8 @@
 //!
 //! | job | asked to end | with `--emit-partial` |
 //! |---|---|---|
-//! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire, files are published; it is stopped early all the same |
-//! | unbounded | sources end at their watermark: what that has closed is published, open windows are dropped; it is complete | open windows fire, too |
+//! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire and waiting rows come out, files are published; it is stopped early all the same |
+//! | unbounded | sources end at their watermark: what that has closed is published, open windows and rows that wait for a later watermark are dropped; it is complete | those come out, too |
 //!
 //! A bounded job has one result, which is the whole one: a part of it under the name of the whole is worse than none. An
 //! unbounded job has no end but to be stopped, so a result is complete if its watermark says so. These are the two ends that
@@ -18,7 +18,7 @@
 //! without one and because nothing was cut off: what was asked for was done, and the next run begins from the same files.
 //!
 //! The request sets a deadline, `--drain-timeout` later. When it passes, the process ends with code 1, and names what it waits
-//! for, so far as that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
+//! for, if that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
 //! read, a device). Nothing is joined then. The thread that watches the jobs looks at the deadline; it could be held up itself,
 //! so [`Deadline`] is a thread of its own, which shares nothing with workers and steps in [`GRACE`] later.
 
@@ -36,25 +36,25 @@ use thalweg::{QueryHandle, TaskState};
 use super::told::{self, Shape};
 use crate::interrupt::Interrupt;
 
-/// How long a drain may take unless `--drain-timeout` says otherwise.
+/// Longest time of a drain, unless `--drain-timeout` is given.
 pub const DRAIN_TIMEOUT_DEFAULT: &str = "10s";
 
-/// The longest `--drain-timeout`.
+/// Largest `--drain-timeout`.
 pub const DRAIN_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much later than its deadline a process ends whose watching thread is held up.
+/// Time after the deadline at which a process ends if its watching thread is stuck.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often the deadline is looked at.
+/// Interval at which the deadline is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long the last message may take: standard error may be what the process waits for.
+/// Longest time for the last message: standard error may be what the process waits for.
 const TELL_WITHIN: Duration = Duration::from_millis(500);
 
-/// The exit code of a run that did not end in time.
+/// Exit code of a run that did not end in time.
 const EXIT_FAILED: i32 = 1;
 
-/// How many of the things that a drain waits for are named.
+/// Largest number of named causes for which a drain waits.
 const NAMED_MAX: usize = 4;
 
 /// Deadline of a run that was asked to end.
@@ -62,7 +62,7 @@ const NAMED_MAX: usize = 4;
 pub struct Deadline(Arc<Mutex<Option<Instant>>>, Duration);
 
 impl Deadline {
-    /// Watches from now on, to the end of the process.
+    /// Starts watching, to the end of the process.
     pub fn watch(interrupt: &Interrupt, timeout: Duration, shape: Shape) -> Result<Self> {
         let deadline = Deadline(Arc::default(), timeout);
         let (own, interrupt) = (deadline.clone(), interrupt.clone());
@@ -79,21 +79,21 @@ impl Deadline {
         Ok(deadline)
     }
 
-    /// Sets the deadline behind a request at this instant; the first request counts.
+    /// Sets the deadline for a request at this instant; the earliest request counts.
     pub fn ask(&self, at: Instant) {
         let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = at.checked_add(self.1);
-        // `--for` is known before it is over, and a signal may come sooner.
+        // The request of `--for` may be recorded before a signal, and a signal may come sooner.
         *until = until.into_iter().chain(asked).min();
     }
 
-    /// Whether the deadline has passed, and so much more.
+    /// Returns whether the deadline, plus a grace period, has passed.
     pub fn is_past(&self, grace: Duration) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.and_then(|until| until.checked_add(grace)).is_some_and(|until| until <= Instant::now())
     }
 
-    /// Ends the process, and joins nothing: something of it is stuck. Says in what, so far as it is known.
+    /// Ends the process, and joins nothing: something of it is stuck. Says in what, if that is known.
     pub fn end(&self, shape: Shape, job: Option<&str>, tasks: &[String]) -> ! {
         let calls = system_calls();
         let all: Vec<&str> = tasks.iter().chain(&calls).map(String::as_str).take(NAMED_MAX).collect();
@@ -105,7 +105,7 @@ impl Deadline {
         );
         let job = job.map(str::to_owned);
         let (tell, is_told) = channel();
-        // Beside this thread, which must not be held up.
+        // Written by another thread, so that this one cannot be stuck.
         let telling = Builder::new().spawn(move || {
             told::drain_timeout(shape, job.as_deref(), &message);
             let _ = tell.send(());
@@ -117,7 +117,7 @@ impl Deadline {
     }
 }
 
-/// The tasks of a query that keep it from ending: those that run, or else those that have no room.
+/// Returns the tasks of a query that keep it from ending: running tasks, or else those that have no room.
 pub fn held_up_by(query: &QueryHandle) -> Vec<String> {
     let tasks = query.metrics().tasks;
     let of = |state: TaskState, what: &str| -> Vec<String> {
@@ -139,7 +139,7 @@ fn system_calls() -> Vec<String> {
     calls
 }
 
-/// Tells which system call a thread waits in, and on which file.
+/// Returns the system call that a thread waits in, and its file.
 fn system_call(thread: &Path) -> Option<String> {
     let read = |file: &str| fs::read_to_string(thread.join(file)).ok();
     let name = read("comm")?.trim().to_owned();
@@ -151,8 +151,8 @@ fn system_call(thread: &Path) -> Option<String> {
     Some(format!("thread `{name}` is in the system call {call}{target}"))
 }
 
-/// The name of the system call of a line of `/proc/self/task/N/syscall`, and the descriptor that it is of; nothing of one that
-/// waits for other threads or for time.
+/// Returns the name of the system call in a line of `/proc/self/task/N/syscall`, and its file descriptor;
+/// `None` for a call that waits for other threads or for time.
 fn named(line: &str) -> Option<(&'static str, Option<u64>)> {
     let mut words = line.split_ascii_whitespace();
     let number: u32 = words.next()?.parse().ok()?;
@@ -161,7 +161,8 @@ fn named(line: &str) -> Option<(&'static str, Option<u64>)> {
     Some((*name, descriptor.filter(|_| *is_of_descriptor)))
 }
 
-/// Numbers and names of system calls that may wait for long, and whether their first argument is a descriptor.
+/// Numbers and names of system calls that may wait for a long time, and whether their first argument is a
+/// descriptor.
 #[cfg(target_arch = "x86_64")]
 const CALLS: &[(u32, &str, bool)] = &[
     (0, "read", true),

@@ -1,5 +1,5 @@
-//! `thalweg test`: queries whose input and rows are written in files, run in virtual time; and files that `thalweg run` takes, whose
-//! heads say what comes out of them.
+//! `thalweg test`: runs queries whose input and rows are written in files, in virtual time; and SQL files for
+//! `thalweg run`, whose heads state the expected output.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,7 +17,7 @@ use super::run::run_until_end;
 use super::script::{self, Script};
 use crate::console;
 
-/// So long a file that is run as it stands may take.
+/// Longest run of a file that is run unchanged.
 const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Which files.
@@ -34,14 +34,14 @@ pub struct TestArgs {
     workers: u16,
 }
 
-/// Runs them; `false` if a query has other rows than are written.
+/// Runs the files; returns `false` if a query has other rows than the expected ones.
 pub fn run(args: &TestArgs) -> Result<bool> {
     let mut files = Vec::new();
     for path in &args.paths {
         find(path, &mut files)?;
     }
     files.sort();
-    // A file may be named, and its directory as well, by another path.
+    // A file may also be found through its directory, by another path.
     let mut known = HashSet::new();
     files.retain(|file| known.insert(fs::canonicalize(file).unwrap_or_else(|_| file.clone())));
     if files.is_empty() {
@@ -66,7 +66,7 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     Ok(failed == 0)
 }
 
-/// What became of queries and scripts.
+/// Numbers of passed and failed queries and scripts.
 #[derive(Default)]
 struct Found {
     passed: usize,
@@ -88,7 +88,7 @@ impl Found {
         Ok(())
     }
 
-    /// Runs a file as `thalweg run` does, and compares what comes out with what its head says.
+    /// Runs a file as `thalweg run` does, and compares its output with its head.
     fn script(&mut self, args: &TestArgs, file: &Path, text: &str, head: Result<Head, String>) -> Result<()> {
         let name = file.display().to_string();
         if !name.contains(&args.only) {
@@ -114,7 +114,7 @@ impl Found {
     }
 }
 
-/// A standard output whose lines are compared with a head as they come; the last one may have no end yet.
+/// A standard output whose lines are compared with a head as they come; the last line may lack its end.
 #[derive(Clone)]
 struct Compared(Arc<Mutex<(Head, Vec<u8>)>>);
 
@@ -146,19 +146,19 @@ impl Write for Compared {
     }
 }
 
-/// Whether a file has cases by its name.
+/// Returns whether a file has cases, by its name.
 fn is_cases(path: &Path) -> bool {
     path.to_string_lossy().ends_with(".test.sql")
 }
 
-/// Whether a file is SQL whose head says what is expected.
+/// Returns whether a file is SQL whose head states the expected output.
 fn is_script(path: &Path) -> bool {
-    // What cannot be read as text is none.
+    // A file that is not text is not SQL.
     path.extension().is_some_and(|extension| extension == "sql")
         && fs::read_to_string(path).is_ok_and(|text| Head::parse(script::without_mark(&text)).is_some())
 }
 
-/// A file, or all such files in a directory and those in it.
+/// Collects a file, or all such files in a directory and its subdirectories.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let shown = path.display();
     if !path.is_dir() {

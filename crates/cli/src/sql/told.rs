@@ -1,14 +1,15 @@
-//! How a run speaks: answers on standard output, notes and errors on standard error; with `--output json` all of it as objects, one
-//! a line.
+//! Output of a run: answers on standard output, notes and errors on standard error. With `--output json`, all
+//! of it is JSON objects, one per line.
 //!
-//! | object | what |
+//! | object | content |
 //! |---|---|
-//! | `{"show":[..]}` | lines that SHOW and DESCRIBE answer; EXPLAIN answers what `thalweg explain --json` does |
-//! | `{"job":..,"rows_in":..}` | what a job did |
-//! | `{"note":..}` | what people should know |
-//! | `{"error":{"job":..,"code":..,"message":..,"place":..,"help":..}}` | what went wrong; what is not known is null |
+//! | `{"show":[..]}` | lines that SHOW and DESCRIBE print; EXPLAIN prints the output of `thalweg explain --json` |
+//! | `{"job":..,"rows_in":..}` | results of a job |
+//! | `{"note":..}` | information for the user |
+//! | `{"error":{"job":..,"code":..,"message":..,"place":..,"help":..}}` | an error; unknown values are null |
 //!
-//! A wrong command line is told as text, for the shape of what is to come is part of it.
+//! A wrong command line is reported as text, because the shape of the output is itself part of the command
+//! line.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -37,14 +38,14 @@ pub enum Shape {
     Json,
 }
 
-/// The two streams of a run.
+/// The two output streams of a run.
 pub struct Told {
     pub(super) shape: Shape,
-    /// A line of progress stands on the terminal.
+    /// Whether a progress line is on the terminal.
     is_drawn: Cell<bool>,
 }
 
-/// The width of a line of progress: the narrowest terminal that there is, without its last column.
+/// Width of a progress line: the narrowest supported terminal, without its last column.
 const PROGRESS_CHARACTERS: usize = 79;
 
 impl Told {
@@ -52,7 +53,7 @@ impl Told {
         Told { shape, is_drawn: Cell::new(false) }
     }
 
-    /// What SHOW and DESCRIBE answer.
+    /// Prints the result of SHOW or DESCRIBE.
     pub fn shown(&self, text: &str) -> Result<()> {
         match self.shape {
             Shape::Text => console::out(&format!("{text}\n")),
@@ -62,7 +63,7 @@ impl Told {
         }
     }
 
-    /// What EXPLAIN answers.
+    /// Prints the result of EXPLAIN.
     pub fn explained(&self, script: &Script, job: &Job) -> Result<()> {
         let line = script.line(job.place);
         console::out(&match self.shape {
@@ -71,7 +72,7 @@ impl Told {
         })
     }
 
-    /// What people should know.
+    /// Prints a note for the user.
     pub fn note(&self, text: &str) {
         self.clear();
         match self.shape {
@@ -80,7 +81,7 @@ impl Told {
         }
     }
 
-    /// What a job did, in both shapes.
+    /// Prints the results of a job, as text or as an object.
     pub fn ended(&self, text: &str, object: &impl Serialize) {
         self.clear();
         match self.shape {
@@ -89,7 +90,7 @@ impl Told {
         }
     }
 
-    /// What ended a job.
+    /// Prints the error that ended a job.
     pub fn failed(&self, job: &str, error: &QueryError) {
         self.clear();
         match self.shape {
@@ -100,10 +101,10 @@ impl Told {
         }
     }
 
-    /// An error that ends the command: told here if the shape is not that of text.
+    /// Reports an error that ends the command. It is printed here only if the shape is JSON.
     ///
     /// # Errors
-    /// The same, if it is to be told as text.
+    /// Returns `error` itself if the caller must print it as text.
     pub fn end(&self, error: anyhow::Error) -> Result<End> {
         self.clear();
         if self.shape == Shape::Text || error.is::<ReaderGone>() || error.is::<WrongOption>() {
@@ -126,7 +127,7 @@ impl Told {
         Ok(End::Failed)
     }
 
-    /// Draws the line of progress anew.
+    /// Redraws the progress line.
     pub fn draw(&self, line: &str) {
         let line: String = line.chars().take(PROGRESS_CHARACTERS).collect();
         let mut stderr = io::stderr();
@@ -134,7 +135,7 @@ impl Told {
         self.is_drawn.set(true);
     }
 
-    /// Takes the line of progress away, so that another can stand there.
+    /// Removes the progress line, so that other text can take its place.
     pub fn clear(&self) {
         if self.is_drawn.replace(false) {
             let mut stderr = io::stderr();
@@ -143,7 +144,7 @@ impl Told {
     }
 }
 
-/// Tells that a run did not end in time.
+/// Reports that a run did not end in time.
 pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
     const CODE: &str = "DRAIN_TIMEOUT";
     match shape {
@@ -157,13 +158,13 @@ pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
 
 /// Writes an object to standard error.
 fn aside(object: &impl Serialize) {
-    // What is told has no form that JSON lacks.
+    // Everything that is written here can be represented in JSON.
     if let Ok(line) = serde_json::to_string(object) {
         console::aside(&line);
     }
 }
 
-/// What went wrong, as an object that has all of its keys.
+/// An error as an object that has all of its keys.
 #[derive(Serialize)]
 struct WrongObject<'a> {
     job: Option<&'a str>,

@@ -1,11 +1,11 @@
-//! Lines that are not understood: what becomes of them by `--on-bad`, and that the reference agrees on which they
-//! are.
+//! Lines that cannot be parsed: what each `--on-bad` mode does with them, and that engine and reference agree
+//! on which lines they are.
 
 use crate::support::{Folder, HEADER, trip};
 
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// A file of trips with a bad line of each kind, and a good one between each two.
+/// A file of trips with a bad line of each kind, and a good line between every two of them.
 fn write_trips(folder: &Folder) {
     let good = trip("00:01:00");
     let bad: [Vec<u8>; 6] = [
@@ -94,7 +94,8 @@ fn failed() {
     assert_eq!(folder.text("out/nyt.csv"), None, "a run that failed publishes nothing");
 }
 
-/// More than 1 % of 10,000 lines: this is not the right file. The bad lines are kept, for they tell why.
+/// More than 1 % of 10,000 lines are bad, so this is not the right file. The bad lines are kept, because they
+/// show the cause.
 #[test]
 fn too_many() {
     let folder = Folder::new("bad_too_many");

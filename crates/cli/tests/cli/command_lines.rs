@@ -1,15 +1,17 @@
-//! Command lines that are made up: options that each command has, and some that none has, with values that are too large, below
-//! zero, of another kind or of no kind. Whatever comes of them has an exit code that is documented and says why; never a panic.
+//! Random command lines: options that a command has and some that no command has, with values that are too
+//! large, negative, or of a wrong type. Every such line ends with a documented exit code and a message about
+//! the cause, and never with a panic.
 //!
-//! `THALWEG_FUZZ` says how many lines are tried, `THALWEG_SEED_BASE` from which seed on, one seed for each.
+//! `THALWEG_FUZZ` is the number of lines, and `THALWEG_SEED_BASE` is the first seed. Each line has its own
+//! seed.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::hostile_lines::Random;
 use crate::support::{Folder, Ran};
 
-/// The commands, and the words that make each of them end at once if all options are right. A benchmark would run, so its lines
-/// end in an option that there is not.
+/// The commands, and arguments that make each of them end at once if all options are valid. A benchmark would
+/// run, so its lines end in an option that does not exist.
 const COMMANDS: [(&str, &[&str], &[&str]); 6] = [
     ("run", &["-e", "SELECT 1"], &[]),
     ("check", &["one.sql"], &[]),
@@ -68,14 +70,14 @@ const VALUES: [&str; 48] = [
     "é😀",
     "--",
 ];
-/// How long one line may take, in a build that is not optimised, beside what else the machine does.
+/// Limit for one line, in a build that is not optimised, on a machine that does other work at the same time.
 const SECONDS_MAX: &str = "60";
 
 fn number(key: &str, unless: u64) -> u64 {
     std::env::var(key).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
 }
 
-/// The long options that a command's help names.
+/// The long options in the help of a command.
 fn options(folder: &Folder, command: &str) -> Vec<String> {
     let help = folder.run(&format!("{command} --help")).stdout;
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
@@ -83,13 +85,13 @@ fn options(folder: &Folder, command: &str) -> Vec<String> {
         words.filter(|word| word.starts_with("--") && word.len() > 3).map(str::to_owned).collect();
     options.sort();
     options.dedup();
-    // They print, and run nothing.
+    // These print text and run nothing.
     options.retain(|option| !matches!(option.as_str(), "--help" | "--version"));
     assert!(!options.is_empty(), "{command}: {help}");
     options
 }
 
-/// Runs a line to its end; `timeout` ends it with code 124 when its time is over.
+/// Runs a line to its end. `timeout` ends it with code 124 when its time is over.
 fn run(folder: &Folder, words: &[String]) -> Output {
     let mut command = Command::new("timeout");
     command.args([SECONDS_MAX, env!("CARGO_BIN_EXE_thalweg")]).args(words).current_dir(folder.path(""));
@@ -126,7 +128,7 @@ fn command_lines_that_are_made_up() {
         words.extend(after.iter().map(|word| (*word).to_owned()));
         let line = format!("seed {seed}: thalweg {words:?}");
         let ran = Ran::of(&line, run(&folder, &words));
-        // A job with an end may be stopped before it by a short `--for`, and by nothing else here.
+        // A bounded job may be stopped early by a short `--for`, and by nothing else here.
         let may_stop_early = words.iter().any(|word| word.starts_with("--for"));
         assert!(matches!(ran.code, 0..=2) || (ran.code == 3 && may_stop_early), "{ran:?}");
         assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("backtrace"), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `thalweg demo` from end to end: on a terminal, without one, and ended early.
+//! `thalweg demo` from end to end: on a terminal, without a terminal, and interrupted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -25,19 +25,19 @@ fn assert_summary(text: &str) {
 
 #[test]
 fn without_a_terminal_it_writes_lines() {
-    let ran = Folder::new("demo_lines").run("demo --for 1.2 --workers 1");
+    let ran = Folder::new("demo_lines").run("demo --for 3 --workers 1");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert!(!ran.stdout.contains(['\x1b', '\r']), "{}", ran.stdout);
     assert_summary(&ran.stdout);
     let shown =
         |query: &str| ran.stdout.lines().filter(|line| line.contains(&format!(" s {query} "))).count();
-    // At 0.5 s, 1 s and the end, if the machine is not too busy.
+    // Each 0.5 s and at the end: at two of these moments, however busy the machine is.
     assert!(shown("ysb-1") > 1 && shown("ysb-1") == shown("nyt-3"), "{}", ran.stdout);
     assert_golden("demo.txt", &masked(&ran.stdout));
 }
 
-/// The text without what differs from run to run: behind the heading each figure with its unit, or the dash in its place,
-/// is a `#`; the width of the columns is gone, and so are lines like one before them.
+/// The text without the parts that differ from run to run: after the heading, each figure with its unit, or the
+/// dash in its place, becomes `#`. The widths of the columns and repeated lines are dropped.
 fn masked(text: &str) -> String {
     let (heading, rest) = text.split_once("\n\n").unwrap();
     let mut lines: Vec<String> = vec![heading.to_owned(), String::new()];
@@ -60,8 +60,8 @@ fn masked(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What a terminal shows of `text`, as far as the demo speaks to it: carriage return, line end, cursor up, and clear
-/// to the end of the line.
+/// The screen content that a terminal shows for `text`. Supported are the control sequences that the demo uses:
+/// carriage return, line end, cursor up, and clear to the end of the line.
 fn shown_by_a_terminal(text: &str) -> Vec<String> {
     let (mut rows, mut row, mut column) = (vec![String::new()], 0, 0);
     let mut pieces = text.split("\x1b[");
@@ -91,12 +91,12 @@ fn shown_by_a_terminal(text: &str) -> Vec<String> {
     rows
 }
 
-/// Cuts `12Abc` behind the letter.
+/// Splits `12Abc` after the first letter.
 fn split_sequence(piece: &str) -> (&str, &str) {
     piece.split_at(piece.find(|c: char| c.is_ascii_alphabetic()).unwrap() + 1)
 }
 
-/// Runs `command` on a terminal of 80 columns; what it wrote there.
+/// Runs `command` on a terminal of 80 columns and returns what it wrote there.
 fn run_on_a_terminal(mut command: Command) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     unlockpt(&master).unwrap();
@@ -104,10 +104,10 @@ fn run_on_a_terminal(mut command: Command) -> String {
     let size = Winsize { ws_row: 24, ws_col: COLUMNS as u16, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&slave, size).unwrap();
     let mut child = command.stdout(slave).spawn().unwrap();
-    // Our own copy of the slave goes with the command, or the end would never come.
+    // This drops the test's own copy of the slave. Otherwise the read below would never end.
     drop(command);
     let mut written = Vec::new();
-    // When the last slave is closed, reading fails.
+    // Reading fails when the last slave is closed.
     let _ = File::from(master).read_to_end(&mut written);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     String::from_utf8(written).unwrap()
@@ -115,13 +115,13 @@ fn run_on_a_terminal(mut command: Command) -> String {
 
 #[test]
 fn on_a_terminal_it_draws_in_place() {
-    let written = run_on_a_terminal(Folder::new("demo_live").command("demo --for 1.2 --workers 1"));
+    let written = run_on_a_terminal(Folder::new("demo_live").command("demo --for 3 --workers 1"));
     assert!(written.contains("\x1b[9A"), "one frame is drawn over the other: {written}");
     let rows = shown_by_a_terminal(&written);
     let text = rows.join("\n");
     assert_summary(&text);
     let starting = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
-    // Once on the screen, and once in the summary.
+    // Each appears once on the screen and once in the summary.
     assert_eq!((starting("query "), starting("ysb-1 "), starting("nyt-3 ")), (2, 2, 2), "{text}");
     assert_eq!(starting("ending: the time is up"), 1, "{text}");
 }
@@ -141,7 +141,7 @@ fn an_interrupt_drains_and_shows_the_summary() {
     let mut command = Folder::new("demo_interrupt").command("demo --for 600 --workers 1");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    // It listens before it writes.
+    // The signal handler is installed before the first line is written.
     let first = lines.next().unwrap();
     assert_eq!(first, "6 queries on one engine with 1 worker, for 600 s.");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -150,7 +150,7 @@ fn an_interrupt_drains_and_shows_the_summary() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
 
-/// `thalweg demo | head -1`: no panic, no word, and not a minute longer.
+/// `thalweg demo | head -1`: no panic, no message, and an end without delay.
 #[test]
 fn a_closed_pipe_ends_it_in_silence() {
     let mut command = Folder::new("demo_closed_pipe").command("demo --for 600 --workers 1");

@@ -1,9 +1,9 @@
-//! What is said of wrong options and files, and with which exit code: 2 for a wrong command line, 1 for a run that
+//! Messages for wrong options and files, and their exit codes: 2 for a wrong command line, 1 for a run that
 //! failed.
 
 use crate::support::{Folder, HEADER, assert_golden};
 
-/// Runs each line and writes down what it said, and how it ended.
+/// Runs each line and returns its output and its exit code as text.
 fn told(folder: &Folder, lines: &[&str]) -> String {
     let told = |line: &&str| {
         let ran = folder.run(line);
@@ -160,7 +160,7 @@ fn options_that_do_not_fit() {
     assert_golden("unfit_options.txt", &told(&Folder::new("unfit_options"), &lines));
 }
 
-/// Historical tolls must all be right, and nothing runs if one is not.
+/// All historical tolls must be valid. If one is not, nothing runs.
 #[test]
 fn wrong_tolls() {
     let folder = Folder::new("wrong_tolls");
@@ -235,7 +235,7 @@ fn wrong_files() {
     assert_golden("wrong_files.txt", &told(&folder, &lines));
 }
 
-/// The first query that finds no room is named, so that people see how many fit.
+/// The first query for which there is no room is named, so that the user sees how many fit.
 #[test]
 fn more_queries_than_the_memory_holds() {
     let folder = Folder::new("too_many_queries");
@@ -251,7 +251,7 @@ fn more_queries_than_the_memory_holds() {
     );
 }
 
-/// Nobody can make a file there, not even the superuser.
+/// No user can create a file there, not even the superuser.
 #[test]
 fn a_folder_that_takes_no_results() {
     let ran = Folder::new("no_results").run("bench ysb --seconds 0.1 --warmup 0 --results /proc/self");
@@ -261,7 +261,7 @@ fn a_folder_that_takes_no_results() {
     assert!(ran.stderr.starts_with(start) && ran.stderr.ends_with(end), "{ran:?}");
 }
 
-/// What has no effect is told on standard error, once each, and the run goes on.
+/// An option without effect is reported once on standard error, and the run continues.
 #[test]
 fn options_without_effect_are_told() {
     let folder = Folder::new("no_effect");

@@ -1,4 +1,4 @@
-//! Which files SQL may use, what is told of secrets, and what notes and errors of files reach the user.
+//! Which files SQL may use, how secrets are hidden, and which notes and errors about files reach the user.
 
 use std::fs;
 
@@ -15,7 +15,8 @@ fn table(name: &str, path: &str, more: &str) -> String {
     )
 }
 
-/// A root of the command line bounds what is read and written, and no SET or RESET of the file widens it.
+/// A root on the command line limits which files are read and written, and no SET or RESET in the file widens
+/// it.
 #[test]
 fn roots_of_the_command_line_hold() {
     let folder = Folder::new("roots");
@@ -37,7 +38,7 @@ fn roots_of_the_command_line_hold() {
     }
     let ran = run(&folder, "run q.sql --allow-root in --allow-root other", &of("other", ""));
     assert_eq!(ran.code, 0, "{ran:?}");
-    // Without one, the rights of the user are all there is; a file may narrow them.
+    // Without a root, only the rights of the user apply. A file may narrow them.
     assert_eq!(run(&folder, "run q.sql", &of("other", "")).code, 0);
     let ran = run(&folder, "run q.sql", &of("other", "SET 'thalweg.file-roots' = 'in';\n"));
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -51,7 +52,7 @@ fn roots_of_the_command_line_hold() {
     }
 }
 
-/// No value of a secret option is shown, by no command and in no shape.
+/// No command shows the value of a secret option, in any shape.
 #[test]
 fn secrets_are_not_shown() {
     let folder = Folder::new("secrets");
@@ -78,7 +79,7 @@ fn secrets_are_not_shown() {
     }
 }
 
-/// A file of columns over which the library panics is one line of an error, without a backtrace.
+/// A damaged Parquet file, on which the library may panic, prints no panic message and no backtrace.
 #[test]
 fn a_damaged_file_prints_no_panic() {
     let folder = Folder::new("damaged");

@@ -1,4 +1,4 @@
-//! What `--help` says, at 80 columns.
+//! The output of `--help`, at 80 columns.
 
 use crate::support::{Folder, assert_golden};
 
@@ -25,7 +25,7 @@ fn demo() {
     check("demo --help", "help_demo.txt");
 }
 
-/// Nothing asked is a question, too.
+/// A call without a command prints the usage.
 #[test]
 fn without_a_command() {
     let ran = Folder::new("no_command").run("");

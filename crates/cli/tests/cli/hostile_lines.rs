@@ -1,13 +1,13 @@
-//! Files of trips and of traffic with lines spoilt at random: whatever is in them, engine and reference agree on every
-//! line, or the verdict of a benchmark on recorded input would be worth nothing.
+//! Files of trips and of traffic with randomly damaged lines. Engine and reference must agree on every line;
+//! otherwise the check of a benchmark on recorded input would be worthless.
 
 use crate::support::{Folder, HEADER, trip};
 
-/// Lines that may be bad without there being too many.
+/// Number of lines that may be bad without being too many.
 const SPOILT: usize = 100;
 
-/// A small generator of random numbers (Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014:
-/// SplitMix64), so that a seed names a file.
+/// A small generator of random numbers, so that a seed identifies a file: SplitMix64 (Steele et al., "Fast
+/// Splittable Pseudorandom Number Generators", 2014).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -23,13 +23,13 @@ impl Random {
     }
 }
 
-/// What is spoilt.
+/// An input format, and how its lines are damaged.
 struct Kind {
     header: Option<&'static str>,
     good: String,
-    /// Those that a query reads.
+    /// Columns that a query reads.
     columns: &'static [usize],
-    /// What is put in their place.
+    /// Texts that replace the values of these columns.
     texts: &'static [&'static str],
 }
 
@@ -41,7 +41,8 @@ impl Kind {
             1 => return self.header.unwrap_or("type,time").into(),
             2 => return b"\r".to_vec(),
             3 => {
-                // Quoted, with a comma, a quote or nothing inside, in a column that is read or in one that is not.
+                // Quoted, with a comma, a quote or nothing inside, in any column, whether a query reads it or
+                // not.
                 let index = random.below(fields.len());
                 let inside = random.pick(&["", ",", "\"\"", "\"", "\"x"]);
                 fields[index] = format!("\"{}{inside}\"", fields[index]);
@@ -72,7 +73,7 @@ impl Kind {
         line
     }
 
-    /// A file of 10,000 lines, of which `SPOILT` are spoilt, or somewhat more where a line break was put in.
+    /// A file of 10,000 lines, of which `SPOILT` are damaged, or a few more where a line break was inserted.
     fn file(&self, random: &mut Random) -> Vec<u8> {
         let mut file = random.pick::<[u8]>(&[b"", b"\xef\xbb\xbf"]).to_vec();
         let line_end = random.pick::<[u8]>(&[b"\n", b"\r\n"]);
@@ -132,7 +133,7 @@ fn engine_and_reference_agree_on_every_line_of_trips() {
     kind.check(&Folder::new("hostile_trips"), "bench nyt --window 60s", 12);
 }
 
-/// All cars stand at one spot at one time, so that many a line that is taken shows in the results.
+/// All cars are at one position at one time, so that many of the accepted lines show in the results.
 #[test]
 fn engine_and_reference_agree_on_every_line_of_traffic() {
     let kind = Kind {

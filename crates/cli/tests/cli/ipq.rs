@@ -1,4 +1,4 @@
-//! `thalweg bench ipq1` to `ipq4`: Cameo's queries have the reference's results.
+//! `thalweg bench ipq1` to `ipq4`: the results of Cameo's queries equal those of the reference.
 
 use serde_json::Value;
 

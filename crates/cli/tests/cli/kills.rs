@@ -1,9 +1,10 @@
-//! Runs that are killed, or asked to end, at random moments: no file under its final name is torn, no success file stands beside
-//! missing rows, an earlier whole file is never replaced by a part, and exit codes are those of the manual.
+//! Runs that are killed, or asked to end, at random moments. No file under its final name is torn, no success
+//! file is published while rows are missing, an earlier whole file is never replaced by a part, and the exit
+//! codes are those of the manual.
 //!
-//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of the machine: while
-//! rows are written, between two files that are published, or never. `THALWEG_KILLS=300` says how many; a failure names its
-//! seed, and `THALWEG_KILLS_SEED` replays one.
+//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of
+//! the machine: while rows are written, between the publication of two files, or never. `THALWEG_KILLS=300`
+//! sets the number of kills. A failure prints its seed, and `THALWEG_KILLS_SEED` replays it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,19 +18,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::Folder;
 
-/// Kills where the environment names no number.
+/// Number of kills if the environment does not set one.
 const KILLS: u64 = 8;
 
 /// Rows of each job.
 const ROWS: u64 = 40_000;
 
-/// Partitions, where there are any.
+/// Number of partitions of a partitioned table.
 const PARTITIONS: u64 = 7;
 
-/// After so long a run that should have ended has not.
+/// A run that has not ended after this time fails the test.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// Where rows go.
+/// Where a job writes its rows.
 #[derive(Clone, Copy, Debug)]
 enum To {
     Single,
@@ -62,7 +63,7 @@ impl To {
         )
     }
 
-    /// About how much all rows take on the disk.
+    /// Approximate size of all rows on the disk.
     fn bytes(self) -> u64 {
         match self {
             To::Single | To::Directory => 8 * ROWS,
@@ -72,7 +73,7 @@ impl To {
     }
 }
 
-/// Numbers that look random, the same for a seed (splitmix64).
+/// Pseudo-random numbers that are the same for the same seed (SplitMix64).
 struct Draw(u64);
 
 impl Draw {
@@ -85,7 +86,7 @@ impl Draw {
 }
 
 fn walk(root: &Path, each: &mut dyn FnMut(&Path, u64)) {
-    // What is renamed or removed meanwhile is passed over.
+    // Files that are renamed or removed during the walk are skipped.
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         match entry.metadata() {
             Ok(found) if found.is_dir() => walk(&entry.path(), each),
@@ -103,7 +104,7 @@ fn is_success(path: &Path) -> bool {
     name_of(path) == "_SUCCESS"
 }
 
-/// A file of rows under its final name.
+/// Whether the path is a file of rows under its final name.
 fn is_published(path: &Path) -> bool {
     name_of(path).starts_with("part-")
 }
@@ -111,9 +112,9 @@ fn is_published(path: &Path) -> bool {
 /// When a run is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// So many bytes are written.
+    /// When this many bytes are written.
     Written(u64),
-    /// So many files have their names.
+    /// When this many files have their final names.
     Published(u64),
 }
 
@@ -131,7 +132,7 @@ impl Moment {
     }
 }
 
-/// Sends the signal when the moment comes, unless the run ends before.
+/// Sends the signal when the moment comes, unless the run ends before it.
 fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> ExitStatus {
     let (started, mut is_sent) = (Instant::now(), false);
     loop {
@@ -178,7 +179,7 @@ fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
             if !folder.path("out").exists() {
                 return Ok(rows);
             }
-            // Read by the program: a file without its end is refused.
+            // Read by the program, because it refuses a file without its end.
             folder.write(
                 "read.sql",
                 "CREATE TABLE U (a BIGINT, p BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', \
@@ -234,7 +235,8 @@ fn check(seed: u64) {
     walk(&folder.path("out"), &mut |path, _| has_success |= is_success(path));
     assert!(!has_success || is_whole, "{told}, {status}: a success file beside {} rows", found.len());
 
-    // The next run is in nobody's way, and says that it is complete when it is.
+    // The remains of the killed run do not hinder the next run, which publishes its success file when it is
+    // complete.
     let before = found.len();
     let ran = folder.run("run q.sql");
     assert_eq!(ran.code, 0, "{told}: {ran:?}");

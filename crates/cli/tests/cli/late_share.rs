@@ -1,4 +1,5 @@
-//! `--late-share`: records that come an epoch early make nobody late and change no result, whatever the workload.
+//! `--late-share`: records that arrive an epoch early make no other record late and change no result, for every
+//! workload.
 
 use crate::support::Folder;
 
@@ -32,7 +33,8 @@ fn early_records_change_no_result() {
     }
 }
 
-/// At a rate it runs long enough for whole epochs to have come, with early records and with those they were early for.
+/// At a rate the run lasts for whole epochs, with early records and with the records of the epochs they belong
+/// to.
 #[test]
 fn early_records_at_a_rate_over_epochs() {
     let folder = Folder::new("late_share_epochs");

@@ -1,4 +1,4 @@
-//! The workloads over lines of text from end to end: generated, from small files, and from recorded ones.
+//! The workloads over lines of text from end to end: on generated input, on small files, and on recorded files.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn assert_right(figures: &Value) {
     assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{figures}");
 }
 
-/// The rows of a file of results, sorted as text.
+/// The rows of a results file, sorted as text.
 fn rows(folder: &Folder, name: &str) -> Vec<String> {
     let mut rows: Vec<String> = folder.text(name).unwrap().lines().map(str::to_owned).collect();
     rows.sort();
@@ -56,7 +56,7 @@ fn lines_of_a_file_are_counted() {
     let figures = folder.json("bench grep --input day.txt --results out");
     assert_right(&figures);
     assert_eq!((&figures["events_in"], &figures["filtered"]), (&4.into(), &2.into()), "{figures}");
-    // Every window that the first second lies in.
+    // Every window that contains second 0.
     let windows: Vec<String> = (-29..=0).map(|second| format!("{},2,4", second * 1_000)).collect();
     let mut sorted = windows.clone();
     sorted.sort();
@@ -68,7 +68,7 @@ fn lines_of_a_file_are_counted() {
     assert_eq!(rows(&folder, "out/wordcount.csv").join(" "), words);
 }
 
-/// What is no text is bad, and keeps its number.
+/// A line that is not valid text is bad, and is reported with its line number.
 #[test]
 fn bad_lines_are_counted() {
     let folder = Folder::new("lines_bad");
@@ -96,7 +96,7 @@ fn recorded_books_give_the_reference_s_results() {
     {
         let figures = folder.json(&format!("bench wordcount --input book.txt.gz {options} --results out"));
         assert_right(&figures);
-        // The last line is empty, and no line.
+        // The empty rest after the last line end is not a line.
         assert_eq!(figures["events_in"], 65_662, "{figures}");
     }
     let figures = folder.json("bench grep --input reviews.txt.gz --results out --window 1s --slide 1s");
@@ -131,7 +131,7 @@ fn requests_of_a_log_are_counted() {
         bad.contains("4,\"field line: no time such as") || bad.contains("4,field line: no time such as"),
         "{bad}"
     );
-    // In order as they are, one is late, and the reference knows no lateness.
+    // Without a bound for disorder, one record is late, and the reference does not model lateness.
     let figures = folder.json("bench distinct --input access.log --on-bad skip");
     assert_eq!((&figures["late"], &figures["check"]), (&1.into(), &"conservation".into()), "{figures}");
 }
@@ -164,7 +164,7 @@ fn a_recorded_log_gives_the_reference_s_results() {
 #[test]
 fn changes_of_mood_are_told_with_their_words() {
     let folder = Folder::new("lines_tweets");
-    // A line a microsecond: a window has a thousand.
+    // Lines are a microsecond apart, so a window has a thousand of them.
     let tweets = |tweet: &str, count: usize| format!("{tweet}\n").repeat(count);
     folder.write(
         "tweets.txt",

@@ -1,7 +1,7 @@
-//! The binary as people run it: what it prints, where, and its exit codes.
+//! The binary as a user runs it: its output on both streams, and its exit codes.
 //!
-//! Texts are compared with the files in `golden`; `UPDATE_GOLDEN=1 cargo test -p thalweg-cli` writes them anew, and
-//! their diff is reviewed as code.
+//! Output is compared with the files in `golden`. `UPDATE_GOLDEN=1 cargo test -p thalweg-cli` writes them
+//! again, and their diff is reviewed like code.
 
 mod bad_lines;
 mod bench;

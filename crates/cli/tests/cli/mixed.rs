@@ -1,4 +1,4 @@
-//! `thalweg bench mixed`: three workloads at once, each held to its own reference.
+//! `thalweg bench mixed`: three workloads at once, each compared with its own reference.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn right(folder: &Folder, options: &str) -> Value {
     figures
 }
 
-/// A third each, with 12, 3 and 8 of 23 parts of the rate.
+/// A third of the queries each, with 12, 3 and 8 of 23 parts of the rate.
 #[test]
 fn each_workload_has_its_share() {
     let folder = Folder::new("mixed");

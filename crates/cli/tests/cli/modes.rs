@@ -1,4 +1,5 @@
-//! `--execution` by `--memory`, under every policy: the same results, and figures that tell what ran.
+//! `--execution` and `--memory` in every combination, under every policy: the results are the same, and the
+//! figures name the mode that ran.
 
 use thalweg_scheduling::policy;
 
@@ -24,7 +25,7 @@ fn every_mode_gives_the_reference_s_results() {
     }
 }
 
-/// Where the operating system says who runs next, a policy is told to have no effect.
+/// Where the operating system schedules the threads, a note says that a policy has no effect.
 #[test]
 fn a_policy_without_workers_is_told() {
     let ran = Folder::new("modes_policy")

@@ -1,4 +1,4 @@
-//! `thalweg bench netmon` from end to end: recorded probes and what is none, generated ones, and the loops.
+//! `thalweg bench netmon` from end to end: recorded probes, bad lines, generated probes, and the loops.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn sorted(text: &str) -> Vec<&str> {
     rows
 }
 
-/// Slice `n` is second `n`; a pair has a direction.
+/// Slice `n` is second `n`. The two directions of a pair are different pairs.
 #[test]
 fn recorded_probes_give_their_means() {
     let folder = Folder::new("netmon_recorded");
@@ -74,7 +74,7 @@ fn bad_lines_are_counted() {
     assert!(ran.stderr.contains("probes.csv, line 2 (byte 25): short: 3 of 4 fields"), "{ran:?}");
 }
 
-/// The columns that are wanted are named.
+/// The error names the required columns.
 #[test]
 fn another_kind_of_file_is_refused() {
     let folder = Folder::new("netmon_wrong");
@@ -123,7 +123,8 @@ fn generated_probes_give_the_reference_s_results() {
     }
 }
 
-/// Counted once with another program: 40 slices, each with nearly each of 9,702 pairs, all but three of which occur.
+/// Counted once with another program: 40 slices, each with almost all of 9,702 pairs, of which all but three
+/// occur.
 #[test]
 fn recorded_latencies_give_the_reference_s_results() {
     let beside = || PathBuf::from("../../../shared/data");

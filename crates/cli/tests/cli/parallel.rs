@@ -1,4 +1,4 @@
-//! `--parallel`: many workers inside one query, from the splits of its generator on, change no result.
+//! `--parallel`: many workers within one query, from the splits of its generator on, change no result.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn assert_right(run: &str, figures: &Value) {
     assert!(figures["events_in"].as_u64().unwrap() > 0, "{run}: {figures}");
 }
 
-/// Runs the workload short.
+/// Runs the workload for a short time.
 #[track_caller]
 fn check(folder: &Folder, run: &str) {
     let run = format!("bench {run} --seconds 0.1 --warmup 0");
@@ -40,7 +40,7 @@ fn workers_share_every_workload() {
     }
 }
 
-/// What comes in disorder or early comes so from all splits together, at a rate too.
+/// With disorder and early records, all splits together produce what one source would, also at a rate.
 #[test]
 fn splits_make_what_one_source_would() {
     let folder = Folder::new("parallel_disorder");
@@ -77,7 +77,7 @@ fn several_queries_are_shared_each() {
     }
 }
 
-/// One worker alone has nobody to share with.
+/// One worker alone runs serially by default.
 #[test]
 fn several_workers_share_unless_told_otherwise() {
     let folder = Folder::new("parallel_default");
@@ -102,7 +102,7 @@ fn several_workers_share_unless_told_otherwise() {
     );
 }
 
-/// A file is one source; what follows it is shared.
+/// A file is a single source; the work after the source is shared.
 #[test]
 fn recorded_input_is_shared_behind_its_source() {
     let folder = Folder::new("parallel_recorded");

@@ -1,5 +1,6 @@
-//! Recorded trips and traffic, which are not in the repository: `THALWEG_DATA`, or `shared/data` beside the checkout.
-//! Without them the tests say so and pass, but not on a build server.
+//! Tests on recorded trips and traffic, which are not in the repository. They are read from the folder in
+//! `THALWEG_DATA`, or from `shared/data` beside the checkout. If they are missing, the tests say so and pass,
+//! but on a build server they fail.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -13,7 +14,7 @@ use crate::support::Folder;
 const MITSIM: &str = "lrb/lrb_mitsim_xway0";
 const SLICE: &str = "lrb/lrb_walmartgen_A_dir1_seg68-82";
 
-/// Puts the file at `path` into the folder as `name`; false if it is not there.
+/// Links the file at `path` into the folder as `name`. Returns false if it does not exist.
 pub fn link(folder: &Folder, path: &str, name: &str) -> bool {
     let beside = || PathBuf::from("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
@@ -63,12 +64,12 @@ fn the_recorded_traffic_gives_the_reference_s_short_form() {
         let figures = folder.json(&format!("bench lrb --input cars.csv.gz --results out {options}"));
         assert_right(&figures);
         assert_eq!((&figures["events_in"], &figures["late"]), (&353_218.into(), &0.into()), "{figures}");
-        // 50 minutes of 15 segments, in all of which there are cars.
+        // 50 minutes of 15 segments, each of which has cars.
         assert_eq!(folder.text("out/lrb.csv").unwrap().lines().count(), 750);
     }
 }
 
-/// Of 50 minutes of 15 segments, with congestion and an accident, the rows of the public validator.
+/// 50 minutes of 15 segments, with congestion and an accident, give the rows of the public validator.
 #[test]
 fn the_recorded_traffic_gives_the_validator_s_answers() {
     let folder = Folder::new("recorded_lrb_full");
@@ -90,7 +91,8 @@ fn the_recorded_traffic_gives_the_validator_s_answers() {
     }
 }
 
-/// The original data, once sorted, and once as a program of several threads had taken it in: up to 6 s out of order.
+/// The original data, once sorted, and once in the order in which a multithreaded program had received it: up
+/// to 6 s out of order.
 #[test]
 fn the_original_traffic_gives_the_validator_s_answers_in_any_order() {
     let folder = Folder::new("recorded_lrb_original");
@@ -117,7 +119,7 @@ fn the_original_traffic_gives_the_validator_s_answers_in_any_order() {
     }
 }
 
-/// The results of these kinds are the expected rows, and the balances are one of the two that are allowed.
+/// The results of these kinds equal the expected rows. A balance may be either of the two allowed values.
 #[track_caller]
 fn check_answers(folder: &Folder, data: &str, kinds: &[&str]) {
     let expected = |kind: &str| {

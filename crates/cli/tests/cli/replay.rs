@@ -1,4 +1,4 @@
-//! `--trace` and `replay`: what a run has asked of its policy is asked again.
+//! `--trace` and `replay`: a replay repeats the requests that a run made to its policy.
 
 use crate::support::Folder;
 

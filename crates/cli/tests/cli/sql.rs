@@ -1,4 +1,5 @@
-//! `run` and `check` as people use them: what jobs of one run share, what is told where, and in which shape.
+//! `run` and `check` as a user runs them: what jobs of one run share, and where and in which shape messages
+//! appear.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,19 +18,19 @@ fn run(folder: &Folder, line: &str, more: &[&str], input: &str) -> Ran {
     let mut command = folder.command(line);
     command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that does not read it has closed it.
+    // A command that does not read its input has closed the pipe.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     Ran::of(line, child.wait_with_output().unwrap())
 }
 
-/// The objects of a stream, one a line; whatever is none fails.
+/// The objects of a stream, one per line. A line that is not an object fails the test.
 fn objects(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
         .collect()
 }
 
-/// Two jobs that read the standard input would each get a share of it.
+/// Two jobs that read standard input would each get a part of it.
 #[test]
 fn the_standard_input_is_one_tables() {
     let folder = Folder::new("sql_stdin");
@@ -48,7 +49,7 @@ fn the_standard_input_is_one_tables() {
     check("SELECT a FROM T; SELECT a FROM T;", "`T` of another query reads it already");
     check("SELECT a FROM T; SELECT a FROM U;", "`T` of another query reads it already");
     check("SELECT a FROM T UNION ALL SELECT a FROM U;", "`T` reads it already");
-    // A job reads a table once, for whoever wants it.
+    // A job reads a table once, even if several parts of it use the table.
     folder.write("q.sql", format!("{tables}SELECT a FROM T UNION ALL SELECT a FROM T;"));
     let ran = run(&folder, "run q.sql", &[], "1\n2\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 5), "{ran:?}");
@@ -59,7 +60,7 @@ fn the_standard_input_is_one_tables() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "a\n1\n"), "{ran:?}");
 }
 
-/// Bad records of two jobs stand in one file, and the note says where.
+/// Bad records of two jobs are written to one file, and the note names the file.
 #[test]
 fn jobs_divert_to_one_file() {
     let folder = Folder::new("sql_divert");
@@ -89,7 +90,7 @@ fn jobs_divert_to_one_file() {
     let bad = folder.text("bad.json").unwrap();
     assert_eq!((bad.matches("\"raw\":\"x\"").count(), bad.matches("\"raw\":\"y\"").count()), (50, 50));
     let ran = folder.run("run q.sql --output json");
-    // They end in any order.
+    // Jobs end in any order.
     let notes = objects(&ran.stderr);
     let first = notes.iter().find(|note| note["job"] == "query-3").unwrap();
     assert_eq!(first["diverted_to"], serde_json::json!(["bad.json"]), "{ran:?}");
@@ -110,7 +111,7 @@ fn two_jobs_do_not_write_one_file() {
     for (queries, commands) in [
         ("INSERT INTO T SELECT 1; INSERT INTO T SELECT 2;".to_owned(), &["run", "check"][..]),
         ("INSERT INTO T SELECT 1; INSERT INTO U SELECT 2;".to_owned(), &["run", "check"]),
-        // Only the disk shows that it is the same file.
+        // Only the file system shows that it is the same file.
         (format!("{}INSERT INTO T SELECT 1; INSERT INTO V SELECT 2;", table("V", "also/a.csv")), &["run"]),
     ] {
         folder.write("q.sql", format!("{tables}{queries}"));
@@ -123,7 +124,7 @@ fn two_jobs_do_not_write_one_file() {
     }
 }
 
-/// With `--output json` there is nothing else on either stream.
+/// With `--output json`, both streams hold nothing but JSON.
 #[test]
 fn all_output_is_json() {
     let folder = Folder::new("sql_json");
@@ -165,7 +166,8 @@ fn all_output_is_json() {
     assert!(objects(&nothing.stderr)[0]["note"].is_string(), "{nothing:?}");
 }
 
-/// Each piece of SQL has its own name and lines, jobs are named apart, and a byte order mark is none of it.
+/// Each piece of SQL has its own name and line numbers, jobs have distinct names, and a byte order mark is
+/// ignored.
 #[test]
 fn pieces_of_sql_are_told_apart() {
     let folder = Folder::new("sql_pieces");
@@ -185,7 +187,7 @@ fn pieces_of_sql_are_told_apart() {
     check("run q.sql -e", &["SELECT b FROM V"], &["--> -e:1:8\n"]);
     check("run -e", &["SELECT 1; SELECT 2; SELECT 3"], &["query-1: ", "query-1-2: ", "query-1-3: "]);
     check("run -e", &["SELECT 1", "-e", "SELECT 2"], &["query-1: ", "query-1-2: "]);
-    // What a statement lacks is told where its piece ends.
+    // An incomplete statement is reported at the end of its piece.
     check("run -e", &["SELECT 1 +", "-e", "SELECT 2"], &["--> -e:1:"]);
     let ran = run(&folder, "explain --json -e", &["SELECT 1", "-e", "\nSELECT 2"], "");
     let jobs: Vec<(Value, Value)> =
@@ -200,8 +202,8 @@ fn names_of_columns_stand_in_quotes_where_they_must() {
     assert_eq!(ran.stdout, "\"a,b\",\"c\"\"d\",e\n1,2,3\n", "{ran:?}");
 }
 
-/// A reader that takes the first rows and leaves has what it wanted, and the exit code says that not all rows were taken; a job that
-/// writes elsewhere, too, says that it failed.
+/// A reader that takes the first rows and leaves has what it wanted, so there is no message, and the exit code
+/// says that not all rows were taken. A job that also writes elsewhere reports that it failed.
 #[test]
 fn a_reader_that_leaves_ends_the_run_in_silence() {
     let folder = Folder::new("sql_reader");
@@ -230,7 +232,7 @@ fn a_reader_that_leaves_ends_the_run_in_silence() {
     assert!(ran.code == 1 && ran.stderr.contains("SINK_CLOSED"), "{ran:?}");
 }
 
-/// Ctrl-C ends what is read, and rows that were printed stay; asked to publish what there is, all that was read comes out.
+/// Ctrl-C stops reading, and printed rows stay. With `--emit-partial`, all rows that were read are written.
 #[test]
 fn an_interrupt_loses_no_rows() {
     for (line, means) in [
@@ -264,7 +266,7 @@ fn interrupt_loses_no_rows(line: &str, means: &str) {
     }
 }
 
-/// A job that fails is told while others run.
+/// The failure of one job is reported while other jobs run.
 #[test]
 fn a_failure_is_told_at_once() {
     let folder = Folder::new("sql_failure");
@@ -284,7 +286,8 @@ fn a_failure_is_told_at_once() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
-/// What may be planned may be run: chains as long as they are read, and expressions as deep as views make them.
+/// Every query that can be planned can be run: chains up to the length that the parser accepts, and expressions
+/// as deep as views make them.
 #[test]
 fn what_is_deep_is_run() {
     let folder = Folder::new("sql_deep");
@@ -327,7 +330,7 @@ fn what_is_deep_is_run() {
     assert!(ran.stderr.contains("UNSUPPORTED: tasks_per_query is "), "{}", ran.stderr);
 }
 
-/// An engine has one policy, and so many workers.
+/// An engine has one policy and one number of workers.
 #[test]
 fn jobs_of_a_file_share_an_engine() {
     let folder = Folder::new("sql_settings");
@@ -352,7 +355,7 @@ fn jobs_of_a_file_share_an_engine() {
     check("SET 'thalweg.latency-target' = '0 s';", "must be from 1 us to 7 d");
 }
 
-/// What is set on the command line holds for each job, whatever the file sets before it.
+/// A setting on the command line applies to every job, and a SET or RESET in the file does not override it.
 #[test]
 fn settings_of_the_command_line_stand_above_those_of_the_file() {
     let folder = Folder::new("sql_set");
@@ -362,7 +365,7 @@ fn settings_of_the_command_line_stand_above_those_of_the_file() {
     let with = |setting: &str| run(&folder, "run q.sql --set", &[setting], "");
     let ran = with("table.local-time-zone=Asia/Tokyo");
     assert_eq!(ran.stdout.matches("1970-01-01 09:00:00.000").count(), 2, "{ran:?}");
-    // A value may hold what stands between it and its key.
+    // A value may contain `=`, the separator between key and value.
     let ran = with("pipeline.name=a=b");
     assert!(ran.stderr.contains("a=b: ") && ran.stderr.contains("a=b-2: "), "{ran:?}");
     for (setting, expected) in [
@@ -377,7 +380,7 @@ fn settings_of_the_command_line_stand_above_those_of_the_file() {
     }
 }
 
-/// A file that `run` takes is run, and what comes out is compared with its head.
+/// `test` runs a file that `run` accepts, and compares the output with the head of the file.
 #[test]
 fn scripts_are_tested_by_their_heads() {
     let folder = Folder::new("sql_scripts");
@@ -410,7 +413,8 @@ fn a_file_that_is_named_twice_is_tested_once() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 passed, 0 failed\n"), "{ran:?}");
 }
 
-/// What a terminal shows while it runs: no progress among rows, and no line of it left over; never more than 80 columns.
+/// Output on a terminal during a run: no progress between rows, no progress line left over, and never more than
+/// 80 columns.
 #[test]
 fn progress_on_a_terminal() {
     let folder = Folder::new("sql_progress");
@@ -427,10 +431,10 @@ fn progress_on_a_terminal() {
     );
     let rows = on_terminal(&folder, "run rows.sql --for 1300ms", true);
     assert!(rows.starts_with("a\r\n") && !rows.contains("rows in  ") && !rows.contains('\x1b'), "{rows:?}");
-    // Rows that go elsewhere do not mind.
-    let aside = on_terminal(&folder, "run rows.sql --for 1300ms", false);
-    let none = on_terminal(&folder, "run none.sql --for 1300ms", true);
-    // A line of progress is no object.
+    // Rows that go elsewhere do not suppress progress.
+    let aside = on_terminal(&folder, "run rows.sql --for 3s", false);
+    let none = on_terminal(&folder, "run none.sql --for 3s", true);
+    // With JSON output there is no progress line.
     assert!(!objects(&on_terminal(&folder, "run none.sql --for 1300ms --output json", true)).is_empty());
     for text in [&aside, &none] {
         let drawn: Vec<&str> = text.split("\r\x1b[2K").collect();
@@ -442,13 +446,15 @@ fn progress_on_a_terminal() {
         assert!(drawn.last().unwrap().starts_with("note: "), "{text:?}");
     }
     assert!(
-        none.contains("the time is up: what was read is finished, windows that are open are left out"),
+        none.contains(
+            "the time is up: what was read is finished, rows and windows that wait for a later watermark are left out"
+        ),
         "{none:?}"
     );
     assert!(!aside.contains("the time is up"), "{aside:?}");
 }
 
-/// All that a command writes to a terminal: its errors, and its rows if they go there, too.
+/// Everything that a command writes to a terminal: its errors, and its rows if they also go there.
 fn on_terminal(folder: &Folder, line: &str, has_rows: bool) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     unlockpt(&master).unwrap();
@@ -456,7 +462,7 @@ fn on_terminal(folder: &Folder, line: &str, has_rows: bool) -> String {
     let mut command = folder.command(line);
     command.stderr(terminal()).stdout(if has_rows { Stdio::from(terminal()) } else { Stdio::null() });
     let mut child = command.spawn().unwrap();
-    // The command is the only one left that holds the terminal: when it ends, reading fails.
+    // From here on only the command holds the terminal, so reading fails when it ends.
     drop(command);
     let mut written = Vec::new();
     let _ = File::from(master).read_to_end(&mut written);

@@ -1,4 +1,5 @@
-//! Runs the binary, and what its tests share: folders of their own, small files of trips, golden files.
+//! Shared parts of the tests: running the binary, a folder for each test, small files of trips, and golden
+//! files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ pub fn trip(time: &str) -> String {
     format!("A,B,VTS,1,,2013-01-01 00:00:00,2013-01-01 {time},1,600,3.00,-73.985,40.748,0,0")
 }
 
-/// An empty folder of a test's own, in which the binary runs.
+/// An empty folder for one test, in which the binary runs.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -34,12 +35,13 @@ impl Folder {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// The text of a file, if it is there.
+    /// The text of a file, if it exists.
     pub fn text(&self, name: &str) -> Option<String> {
         fs::read(self.path(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The binary, with a width of 80 and nothing of the tester's own environment that shows in its output.
+    /// The binary, with a width of 80 and without the environment variables of the tester that change its
+    /// output.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
         command.current_dir(&self.0).args(line.split_whitespace());
@@ -56,7 +58,7 @@ impl Folder {
         Ran::of(line, self.command(line).output().unwrap())
     }
 
-    /// Runs a command line that must succeed, with `--output json`; its one object.
+    /// Runs a command line that must succeed, with `--output json`, and returns its one object.
     pub fn json(&self, line: &str) -> Value {
         let ran = self.run(&format!("{line} --output json"));
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -84,7 +86,7 @@ impl Ran {
     }
 }
 
-/// Compares `text` with the golden file `name`, or writes it anew if `UPDATE_GOLDEN` is set.
+/// Compares `text` with the golden file `name`, or writes the file again if `UPDATE_GOLDEN` is set.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
     let path = Path::new("tests/cli/golden").join(name);

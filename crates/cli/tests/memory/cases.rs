@@ -3,7 +3,7 @@
 use super::peak::Folder;
 use super::{check, check_command, files};
 
-/// Refusals that tell of memory.
+/// Errors about memory.
 const MEMORY: &[&str] = &["STATE_LIMIT", "RESULT_TOO_LONG", "BUDGET_TOO_SMALL"];
 
 /// A table of `rows` made-up rows, as fast as they are taken.

@@ -25,7 +25,7 @@ pub fn long_dictionary(path: &Path, rows: usize, bytes: usize) {
         .build();
     let mut writer =
         ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
-    // One by one: the writer itself is not to need the memory that the reader must not take.
+    // One by one, because the writer itself must not need the memory that the reader is not allowed to use.
     for _ in 0..rows {
         writer.write(&batch).unwrap();
     }

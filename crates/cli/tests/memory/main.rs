@@ -10,11 +10,11 @@ mod peak;
 
 use peak::{Folder, Outcome};
 
-/// Memory that the program may hold beside its budget.
+/// Memory that the program may hold in addition to its budget.
 const BESIDE_MIB: u64 = 64;
 
-/// Runs `sql` with a budget and checks the peak of the resident size; `codes` are the refusals that are allowed. Without
-/// codes the run must succeed.
+/// Runs `sql` with a budget and checks the peak of the resident size. `codes` are the allowed error codes. If
+/// there are none, the run must succeed.
 fn check(name: &str, budget_mib: u64, sql: &str, codes: &[&str]) {
     let folder = Folder::new(name);
     folder.write("job.sql", sql);

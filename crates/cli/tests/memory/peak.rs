@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Time between two readings of the peak. The peak never falls, so a reading misses only the growth of the last moment.
 const READING: Duration = Duration::from_millis(1);
 
-/// An empty folder of a case's own, in which the program runs.
+/// An empty folder for one case, in which the program runs.
 pub struct Folder(PathBuf);
 
 /// How a run ended.
@@ -60,6 +60,7 @@ impl Folder {
             }
             std::thread::sleep(READING);
         };
+        assert!(0 < peak_kib, "`{line}` ended before its size was read");
         Outcome {
             peak_mib: peak_kib.div_ceil(1024),
             code: status.code().unwrap_or(255),

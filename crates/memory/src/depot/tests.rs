@@ -1,4 +1,4 @@
-//! What is filled comes out, in order and once; and every block is on a shelf or in somebody's hand.
+//! Values come out once and in the order in which they were filled; every block is on a free list or has one owner.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn emptied(mut block: Block<u64>) -> Vec<u64> {
     values
 }
 
-/// Two blocks of two: what fits is filled, what is sealed is handed over, what is in hand is given back.
+/// Two blocks of two: values that fit are filled, sealed blocks are handed over, blocks in hand are given back.
 #[test]
 fn blocks_are_filled_handed_over_and_given_back() {
     let depot = Depot::<u64>::new(&Pool::new(Budget::new(1 << 20)), options(2, 2), 2).unwrap();
@@ -66,7 +66,7 @@ fn what_is_hot_is_filled_next() {
     assert_ne!(filled(3).run.block.as_ptr(), address);
 }
 
-/// A home without blocks takes another's, and asks for a chunk; no more than there may be, and than the budget allows.
+/// A home without blocks takes another's, and asks for a chunk; within the limit of chunks and the budget.
 #[test]
 fn a_depot_grows_within_its_bounds() {
     let budget = Budget::new(3 * 4096);
@@ -84,7 +84,7 @@ fn a_depot_grows_within_its_bounds() {
     assert!(Depot::<u64>::new(&Pool::new(Budget::new(4096)), options(1, 2), 1).is_err());
 }
 
-/// Blocks outlive the depot, and values that nobody took are dropped with them, once each.
+/// Blocks outlive the block pool, and values that were not taken are dropped with them, once each.
 #[test]
 fn values_are_dropped_once() {
     struct Counted(Arc<AtomicUsize>);
@@ -110,7 +110,7 @@ fn values_are_dropped_once() {
 }
 
 proptest! {
-    /// Whatever is filled, handed over, emptied and given back, at whichever home.
+    /// Blocks are filled, handed over, emptied and given back in any order, at any home.
     #[test]
     fn nothing_is_lost_and_no_block_either(steps in proptest::collection::vec((0..6u8, 0..3usize), 0..300), block_records in 1..4u32) {
         let depot = Depot::<u64>::new(&Pool::new(Budget::new(1 << 20)), options(block_records, 6), 3).unwrap();

@@ -1,5 +1,5 @@
-//! Edges against a plain queue: whatever the block size, the order of steps and the marks, what goes in comes
-//! out, in order, once, with each mark at its place; and every block is free, in use or back in the pool.
+//! Edges compared with a plain queue. For every block size, order of steps and marks, values come out in order and
+//! once, with each mark at its position; and every block is free, in use or back in the pool.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +45,7 @@ fn pool() -> Arc<Pool> {
     Pool::new(Budget::new(1 << 24))
 }
 
-/// Takes everything there is as text: values, and marks in brackets.
+/// Takes all items that are there, as text: values, and marks in brackets.
 fn drain_text(reader: &mut Reader<u64, Rules>) -> String {
     let mut shown = Vec::new();
     loop {
@@ -78,7 +78,7 @@ fn marks_stand_where_they_were_set() {
     assert_eq!(writer.cursors().pending(0), 0);
 }
 
-/// Nothing is published before the appender is dropped, and all of it then.
+/// Nothing is published before the appender is dropped; all of it is published then.
 #[test]
 fn what_is_appended_is_published_at_once() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -91,7 +91,7 @@ fn what_is_appended_is_published_at_once() {
     assert_eq!(drain_text(&mut reader), "1 3");
 }
 
-/// The same without one; a mark stands behind what was handed over.
+/// Without an appender, values are published when they are handed over; a mark stands behind them.
 #[test]
 fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -184,7 +184,8 @@ fn growth_is_asked_for_bounded_and_given_back() {
     drop((writer, reader));
 }
 
-/// However long the calm before, and so whenever a chunk is to be given back: what an open edge has room for fits.
+/// After any number of calm blocks, and so whenever a chunk is given back, an open edge takes the values that it has
+/// reported room for.
 #[test]
 fn room_that_was_told_is_kept() {
     for calm_blocks in 0..160 {
@@ -255,7 +256,7 @@ fn where_nothing_unread_lies_is_empty() {
     assert_eq!(cursors.empty_bytes(), 0, "its chunks are given back");
 }
 
-/// Each reader of a shared edge sees everything; the slowest holds the blocks; values are dropped once.
+/// Each reader of a shared edge sees all values; the slowest holds the blocks; values are dropped once.
 #[test]
 fn shared_edges_lend_and_wait_for_the_slowest() {
     let token = Arc::new(());
@@ -288,7 +289,7 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-/// A panic in user code loses the value at hand and no other, and nothing is dropped twice.
+/// A panic in user code loses the current value and no other, and nothing is dropped twice.
 #[test]
 fn a_panic_while_taking_drops_nothing_twice() {
     let tokens: Vec<Arc<()>> = (0..6).map(|_| Arc::new(())).collect();
@@ -350,7 +351,7 @@ fn selections_take_what_they_name_and_drop_the_rest() {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u64),
-    /// Without an appender.
+    /// Appends without an appender.
     Append(u64),
     Mark,
     Take(usize),
@@ -416,7 +417,7 @@ proptest! {
                             run.take_each(count, |value| got.push(Item::Value(value)));
                         }
                         Next::Mark(mark) => got.push(Item::Mark(mark)),
-                        // A held mark is not published yet: only that may be missing.
+                        // A mark that is held back is not published yet: only that may be missing.
                         Next::Empty => prop_assert!(oracle.len() <= usize::from(writer.is_held())),
                     }
                     for item in got {
@@ -434,7 +435,7 @@ proptest! {
     }
 }
 
-/// A block that was begun for a record that was not kept is used by the next one that is; no block is lost.
+/// A block that was begun for a record that was not kept is used by the next one that is kept; no block is lost.
 #[test]
 fn a_block_begun_for_nothing_is_not_lost() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
@@ -443,7 +444,7 @@ fn a_block_begun_for_nothing_is_not_lost() {
             let mut out = writer.open(Stamp::at(0));
             out.push(2 * value);
             out.push(2 * value + 1);
-            // The block is full: this begins another.
+            // The block is full, so the next block is begun.
             out.push_if(9, false);
         }
         assert_eq!(writer.open(Stamp::at(0)).make_ready(7), 2);
@@ -452,7 +453,7 @@ fn a_block_begun_for_nothing_is_not_lost() {
     }
 }
 
-/// Counts itself when it is dropped; what is lost leaks no memory.
+/// Counts its drops; a lost value leaks no memory.
 struct Counted;
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
@@ -463,8 +464,8 @@ impl Drop for Counted {
     }
 }
 
-/// Values of a run that is forgotten are not given out twice; what an appender that is forgotten has appended to
-/// its last block is lost, and nothing else.
+/// Values of a forgotten run are not given out twice. Values that a forgotten appender has appended to its last block
+/// are lost, and no others.
 #[test]
 fn what_is_forgotten_is_lost_and_never_seen_twice() {
     let (mut writer, mut reader) = edge::<Counted, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -490,7 +491,7 @@ fn what_is_forgotten_is_lost_and_never_seen_twice() {
     );
 }
 
-/// What an edge says it owns is what the budget has paid for, and nothing when it is gone.
+/// The chunks that an edge reports are those that the budget has paid for; zero when the edge is gone.
 #[test]
 fn cursors_tell_the_chunks_that_are_owned() {
     let pool = pool();
@@ -514,8 +515,8 @@ fn cursors_tell_the_chunks_that_are_owned() {
     assert_eq!(owned(), (0, 0));
 }
 
-/// Fills and drains a block of 4 KiB at a time; how many chunks the edge has then, their bytes, and in how many blocks values
-/// lay.
+/// Fills and drains a block of 4 KiB at a time. Returns the number of chunks that the edge then has, their bytes, and
+/// the number of blocks in which values lay.
 fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
     let pool = pool();
     let (mut writer, mut reader) = edge::<[u64; 512], Rules>(&pool, options(1, 2, 1 << 10, 8)).unwrap();
@@ -535,8 +536,8 @@ fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
     (writer.cursors().chunks(), writer.cursors().chunk_bytes(), places.len())
 }
 
-/// At home the block that is in the cache is used again, and no chunk is asked for. Between two cores all are used in turn,
-/// and more are asked for, up to a bound of bytes.
+/// Within one core the block in the cache is reused, and no chunk is requested. Between two cores all blocks are used
+/// in turn, and more are requested, up to a bound of bytes.
 #[test]
 fn blocks_are_used_hot_at_home_and_in_turn_between_cores() {
     for homes in [None, Some((3, 3))] {

@@ -1,5 +1,5 @@
-//! Queues against an edge of blocks that holds as much: the same steps, the same values and marks in the same order; and
-//! nothing is lost or dropped twice, whoever goes first.
+//! Queues compared with an edge of blocks of equal capacity: the same steps give the same values and marks in the
+//! same order. Nothing is lost or dropped twice, whichever end goes first.
 
 use proptest::prelude::*;
 
@@ -83,7 +83,7 @@ fn marks_stand_where_they_were_set() {
     }
 }
 
-/// One by one, each is there at once; in a batch, all when it is handed over.
+/// One by one, each value is visible at once; in a batch, all are when it is handed over.
 #[test]
 fn what_is_pushed_is_handed_over_as_the_queue_does() {
     for (hand_over, at_once) in [(HandOver::Each, Some("1")), (HandOver::Batched, None)] {
@@ -99,7 +99,8 @@ fn what_is_pushed_is_handed_over_as_the_queue_does() {
     }
 }
 
-/// The stamp of the oldest unread value, to within a stretch of two, also where the queue is never empty.
+/// The reported stamp is that of the oldest unread value to within a stretch of two, also where the queue is never
+/// empty.
 #[test]
 fn a_stamp_is_right_to_within_a_stretch() {
     for hand_over in BOTH {
@@ -136,7 +137,7 @@ fn slots_are_paid_before_they_are_there_and_given_back_with_the_last_end() {
     }
 }
 
-/// A value that counts how often its like was dropped.
+/// A value that counts the drops of its clones.
 #[derive(Clone)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -146,7 +147,7 @@ impl Drop for Counted {
     }
 }
 
-/// Taken, selected away, left in the queue, or pushed to nobody: each value is dropped once.
+/// Each value is dropped once: taken, deselected, left in the queue, or pushed without a reader.
 #[test]
 fn every_value_is_dropped_once() {
     for hand_over in BOTH {
@@ -168,7 +169,7 @@ fn every_value_is_dropped_once() {
             if is_reader_first {
                 drop(reader);
                 assert_eq!(dropped.load(Ordering::Relaxed), 11);
-                // There is always room where nobody reads.
+                // There is always room where no reader is left.
                 (0..4).for_each(|_| fill(&mut writer, 8));
                 writer.mark(TestMark::E, Stamp::at(0));
                 drop(writer);
@@ -182,7 +183,7 @@ fn every_value_is_dropped_once() {
     }
 }
 
-/// What a function does not survive has left its slot, and the rest comes.
+/// A value has left its slot before the function that panics on it runs, and the other values come.
 #[test]
 fn a_panic_in_a_run_loses_one_value_at_most() {
     for hand_over in BOTH {
@@ -250,12 +251,12 @@ fn values_and_marks_cross_threads_in_order() {
     }
 }
 
-/// What somebody does with an edge.
+/// A step of a user of an edge.
 #[derive(Clone, Debug)]
 enum Act {
     Push(u64),
     Mark(TestMark),
-    /// Reads so many.
+    /// Reads up to this many values.
     Read(usize),
 }
 
@@ -270,7 +271,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 0..80)
 }
 
-/// The two kinds of edge, spoken to in one way.
+/// The two kinds of edge behind one interface.
 trait Both {
     fn push(&mut self, values: &mut dyn Iterator<Item = u64>) -> usize;
     fn mark(&mut self, mark: TestMark);
@@ -280,7 +281,7 @@ trait Both {
 }
 
 impl Both for (QueueWriter<u64, Rules>, QueueReader<u64, Rules>) {
-    /// A ring has room in one piece.
+    /// A ring has contiguous room.
     fn push(&mut self, values: &mut dyn Iterator<Item = u64>) -> usize {
         let mut pushed = 0;
         loop {
@@ -351,7 +352,7 @@ impl Both for (Writer<u64, Rules>, Reader<u64, Rules>) {
     }
 }
 
-/// What the acts show: what is read, what found room, and what schedulers see.
+/// Returns the observations of the steps: values read, values that found room, and the figures that schedulers see.
 fn shown(mut edge: impl Both, acts: &[Act]) -> Vec<String> {
     let (mut next, mut shown) = (0u64, Vec::new());
     for act in acts {
@@ -386,7 +387,7 @@ proptest! {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         for hand_over in BOTH {
             let queue = queue::<u64, Rules>(&budget(), options(hand_over, 2, marks)).unwrap();
-            // Nobody makes chunks here, so the edge stays with its first two.
+            // No chunks are made here, so the edge keeps its first two.
             let pool = Pool::new(budget());
             let blocks = edge::<u64, Rules>(&pool, EdgeOptions { shape, chunks_max: chunks, marks_max: marks });
             prop_assert_eq!(shown(queue, &acts), shown(blocks.unwrap(), &acts));
@@ -394,7 +395,7 @@ proptest! {
     }
 }
 
-/// Each reader sees all of it, the slowest holds the writer back, and one that goes holds nobody.
+/// Each reader sees all values, the slowest holds the writer back, and a reader that is gone holds nothing back.
 #[test]
 fn several_readers_see_the_same() {
     for hand_over in BOTH {

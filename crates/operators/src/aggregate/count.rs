@@ -1,4 +1,4 @@
-//! Count: how many values there were. 64 bits: at 100 M records/s they last for 5,000 years.
+//! Count: the number of values. 64 bits: at 100 M records/s they last for 5,000 years.
 
 use thalweg_model::Fold;
 

@@ -1,20 +1,22 @@
-//! Distinct count: how many different values there were, exactly: all of them are kept, once each.
+//! Distinct count: the exact number of different values. All of them are kept, once each.
 //!
-//! Kept in order, not hashed: nobody can choose values that collide, and what is saved does not depend on a seed.
+//! They are kept in order, not hashed: so no input can be chosen to collide, and the saved state does not depend on a
+//! seed.
 
 use std::collections::BTreeSet;
 
 use thalweg_model::{Fold, State};
 
-/// Values of a node of the standard library's trees, at least and at most.
+/// Least and greatest number of values in a node of the standard library's trees.
 const NODE_VALUES_MIN: usize = 5;
 const NODE_VALUES_MAX: usize = 11;
 
-/// What links a node to others: two words, and, in those that have nodes below, which are one of six at most, twelve more.
+/// Bytes that link a node to others: two words in each node, and twelve more in inner nodes, which are at most one in
+/// six.
 const NODE_LINKS_BYTES: usize = 4 * size_of::<usize>();
 
-/// Counts different values. Memory: about three times the size of each different value, per key and window, and that of
-/// twelve at least; what values hold on the heap themselves is not counted.
+/// Counts different values. Memory: about three times the size of each different value, per key and window, and at
+/// least the size of twelve values. The heap memory of the values themselves is not counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DistinctCount;
 
@@ -41,7 +43,8 @@ impl<V: Clone + Ord + State> Fold<V> for DistinctCount {
 
     const HOLDS: bool = true;
 
-    /// A node of a tree has room for eleven values and, but for the first, has five at least.
+    /// Computes the bytes of the tree. A node has room for eleven values and, except for the first node, holds at
+    /// least five.
     fn held_bytes(&self, accumulator: &BTreeSet<V>) -> usize {
         let node_bytes = NODE_VALUES_MAX * size_of::<V>() + NODE_LINKS_BYTES;
         accumulator.len().div_ceil(NODE_VALUES_MIN) * node_bytes

@@ -1,8 +1,8 @@
-//! Float sum: of floating-point numbers, with what each addition loses kept beside.
+//! Float sum: the sum of floating-point numbers, with the rounding error of each addition kept beside it.
 //!
-//! Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974, algorithm
-//! IV. Its error does not grow with the number of values but for a term of the second order: so sums differ by the order
-//! of their values, and by how they were merged, in their last bits only.
+//! Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974,
+//! algorithm IV. Its error does not grow with the number of values except for a term of the second order. So the
+//! order of the values, and the way of merging, change only the last bits of a sum.
 
 use thalweg_model::Fold;
 
@@ -10,7 +10,7 @@ use thalweg_model::Fold;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FloatSum;
 
-/// The sum as plain additions give it, and all that these have lost.
+/// The sum by plain additions, and the total of their rounding errors.
 pub(super) type Compensated = (f64, f64);
 
 #[inline(always)]
@@ -25,7 +25,8 @@ pub(super) fn merged(sum: Compensated, other: Compensated) -> Compensated {
     (next, lost + other.1)
 }
 
-/// What was lost of infinities and NaN is none of these, or no number.
+/// Returns the sum with its rounding errors added. The error is not finite for infinities and NaN, and is then left
+/// out.
 pub(super) fn total((sum, lost): Compensated) -> f64 {
     if lost.is_finite() { sum + lost } else { sum }
 }
@@ -64,7 +65,7 @@ mod tests {
         check(&FloatSum, &[1.5f32, 2.5], |sum| assert_eq!(sum, 4.0));
     }
 
-    /// What plain addition loses altogether.
+    /// Plain addition would lose the small values altogether.
     #[test]
     fn what_is_small_is_not_lost_beside_what_is_large() {
         check(&FloatSum, &[1.0, 1e100, 1.0, -1e100], |sum| assert_eq!(sum, 2.0));

@@ -1,9 +1,9 @@
-//! The laws of folds, to which the tests of each aggregate hold it: whatever is split and merged finishes as if it had
-//! been folded, and what is taken away leaves no trace.
+//! The laws of folds, which the tests of each aggregate check. Splitting and merging gives the same result as folding
+//! the whole; an inverse leaves no trace of what it takes away.
 
 use thalweg_model::{Fold, StateReader, StateWriter};
 
-/// Folds `values` as a whole, and in every pair of parts that are then merged; looks at the result of each.
+/// Folds `values` as a whole, and in every pair of parts that are then merged; calls `look` with the result of each.
 pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     look(fold.finish(folded(fold, values)));
     for place in 0..=values.len() {
@@ -14,7 +14,7 @@ pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Resu
     }
 }
 
-/// The same, and takes away what was merged before or behind them.
+/// Checks as [`check`] does, and also takes away values that were merged before or after the others.
 pub(super) fn check_inverse<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
     const { assert!(F::INVERTS) };
     check(fold, values, &look);
@@ -33,7 +33,7 @@ fn folded<V, F: Fold<V>>(fold: &F, values: &[V]) -> F::Accumulator {
     accumulator
 }
 
-/// An accumulator that was saved and loaded.
+/// Returns the accumulator after it was saved and loaded.
 fn again<A: thalweg_model::State>(accumulator: &A) -> A {
     let mut writer = StateWriter::default();
     writer.put(accumulator).unwrap();

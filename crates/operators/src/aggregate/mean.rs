@@ -1,4 +1,4 @@
-//! Mean: of floating-point numbers, from their [`FloatSum`](super::FloatSum) and count.
+//! Mean: the mean of floating-point numbers, from their [`FloatSum`](super::FloatSum) and count.
 
 use thalweg_model::Fold;
 
@@ -28,7 +28,7 @@ impl<V: Copy + Into<f64>> Fold<V> for Mean {
         *count += other.1;
     }
 
-    /// Not a number if there was none; a window without values has no result.
+    /// Returns NaN if there was no value; a window without values has no result.
     fn finish(&self, (sum, count): (Compensated, u64)) -> f64 {
         total(sum) / count as f64
     }

@@ -1,4 +1,4 @@
-//! Min and Max: the least and the greatest value. Of floats, take those of [`thalweg_model::TotalF64`].
+//! Min and Max: the least and the greatest value. For floats, take the extremes of [`thalweg_model::TotalF64`].
 
 use thalweg_model::{Fold, State};
 
@@ -13,7 +13,7 @@ pub struct Max;
 macro_rules! extreme {
     ($fold:ident, $is_nearer:tt) => {
         impl<V: Clone + Ord + State> Fold<V> for $fold {
-            /// None of no values.
+            /// The extreme so far; `None` if there was no value.
             type Accumulator = Option<V>;
             type Result = V;
 

@@ -1,12 +1,12 @@
-//! Of: an aggregate of something that is taken out of each value.
+//! Aggregates over something that a function takes out of each value.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use thalweg_model::Fold;
 
-/// The aggregate `fold` of what `project` takes out of each value. The function must not panic and should be cheap: it
-/// runs once per record and aggregate.
+/// Creates the aggregate `fold` of what `project` returns for each value. The function must not panic and should be
+/// cheap: it runs once per record and aggregate.
 ///
 /// ```
 /// use thalweg_model::Fold;
@@ -24,7 +24,7 @@ where
     Of { project, fold, projected: PhantomData }
 }
 
-/// What [`of()`] makes.
+/// The aggregate made by [`of()`].
 #[derive(Clone, Copy)]
 pub struct Of<U, P, F> {
     project: P,

@@ -1,5 +1,5 @@
-//! Sum: of integers, exact. 128 bits: 2^63 values of 64 bits do not overflow them. Should values of 128 bits do, the
-//! sum panics, and the query fails: it is never wrong in silence.
+//! Sum: the exact sum of integers. It has 128 bits: 2^63 values of 64 bits do not overflow it. If values of 128 bits
+//! do, the sum panics and the query fails, so a result is never silently wrong.
 
 use thalweg_model::Fold;
 
@@ -7,8 +7,8 @@ use thalweg_model::Fold;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
-/// Both halves of a sum. A number of 128 bits is aligned to 16 bytes, and with it each slot of a table, which then takes
-/// 48 bytes for a key of 8 and not 32.
+/// Both halves of a sum. A number of 128 bits would be aligned to 16 bytes, and each slot of a table with it. Such a
+/// slot takes 48 bytes for a key of 8, not 32.
 type Halves = (i64, u64);
 
 #[inline(always)]

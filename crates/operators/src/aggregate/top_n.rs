@@ -1,12 +1,12 @@
-//! Top N: the values with the greatest scores, whatever the order in which they came.
+//! Top N: the values with the greatest scores, independent of the order in which they came.
 
 use std::num::NonZeroUsize;
 
 use thalweg_model::{Fold, State};
 
-/// The `count` values with the greatest scores, greatest first. Of equal scores the greater value comes first: so which
-/// values are kept depends on the values alone. Equal values are kept as often as they came. Memory: so many values with
-/// their scores per key and window, and room for as many again where panes are merged.
+/// Keeps the `count` values with the greatest scores, greatest first. Of equal scores the greater value comes first,
+/// so the values alone decide which are kept. Equal values are kept as often as they came. Memory: `count` values
+/// with their scores per key and window, and room for as many again where panes are merged.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -24,7 +24,7 @@ pub struct TopN<P> {
 }
 
 impl<P> TopN<P> {
-    /// The `count` values with the greatest `score_of`.
+    /// Creates an aggregate of the `count` values with the greatest `score_of`.
     pub fn new<V, S>(count: NonZeroUsize, score_of: P) -> Self
     where
         P: Fn(&V) -> S + Send + Sync + 'static,
@@ -39,7 +39,7 @@ where
     S: Clone + Ord + State,
     P: Fn(&V) -> S + Send + Sync + 'static,
 {
-    /// Greatest first.
+    /// The values with their scores, greatest first.
     type Accumulator = Vec<(S, V)>;
     type Result = Vec<V>;
 

@@ -1,15 +1,16 @@
-//! Values: all of them, for functions that need a whole window at once, such as a median; what is computed from them
-//! stands behind the window, as a map or a flat map of its results.
+//! Values: all values of a window, for functions that need them at once, such as a median. The function itself stands
+//! behind the window, as a map or a flat map of its results.
 
 use thalweg_model::{Fold, State};
 
-/// Keeps all values: of one pane in the order in which they came, panes in the order of their time. A tumbling window is
-/// one pane. Behind several inputs, the values of each are in order; how those of different inputs lie among each other
-/// is not determined. Values that came late for some of a window's firings lie behind the others of their pane.
+/// Keeps all values: those of one pane in the order in which they came, panes in the order of time. A tumbling window
+/// is one pane. Behind several inputs, the values of each input are in order; how values of different inputs
+/// interleave is not determined. Values that came too late for some of a window's firings stand behind the others of
+/// their pane.
 ///
-/// Memory: all values of a key and window; what they hold on the heap themselves is not counted.
+/// Memory: all values of a key and window. The heap memory of the values themselves is not counted.
 ///
-/// A function of whole windows, of any number of results: behind the window, a flat map of
+/// A function of whole windows with any number of results is a flat map behind the window:
 ///
 /// ```
 /// use thalweg_model::Windowed;
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn keeps_the_laws() {
         check(&Values, &[3, 1, 3], |values| assert_eq!(values, [3, 1, 3]));
-        // Incremental and whole at once.
+        // One incremental aggregate beside one of whole windows.
         check(&(Mean, Values), &[3.0, 1.0], |(mean, values)| {
             assert_eq!((mean, values), (2.0, vec![3.0, 1.0]));
         });

@@ -1,8 +1,8 @@
 //! The keys that were seen in each open window.
 //!
-//! The window of the last record lies apart, so that a run of records in one window, the common case, costs one comparison
-//! per record and no search. The tables of windows that are over are kept for the next, so that a steady stream allocates
-//! nothing.
+//! The window of the last record is kept apart, so that a run of records in one window, the common case, costs one
+//! comparison per record and no search. Tables of windows that have ended are reused, so that a steady stream
+//! allocates nothing.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -11,39 +11,39 @@ use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateW
 
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Tables kept for later windows; more are rarely over at once.
+/// Tables kept for later windows; more rarely end at once.
 const SPARE_TABLES_MAX: usize = 4;
 
-/// Contains no instant, and is no instant's window.
+/// A window that contains no instant and that no instant falls into.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
 /// An open window, and the keys that were seen in it.
 #[derive(Debug)]
 struct Pane<K> {
     window: Window,
-    /// Of the current window it lies apart; here lies one without slots then.
+    /// The keys; for the current window an empty table without slots, since its keys are kept apart.
     keys: KeyTable<K, ()>,
 }
 
-/// The open windows.
+/// The open windows with the keys seen in them.
 #[derive(Debug)]
 pub(super) struct Seen<K> {
     /// The window of the last record, or `NO_WINDOW`.
     window: Window,
-    /// Microseconds that it spans, so that one comparison tells whether an instant lies in it.
+    /// Length of that window in microseconds, so that one comparison tells whether an instant lies in it.
     micros: u64,
-    /// Its keys; without slots if there is none.
+    /// The keys of that window; without slots if there is none.
     keys: KeyTable<K, ()>,
     /// All open windows, by their starts.
     panes: BTreeMap<EventTime, Pane<K>>,
     spare: Vec<KeyTable<K, ()>>,
-    /// The hash of all tables.
+    /// The hash function of all tables.
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Clone + Eq + Hash> Seen<K> {
-    /// A node of a tree is at least half full.
+    /// Bytes of a pane in the tree, whose nodes are at least half full.
     const PANE_BYTES: usize = 2 * size_of::<(EventTime, Pane<K>)>();
 
     pub(super) fn new() -> Self {
@@ -56,12 +56,12 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         Seen { window: NO_WINDOW, micros: 0, keys, panes, spare, hash, allowance }
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         *self = Seen::hashed_and_paid(self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         *self = Seen::hashed_and_paid(KeyHash::new(seed), self.allowance.clone());
     }
@@ -69,18 +69,18 @@ impl<K: Clone + Eq + Hash> Seen<K> {
     /// Whether `instant` falls into the current window.
     #[inline(always)]
     pub(super) fn is_current(&self, instant: EventTime) -> bool {
-        // Before its start the difference wraps to more than any window spans.
+        // For an instant before its start, the difference wraps to more than any window spans.
         let offset = instant.as_micros().wrapping_sub(self.window.start.as_micros());
         offset.cast_unsigned() < self.micros
     }
 
-    /// The current window.
+    /// Returns the current window.
     #[inline(always)]
     pub(super) fn window(&self) -> Window {
         self.window
     }
 
-    /// Takes note of a key in the current window, and gives it back if it is new there.
+    /// Adds a key to the current window, and returns the key if it is new there.
     #[inline(always)]
     pub(super) fn note(&mut self, key: K) -> Option<K> {
         if self.keys.look().get(&key).is_some() {
@@ -94,7 +94,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
     #[cold]
     #[inline(never)]
     pub(super) fn turn_to(&mut self, window: Window) -> bool {
-        // The window at the very end of the range does not contain the last instant, so it is asked for again.
+        // The window at the very end of the range does not contain the last instant, so this may be called with the
+        // current window.
         if window == self.window {
             return true;
         }
@@ -112,13 +113,13 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         true
     }
 
-    /// Makes no window the current one.
+    /// Leaves no window current.
     pub(super) fn park(&mut self) {
         self.swap();
         (self.window, self.micros) = (NO_WINDOW, 0);
     }
 
-    /// Takes the keys of the current window from where they lie, or puts them back.
+    /// Takes the keys of the current window out of its pane, or puts them back.
     fn swap(&mut self) {
         if let Some(pane) = self.panes.get_mut(&self.window.start)
             && pane.window == self.window
@@ -152,7 +153,7 @@ impl<K: Clone + Eq + Hash> Seen<K> {
         KeyTable::new(self.hash.clone(), self.allowance.clone())
     }
 
-    /// Open windows and their keys.
+    /// Iterates over open windows and their keys.
     fn iter(&self) -> impl Iterator<Item = (Window, &KeyTable<K, ()>)> {
         self.panes.values().map(|pane| {
             let is_current = pane.window == self.window;

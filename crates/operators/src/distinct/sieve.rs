@@ -1,4 +1,4 @@
-//! Keys of a distinct that keep repeated records from crossing to its copies.
+//! The local distinct filter: keeps most repeated records of a distinct from crossing the exchange to its copies.
 //!
 //! ```text
 //!   split 1   a b a a   -- sieve -->  a b  \\
@@ -6,16 +6,17 @@
 //!   split 2   b b c b   -- sieve -->  b c  /
 //! ```
 //!
-//! Each split remembers some of what it has sent: a slot, chosen by a hash, holds the last key of it. A record that is like
-//! the one in its slot, both on time, is one that distinct would count as repeated and do nothing with; so it is counted here
-//! and goes no further. What is late goes on, to be counted there, and so does what a slot has forgotten. The slots lie in a
-//! core's second-level cache: to remember all keys here took that of the copies from them, and gained nothing. Where records
-//! rarely repeat, a sieve lets all pass for most of the time, and is asked again once in a while.
+//! Each split remembers some of the keys that it has sent: a slot, chosen by hash, holds the last key that hashed to
+//! it. A record equal to the one in its slot, both on time, would only be counted as repeated by distinct. So it is
+//! counted here and not sent. Late records, and records whose slot has forgotten them, are sent on and counted by
+//! distinct. The slots fit into a core's second-level cache: remembering all keys took that cache from the copies and
+//! gained nothing. Where records rarely repeat, the filter lets all records pass for most of the time, and tries
+//! again now and then.
 //!
-//! *Of records that are both repeated and late.* A split that was idle may come back when the others are further than it: what
-//! it sends then may be late for distinct, and on time here. Such a record counts as repeated if it is, though it is late as
-//! well; nothing comes of it either way. If late records are diverted, that would be a loss; then all records go on. And the
-//! first record after idleness goes on whatever it is, so that the copies know that the split is back.
+//! *Records that are both repeated and late.* A split that was idle may resume when the others are ahead of it. Its
+//! records may then be late for distinct and on time here. Such a record counts as repeated although it is late as
+//! well; it has no result either way. If late records are diverted, this would lose it; then the filter sends all
+//! records on. The first record after idleness is always sent on, so that the copies know that the split has resumed.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -28,69 +29,69 @@ use thalweg_model::{
 use crate::key_table::lane_hash;
 use crate::late::Lateness;
 
-/// Slots at first. With every trial there are twice as many, so that a slow stream takes little memory.
+/// Slots at first. Each trial doubles their number, so that a slow stream takes little memory.
 const SLOTS_MIN: usize = 1 << 9;
 
-/// Slots, in bytes, at most: a little more than half of a second-level cache of 1 MiB.
+/// Largest size of the slots in bytes: a little more than half of a second-level cache of 1 MiB.
 const SLOT_BYTES_MAX: usize = 576 << 10;
 
-/// Records after which is decided whether a sieve is of use.
+/// Records per trial, which decides whether the filter is of use.
 const TRIAL_RECORDS: u32 = 1 << 14;
 
-/// Records that pass unasked where it was not: so it costs an eighth at most of what it would.
+/// Records that pass without a look-up after a trial without success: so the filter then costs at most an eighth.
 const UNASKED_RECORDS: u32 = 7 * TRIAL_RECORDS;
 
-/// The least share of repeated records with which it is of use, as one in so many.
+/// The least share of repeated records with which the filter is of use: one record in this many.
 const REPEATED_ONE_IN: u32 = 4;
 
 /// Contains no instant.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// What was sent: a key, and the start of its window.
+/// A record that was sent: the start of its window, and its key.
 type Sent<K> = (EventTime, K);
 
-/// What a split remembers.
+/// State of the filter in one split.
 #[derive(Debug)]
 pub(super) struct Sieve<K, KeyOf> {
-    /// Of the distinct.
+    /// Name of the distinct.
     name: String,
     windows: TumblingWindows,
     key_of: Arc<KeyOf>,
-    /// Whether it may keep records back.
+    /// Whether the filter may keep records back.
     is_allowed: bool,
     lateness: Lateness,
-    /// That of the last record that was on time.
+    /// The window of the last record that was on time.
     window: Window,
-    /// A power of two; none before the first record, or if there is no memory for any.
+    /// A power of two in length; empty before the first record, or if there is no memory.
     slots: Vec<Option<Sent<K>>>,
-    /// Those that hold something, so that it can be forgotten when its window is over.
+    /// Indexes of the slots in use, so that they can be emptied when their windows have ended.
     filled: Vec<u32>,
-    /// The least end of a window that was at hand since they were empty.
+    /// The earliest end of the windows that were current since the slots were empty.
     first_end: EventTime,
     allowance: Allowance,
-    /// Records of this trial, or such that pass unasked, that are left.
+    /// Records left in this trial, or in this stretch of records that pass without a look-up.
     left: u32,
-    /// Whether this is a trial.
+    /// Whether this is a trial, in which each record is looked up.
     is_asked: bool,
-    /// Whether the split was idle, and nothing has passed since.
+    /// Whether the split was idle and has sent nothing since.
     is_silent: bool,
-    /// Kept back when this trial began.
+    /// Number of records kept back when this trial began.
     repeated_before: u64,
     repeated: u64,
     blame: Blame,
 }
 
 impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
-    /// Of a slot, and of its place among those that are filled.
+    /// Bytes of a slot and of its index in `filled`.
     const SLOT_BYTES: usize = size_of::<Option<Sent<K>>>() + size_of::<u32>();
 
-    /// As many as fit.
+    /// The largest power of two that fits into `SLOT_BYTES_MAX`.
     const SLOTS_MAX: usize = {
         let fitting = SLOT_BYTES_MAX / Self::SLOT_BYTES;
         if fitting < 2 { 1 } else { 1 << fitting.ilog2() }
     };
 
-    /// Of the distinct called so; if it is not allowed to keep records back, all pass.
+    /// Creates the filter of the distinct with this name; if `is_allowed` is false, all records pass.
     pub(super) fn new(name: &str, windows: TumblingWindows, key_of: Arc<KeyOf>, is_allowed: bool) -> Self {
         Sieve {
             name: name.to_owned(),
@@ -112,7 +113,8 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
         }
     }
 
-    /// Decides whether the next records are asked. As long as there can be more slots, nobody knows of what use they are.
+    /// Decides whether the next records are looked up. While the slots can still grow, their use is not known, so
+    /// they are.
     #[cold]
     fn turn(&mut self) {
         let of_trial = self.repeated - self.repeated_before;
@@ -122,10 +124,10 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
         self.repeated_before = self.repeated;
     }
 
-    /// Takes twice as many slots, if there are to be more and there is memory for them. What they held is forgotten.
+    /// Doubles the slots, if they may grow and there is memory. Their contents are forgotten.
     fn grow(&mut self) -> bool {
         let slots = (2 * self.slots.len()).max(SLOTS_MIN).min(Self::SLOTS_MAX);
-        // Those there are are given back when the new ones are there.
+        // The old slots are freed only when the new ones are there.
         if slots == self.slots.len() || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES) {
             return false;
         }
@@ -135,13 +137,13 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
         true
     }
 
-    /// Slots that hold something.
+    /// Counts the slots in use.
     #[cfg(test)]
     pub(super) fn held_count(&self) -> usize {
         self.slots.iter().flatten().count()
     }
 
-    /// Forgets all that was sent, but for what lies in the window at hand, if that is to be kept.
+    /// Forgets all records that were sent, except those of the window `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
         let Sieve { slots, filled, .. } = self;
         filled.retain(|place| {
@@ -153,7 +155,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
         self.first_end = kept.map_or(EventTime::MAX, |kept| kept.end);
     }
 
-    /// Whether the window of an instant is open; it is at hand then.
+    /// Returns whether the window of an instant is open, and makes it current if so.
     #[inline(always)]
     fn turn_to(&mut self, instant: EventTime) -> bool {
         if self.window.start <= instant && instant < self.window.end {
@@ -169,7 +171,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
     }
 }
 
-/// Whether a key is in its slot, with this start of a window; it is from now on.
+/// Returns whether the slot of this key holds it with this window start; stores it there if not.
 #[inline(always)]
 fn is_repeated<K: Eq>(
     slots: &mut [Option<Sent<K>>],
@@ -177,7 +179,7 @@ fn is_repeated<K: Eq>(
     sent: Sent<K>,
     key_hash: u64,
 ) -> bool {
-    // The upper bits are the good ones.
+    // The upper bits of the hash are the best ones.
     let place = ((u128::from(key_hash) * slots.len() as u128) >> 64) as usize;
     let slot = &mut slots[place];
     if slot.as_ref() == Some(&sent) {
@@ -225,7 +227,7 @@ where
         self.lateness.see(mark);
         self.is_silent |= mark == Mark::Idle;
         if self.first_end <= self.lateness.late_by() {
-            // What a key holds is held back no longer than its window is open.
+            // Keys are kept no longer than their window is open.
             self.forget_all_but(Some(self.window).filter(|window| window.end > self.lateness.late_by()));
         }
     }
@@ -248,7 +250,7 @@ where
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        // The operator is loaded, too, and may not know what was sent since.
+        // The operator is restored as well, and may not know the records that were sent since.
         self.forget_all_but(None);
         self.lateness.load(state)
     }

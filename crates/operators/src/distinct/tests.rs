@@ -1,4 +1,5 @@
-//! Distinct: by hand, and against a set of all that was seen. Windows of ten; keys are last digits, and shown.
+//! Distinct: hand-made cases, and comparison with a set of all keys seen. Windows of ten; keys are last digits, and
+//! shown.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +62,7 @@ fn late_records_are_counted_and_dropped() {
     assert_eq!(bed.counts(), "distinct: 4 read, 2 forwarded, 1 filtered, 1 late; key: 2 read, 2 forwarded");
 }
 
-/// Whether a record is late is its own input's business: a window may be closed for one and open for another.
+/// A record's own input decides whether it is late: a window may be closed for one input and open for another.
 #[test]
 fn lateness_goes_by_input() {
     check("1@5 I10 2@5 1@15 I9 3@5 1@5 I0 1@5 W9 4@5 W10 5@5", "1@9 1@19 3@9 W9 4@9 W10");
@@ -123,7 +124,7 @@ fn memory_is_asked_for_and_given_back() {
         *sizes.last().unwrap() <= 3 * sizes[0],
         "tables of windows that are over serve the next: {sizes:?}"
     );
-    // However often windows take turns, a new one costs no more than its place.
+    // However often windows take turns, a new one costs no more than its entry.
     assert!(grants[39] - grants[10] < 30 * 300, "{grants:?}");
 }
 
@@ -142,7 +143,7 @@ fn nothing_is_kept_of_closed_windows() {
     assert_eq!([0, 9, 10, 20, 40].map(&mut keys_after), [0, 3, 1, 1, 0]);
 }
 
-/// Who is refused goes without: the query is about to fail, whatever comes out.
+/// An operator that is refused memory drops keys: the query is about to fail, and its results do not matter.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 300, 1_000, 4_000] {
@@ -152,7 +153,7 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// All pairs of window and key that were on time, in the order in which they were first seen.
+/// Returns all pairs of window and key that were on time, in the order in which they were first seen.
 fn recompute(input: &str, size: i64) -> String {
     let (mut shown, mut seen) = (Vec::new(), BTreeSet::new());
     let (mut watermark, mut late_by) = (i64::MIN, i64::MIN);
@@ -188,7 +189,7 @@ proptest! {
     }
 }
 
-/// Saved in whatever order, loaded again: what was seen is known.
+/// State saved in any order and loaded again still knows the keys that were seen.
 #[test]
 fn state_survives_any_hash() {
     let mut bed = Bed::new(keys());
@@ -199,7 +200,7 @@ fn state_survives_any_hash() {
     assert_eq!(bed.run("1@5 2@15 3@5 4@5 W100"), "4@9 W100");
 }
 
-/// Its keys in front of it, as where records are dealt to copies.
+/// A distinct with its keys in front of it, as where records are exchanged between copies.
 type Behind<P> = Then<Then<Address<P, Only>, Map<fn(Addressed<i64>) -> i64>>, Digits>;
 
 fn behind_a_sieve() -> Then<Behind<Sieve<i64, fn(&i64) -> i64>>, Map<fn(Windowed<i64, ()>) -> i64>> {
@@ -210,7 +211,7 @@ fn behind_a_sieve() -> Then<Behind<Sieve<i64, fn(&i64) -> i64>>, Map<fn(Windowed
     Then::new(behind, Map::new("key", (|result| result.key) as fn(Windowed<i64, ()>) -> i64))
 }
 
-/// What an operator called `distinct` has counted, wherever.
+/// Returns the counts of the operator called `distinct`, summed over the chain.
 fn counted(operator: &impl Operator<i64>) -> Counts {
     let mut all = Counts::default();
     operator.visit_counts(&mut |name, counts| {
@@ -232,7 +233,7 @@ fn repeated_records_stay_where_they_were_made() {
     );
 }
 
-/// Late records that are diverted would be lost if they were taken for repeated ones.
+/// Late records that are diverted would be lost if they counted as repeated ones.
 #[test]
 fn where_late_records_are_diverted_all_pass() {
     let mut keys = Operator::<i64>::keys(&digits().divert_late());
@@ -242,13 +243,13 @@ fn where_late_records_are_diverted_all_pass() {
     assert!(first.is_some() && second.is_none());
 }
 
-/// Of values by themselves, in windows of ten.
+/// Creates a filter of values that are their own keys, in windows of ten.
 fn sieve() -> Sieve<i64, fn(&i64) -> i64> {
     let Digits { windows, .. } = digits();
     Sieve::new("distinct", windows, Arc::new((|value| *value) as fn(&i64) -> i64), true)
 }
 
-/// Which of `value@time` pass, and marks: `W10` a watermark, `IDLE` that the split is.
+/// Returns those of `value@time` that pass, and marks: `W10` is a watermark, `IDLE` says that the split is idle.
 fn passed(keys: &mut Sieve<i64, fn(&i64) -> i64>, input: &str) -> String {
     let mut shown = Vec::new();
     for token in input.split_whitespace() {
@@ -275,19 +276,19 @@ fn keys_are_held_no_longer_than_their_window_is_open() {
     passed(&mut keys, "W9");
     assert_eq!(keys.held_count(), 3);
     assert_eq!(passed(&mut keys, "W10"), "");
-    // Not all of the window at hand: 1 has taken the place of what it was in the first.
+    // Less than the whole current window: 1 has taken the slot that it had in the first window.
     assert_eq!(keys.held_count(), 2);
     assert_eq!(passed(&mut keys, "1@9 3@12 2@13 3@20 W20 3@21"), "1@9 2@13 3@20");
     assert_eq!(keys.held_count(), 1);
 }
 
-/// Whoever reads its lane has to see that it is back.
+/// The reader of its partition must see that the split has resumed.
 #[test]
 fn the_first_record_after_idleness_passes() {
     assert_eq!(passed(&mut sieve(), "1@5 1@5 IDLE 1@5 1@5 IDLE IDLE 1@6 1@6"), "1@5 1@5 1@6");
 }
 
-/// It has seen what the operator beside it has not.
+/// The filter has seen records that the restored operator has not.
 #[test]
 fn what_was_sent_is_forgotten_when_state_is_loaded() {
     let mut keys = sieve();
@@ -298,7 +299,7 @@ fn what_was_sent_is_forgotten_when_state_is_loaded() {
     assert_eq!(passed(&mut keys, "1@5 1@5"), "1@5");
 }
 
-/// It takes little at first and is no larger than it may be; without memory all pass.
+/// The filter is small at first and stays within its limit; without memory all records pass.
 #[test]
 fn a_sieve_grows_while_there_is_memory() {
     let many = |keys: &mut Sieve<i64, fn(&i64) -> i64>, count| {
@@ -320,7 +321,7 @@ fn a_sieve_grows_while_there_is_memory() {
     assert_eq!((many(&mut keys, 100), passed(&mut keys, "1@5 1@5")), (0, "1@5 1@5".to_owned()));
 }
 
-/// Where nothing repeats it costs next to nothing, and it is found out when something does.
+/// Where nothing repeats, the filter costs next to nothing, and it notices when something does.
 #[test]
 fn a_sieve_of_no_use_is_rarely_asked() {
     let windows = TumblingWindows::new(Span::from_secs(1_000)).unwrap();
@@ -330,7 +331,7 @@ fn a_sieve_of_no_use_is_rarely_asked() {
         values.filter(passes).count() as i64
     };
     assert_eq!(passed(1..100_000), 99_999);
-    // The next of one key: all that pass unasked, then but the first.
+    // Next, all records have one key: those of the stretch without look-ups pass, later only the first.
     let unasked = passed(-300_000..0);
     assert!((30_000..115_000).contains(&unasked), "{unasked} of 300,000");
     assert_eq!(passed(-300_000..0), 0);
@@ -346,7 +347,7 @@ fn panics_before_a_copy_are_blamed_on_it() {
 }
 
 proptest! {
-    /// Behind a sieve the same comes out and the same is counted.
+    /// Results and counts behind a local filter are those without one.
     #[test]
     fn a_sieve_makes_no_difference(
         seed: u64,

@@ -1,29 +1,30 @@
 //! The values of one side that share a key and a pane: the first in place, the others linked.
 //!
-//! Most keys have one value, so it lies in the entry of its table, one cache miss away. Further ones lie in one list
-//! for the whole pane, each linked to the one before it, so that a key with many costs no allocation of its own.
+//! Most keys have one value, so it is stored in the entry of its table, one cache miss away. Further values are
+//! stored in one list for the whole pane, each linked to the one before it, so that a key with many values costs no
+//! allocation of its own.
 
 use super::funds::Funds;
 
-/// Where a walk through a chain begins.
+/// Cursor at which a walk through a chain begins.
 pub(crate) const START: u32 = u32::MAX - 1;
 
-/// The link behind the last.
+/// The link after the last value.
 const END: u32 = u32::MAX;
 
 /// Values of one key and side.
 #[derive(Debug, Default)]
 pub(crate) enum Chain<V> {
-    /// None.
+    /// No value.
     #[default]
     Empty,
-    /// The first.
+    /// The first value alone.
     One(V),
-    /// The first, and the link of the last.
+    /// The first value, and the link of the last one.
     More(V, u32),
 }
 
-/// A further value, and the link of the one before it.
+/// A further value, and the link of the value before it.
 #[derive(Debug)]
 pub(crate) struct Link<V> {
     value: V,
@@ -36,8 +37,8 @@ impl<V> Chain<V> {
         matches!(self, Chain::Empty)
     }
 
-    /// The value at `cursor`, and where the walk goes on: the first value, then the others from the last to the
-    /// second.
+    /// Returns the value at `cursor`, and the cursor of the next: the walk visits the first value, then the others
+    /// from the last to the second.
     #[inline(always)]
     pub(crate) fn at<'a>(&'a self, cursor: u32, links: &'a [Link<V>]) -> Option<(&'a V, u32)> {
         match self {
@@ -57,7 +58,7 @@ impl<V> Chain<V> {
         }
     }
 
-    /// Every value, in the order of a walk.
+    /// Iterates over every value, in the order of a walk.
     pub(crate) fn walk<'a>(&'a self, links: &'a [Link<V>]) -> impl Iterator<Item = &'a V> {
         let mut cursor = START;
         std::iter::from_fn(move || {
@@ -92,7 +93,8 @@ impl<V> Chain<V> {
         *self = Chain::More(first, place);
     }
 
-    /// Appends every value to `values`, in the order in which they came; what there is no memory for is left out.
+    /// Appends every value to `values`, in the order in which they came; values for which there is no memory are left
+    /// out.
     pub(crate) fn gather(&self, links: &[Link<V>], values: &mut Vec<V>, funds: &mut Funds)
     where
         V: Clone,

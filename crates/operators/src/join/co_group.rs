@@ -1,19 +1,19 @@
 //! Co-group: records of two streams are brought together per key and window, and a function sees all of both sides at
 //! once.
 //!
-//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
-//! Output     `Record<U>`, stamped with the window's last instant: whatever the function makes of a key's records in a
-//!            window, for each key that has a record of either side
-//! State      each record once, until the last window that it counts for closes; and, while there is no room for it, what
-//!            one call of the function has made
-//! Emits      when the watermark reaches `window.end`: windows in the order of their ends, keys of a window in the order in
-//!            which they came, or so, if windows overlap
-//! Late       none of its windows ends behind the watermark of its own input: counted in `late`, seen by no function.
-//!            Between windows that leave gaps: counted as filtered
-//! Watermark  forwarded unchanged, after all that it closes; watermarks of single inputs end here
-//! Cost       one hash look-up per record. At a watermark, one call per key of each window that closes, for which its values
-//!            are copied next to each other; if windows overlap, up to one look-up for each entry of the window in each
-//!            of its panes
+//! Input      `Record<Either<L, R>>` in any order; one function per side gives the key of each
+//! Output     `Record<U>`, stamped with the window's last instant: the results of the function for a key's records in
+//!            a window, for each key that has a record of either side
+//! State      each record once, until the last window that it counts for closes; and, while there is no room for
+//!            them, the results of one call of the function
+//! Emits      when the watermark reaches `window.end`: windows in the order of their ends, keys of a window in the
+//!            order in which they came, or approximately so if windows overlap
+//! Late       none of its windows ends after the watermark of its own input: counted in `late`, and seen by no
+//!            function. Between windows that leave gaps: counted as filtered
+//! Watermark  forwarded unchanged, after all windows that it closes; watermarks of single inputs end here
+//! Cost       one hash look-up per record. At a watermark, one call per key of each window that closes, for which its
+//!            values are copied next to each other; if windows overlap, up to one look-up for each entry of the
+//!            window in each of its panes
 //! Source     the interface is that of Flink's `DataStream.coGroup` with windows
 //!
 //! ```
@@ -47,9 +47,9 @@ pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
     functions: Arc<Functions<KeyL, KeyR, F>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
-    /// What the function has made, as far as it is not emitted, and its stamp.
+    /// The results of the function that are not emitted yet, and their stamp.
     made: Option<(EventTime, I::IntoIter)>,
-    /// The values of the key at hand; kept for their memory.
+    /// The values of the current key; the vectors are kept for their memory.
     lefts: Vec<L>,
     rights: Vec<R>,
     read: u64,
@@ -68,9 +68,9 @@ where
     F: Fn(Window, &K, &[L], &[R]) -> I + Send + Sync,
     I: IntoIterator<IntoIter: Send>,
 {
-    /// A co-group called `name` over `windows`: `left_key` and `right_key` give the keys of records, `function` makes
-    /// results of a window, a key, and the values of both sides, each in the order in which they came, if windows do
-    /// not overlap.
+    /// Creates a co-group called `name` over `windows`. `left_key` and `right_key` give the keys of records.
+    /// `function` makes results of a window, a key and the values of both sides; each side is in the order of
+    /// arrival, if windows do not overlap.
     pub fn new(
         name: impl Into<String>,
         windows: impl Into<EvenWindows>,
@@ -113,7 +113,7 @@ where
         }
     }
 
-    /// Emits what the function makes of the windows that the watermark has closed.
+    /// Emits the results of the windows that the watermark has closed.
     fn close<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
         loop {
             if let Some((stamp, made)) = &mut self.made {
@@ -139,7 +139,7 @@ where
         }
     }
 
-    /// Brings the values of an entry's key together, from all panes of the window; `false` if that was done for an
+    /// Collects the values of an entry's key from all panes of the window; returns `false` if that was done for an
     /// entry of an earlier pane.
     fn gather(&mut self, Closing { index, pane, entry, .. }: Closing) -> bool {
         self.lefts.clear();

@@ -1,47 +1,47 @@
 //! Kinds of joins: which records become results, and how.
 //!
-//! A kind is a type around a function, so that the function sees exactly what there can be: the inner join two
-//! values, the left outer one a value and perhaps another. What a kind does not do compiles to nothing.
+//! A kind is a type around a function, so the function's arguments are exactly those that can occur: two values for
+//! the inner join, a value and an optional one for the left outer join. Unused parts of a kind compile to nothing.
 //!
 //! ```text
 //!   Inner(|left, right| ..)        pairs
-//!   LeftOuter(|left, right| ..)    pairs, and left records that met nobody: `right` is an Option
-//!   RightOuter(|left, right| ..)   pairs, and right records that met nobody: `left` is an Option
-//!   FullOuter(|left, right| ..)    pairs, and whoever met nobody: both are Options, one at least is there
+//!   LeftOuter(|left, right| ..)    pairs, and left records without a match: `right` is an Option
+//!   RightOuter(|left, right| ..)   pairs, and right records without a match: `left` is an Option
+//!   FullOuter(|left, right| ..)    pairs, and records without a match: both are Options, at least one is there
 //! ```
 
 use std::fmt;
 
 use thalweg_model::State;
 
-/// How the two sides of a join become results.
+/// Rule by which the two sides of a join become results.
 pub trait Combine<L, R>: Send + Sync {
-    /// A result.
+    /// The type of a result.
     type Out;
 
-    /// What is noted of a left record: [`Met`] if those that met nobody become results, else nothing.
+    /// Note kept for a left record: [`Met`] if those without a match become results, otherwise nothing.
     type LeftFate: Fate;
 
-    /// What is noted of a right record.
+    /// Note kept for a right record.
     type RightFate: Fate;
 
-    /// The result of two that met.
+    /// Returns the result of two records that match.
     fn both(&self, left: &L, right: &R) -> Self::Out;
 
-    /// The result of a left record that met nobody; asked for only if its fate is noted.
+    /// Returns the result of a left record without a match; called only if the fate of left records is noted.
     fn left_alone(&self, left: &L) -> Self::Out {
         let _ = left;
         unreachable!("a join that keeps no note of left records has no results of those that met nobody")
     }
 
-    /// The result of a right record that met nobody; asked for only if its fate is noted.
+    /// Returns the result of a right record without a match; called only if the fate of right records is noted.
     fn right_alone(&self, right: &R) -> Self::Out {
         let _ = right;
         unreachable!("a join that keeps no note of right records has no results of those that met nobody")
     }
 }
 
-/// What is noted of a record that waits for others: [`Unnoted`], which takes no memory, or [`Met`].
+/// Note kept for a stored record: [`Unnoted`], which takes no memory, or [`Met`].
 pub trait Fate: State + Copy + Default + fmt::Debug {
     /// Whether anything is noted.
     const IS_NOTED: bool;
@@ -49,14 +49,14 @@ pub trait Fate: State + Copy + Default + fmt::Debug {
     /// Notes that the record has become a result.
     fn set_met(&mut self);
 
-    /// Whether it has.
+    /// Returns whether the record has become a result.
     fn has_met(self) -> bool;
 }
 
-/// Nobody asks whether the record met another.
+/// A fate for records of which it does not matter whether they had a match.
 pub type Unnoted = ();
 
-/// Whether the record met another.
+/// Whether the record had a match.
 pub type Met = bool;
 
 impl Fate for Unnoted {
@@ -85,7 +85,7 @@ impl Fate for Met {
     }
 }
 
-/// Pairs alone.
+/// Emits pairs alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Inner<F>(pub F);
 
@@ -100,7 +100,7 @@ impl<L, R, U, F: Fn(&L, &R) -> U + Send + Sync> Combine<L, R> for Inner<F> {
     }
 }
 
-/// Pairs, and left records that met nobody.
+/// Emits pairs, and left records without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOuter<F>(pub F);
 
@@ -119,7 +119,7 @@ impl<L, R, U, F: Fn(&L, Option<&R>) -> U + Send + Sync> Combine<L, R> for LeftOu
     }
 }
 
-/// Pairs, and right records that met nobody.
+/// Emits pairs, and right records without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct RightOuter<F>(pub F);
 
@@ -138,7 +138,7 @@ impl<L, R, U, F: Fn(Option<&L>, &R) -> U + Send + Sync> Combine<L, R> for RightO
     }
 }
 
-/// Pairs, and records of either side that met nobody.
+/// Emits pairs, and records of either side without a match.
 #[derive(Clone, Copy, Debug)]
 pub struct FullOuter<F>(pub F);
 

@@ -1,40 +1,41 @@
-//! A hash table that comes and goes with a window: entries in a row, in the order in which their keys came, behind
-//! an index of words.
+//! A hash table which lives as long as a window: entries in a row, in the order in which their keys came, behind an
+//! index of words.
 //!
 //! ```text
-//!   index    | hash 32 bits, place of the entry + 1 | 0 | 0 | hash, place + 1 | ..   a power of two, at most half in use
+//!   index    | hash 32 bits, index of the entry + 1 | 0 | 0 | hash, index + 1 | ..   a power of two, at most half used
 //!   entries  | key, value | key, value | ..                                          without holes
 //! ```
 //!
-//! Made for a million keys, which no cache holds. A key that is new misses the caches once, in the index, and its
-//! entry is written behind the last; a key that is there misses twice. Both misses can be had before they are
-//! needed: [`DenseTable::peek`] loads the word of a key, [`DenseTable::candidate`] the entry behind it, and neither
-//! waits for the other's work, so that whoever does so for many records in a row waits for memory once, not as often
-//! as there are records. A table is emptied by zeroing the index, which is a sixth of it; and it grows by streaming
-//! through the old index, since homes are the upper bits of the hash, in which order does not change.
+//! Made for a million keys, which no cache holds. A new key misses the caches once, in the index, and its entry is
+//! written behind the last; a key that is present misses twice. Both misses can be taken before they are needed:
+//! [`DenseTable::peek`] loads the word of a key, [`DenseTable::candidate`] the entry behind it, and neither waits for
+//! the other's result. A caller which does so for many records in a row waits for memory once, not once per record. A
+//! table is emptied by zeroing the index, which is a sixth of its size. It grows by streaming through the old index:
+//! home slots are the upper bits of the hash, whose order does not change.
 
 use std::hash::Hash;
 
 use super::funds::{Funds, bytes_of};
 use crate::key_table::KeyHash;
 
-/// Words of an index that is used for the first time; its binary logarithm.
+/// Binary logarithm of the number of words in an index that is used for the first time.
 const SLOTS_MIN_LOG2: u32 = 4;
 
-/// An index so many times larger than what is in it is not worth keeping: it takes longer to empty than to grow anew.
+/// An index this many times larger than its number of entries is not kept: emptying it takes longer than growing a
+/// new one.
 const SLOTS_PER_ENTRY_MAX: usize = 32;
 
-/// The place of no entry.
+/// The index of no entry.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The part of a key's hash that tables go by.
+/// The part of a key's hash that the tables use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tag(u32);
 
 impl Tag {
     #[inline(always)]
     pub(crate) fn of<K: Hash>(hash: &KeyHash, key: &K) -> Self {
-        // The upper bits are the good ones.
+        // The upper bits of the hash are the best ones.
         Tag((hash.of(key) >> 32) as u32)
     }
 }
@@ -42,9 +43,9 @@ impl Tag {
 /// Values by key.
 #[derive(Debug)]
 pub(crate) struct DenseTable<K, V> {
-    /// See the head. A power of two of words, or none.
+    /// The index as drawn in the module head: a power of two of words, or empty.
     index: Vec<u64>,
-    /// A tag's home is its upper bits: it is shifted right by this.
+    /// A tag is shifted right by this number of bits to give its home slot.
     shift: u32,
     entries: Vec<(K, V)>,
 }
@@ -60,23 +61,23 @@ impl<K, V> DenseTable<K, V> {
         self.entries.len()
     }
 
-    /// Bytes of index and entries.
+    /// Returns the bytes of index and entries.
     pub(crate) fn bytes(&self) -> usize {
         bytes_of(&self.index) + bytes_of(&self.entries)
     }
 
-    /// Every entry, in the order in which they came.
+    /// Returns every entry, in the order in which they came.
     pub(crate) fn entries(&self) -> &[(K, V)] {
         &self.entries
     }
 
-    /// The key of the entry at `place`.
+    /// Returns the key of the entry at `place`.
     #[inline(always)]
     pub(crate) fn key(&self, place: u32) -> &K {
         &self.entries[place as usize].0
     }
 
-    /// The value of the entry at `place`.
+    /// Returns the value of the entry at `place`.
     #[inline(always)]
     pub(crate) fn value(&self, place: u32) -> &V {
         &self.entries[place as usize].1
@@ -87,7 +88,7 @@ impl<K, V> DenseTable<K, V> {
         &mut self.entries[place as usize].1
     }
 
-    /// Takes every entry out and keeps the memory, if it is worth keeping.
+    /// Removes every entry and keeps the memory; returns whether the memory is worth keeping.
     pub(crate) fn clear(&mut self) -> bool {
         let is_worth_keeping = self.index.len() <= self.entries.len() * SLOTS_PER_ENTRY_MAX;
         self.entries.clear();
@@ -102,23 +103,24 @@ impl<K, V> DenseTable<K, V> {
 }
 
 impl<K: Eq, V> DenseTable<K, V> {
-    /// The word at the home of `tag`.
+    /// Loads the word at the home slot of `tag`.
     #[inline(always)]
     pub(crate) fn peek(&self, tag: Tag) -> u64 {
         self.index.get(self.home(tag)).copied().unwrap_or(0)
     }
 
-    /// The place of `key`, if `word`, which its tag led to, is its own; `NOWHERE` says nothing.
+    /// Returns the index of `key`'s entry if `word`, at its home slot, belongs to it. `NOWHERE` does not mean that
+    /// the key is absent.
     #[inline(always)]
     pub(crate) fn candidate(&self, word: u64, tag: Tag, key: &K) -> u32 {
-        // Whether it is there is anybody's guess, so nothing is guessed: without an entry the first is looked at.
+        // Presence cannot be predicted, so there is no branch: without a matching word the first entry is compared.
         let place = place_in(word, tag);
         let looked_at = place.unwrap_or(0);
         let is_same = self.entries.get(looked_at as usize).is_some_and(|(found, _)| found == key);
         if is_same & place.is_some() { looked_at } else { NOWHERE }
     }
 
-    /// The place of `key`, if it is there.
+    /// Returns the index of `key`'s entry, if there is one.
     #[inline(always)]
     pub(crate) fn find(&self, tag: Tag, key: &K) -> Option<u32> {
         let mask = self.index.len().wrapping_sub(1);
@@ -137,7 +139,7 @@ impl<K: Eq, V> DenseTable<K, V> {
         }
     }
 
-    /// The place of `key`, whose value `make` makes if it is new; none if there was no memory for it.
+    /// Returns the index of `key`'s entry; a new key gets the value of `make`. `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn find_or_insert(
         &mut self,
@@ -170,7 +172,7 @@ impl<K: Eq, V> DenseTable<K, V> {
         Some(place)
     }
 
-    /// Doubles the index; then the slot for a new entry with `tag`. None if there is no memory for it.
+    /// Doubles the index and returns the slot for a new entry with `tag`; `None` if there is no memory for it.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, tag: Tag, funds: &mut Funds) -> Option<usize> {
@@ -197,7 +199,7 @@ impl<K: Eq, V> DenseTable<K, V> {
     }
 }
 
-/// The place in a word that is in use, if it has this tag.
+/// Returns the entry index in a word in use, if the word has this tag.
 #[inline(always)]
 fn place_in(word: u64, tag: Tag) -> Option<u32> {
     ((word >> 32) as u32 == tag.0).then(|| (word as u32).checked_sub(1)).flatten()
@@ -221,8 +223,8 @@ mod tests {
     }
 
     proptest! {
-        /// Filled, emptied and filled again, it holds what a map does, in the order in which keys came; whatever is
-        /// found at first sight is found by a search as well.
+        /// Filled, emptied and filled again, a table equals a map, in the order in which keys came. A key found by
+        /// `candidate` is found by a search as well.
         #[test]
         fn equals_a_map(seed in 0..u64::MAX, rounds in proptest::collection::vec(
             proptest::collection::vec(0..300u64, 0..500), 1..4,

@@ -1,6 +1,6 @@
 //! Windows of one size at even distances, by number: the arithmetic that joins of two streams share.
 //!
-//! Windows that overlap cut time into stretches whose instants all fall into the same windows: a value is kept once
+//! Windows that overlap cut time into stretches whose instants all fall into the same windows. A value is kept once
 //! for its stretch, not once for each of its windows.
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Source: Krishnamurthy et al., "On-the-Fly Sharing for Streamed Aggregation", SIGMOD 2006, section 3.2, "Paired
-//! Windows": never more than two stretches for each window, where pieces of the greatest common divisor of size and
-//! distance (Li et al., "No Pane, No Gain", SIGMOD Record 34, 2005) may be as many as the divisor asks.
+//! Windows". There are never more than two stretches for each window. Panes whose length is the greatest common
+//! divisor of size and distance (Li et al., "No Pane, No Gain", SIGMOD Record 34, 2005) may be many more.
 
 use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, TumblingWindows, Window};
 
@@ -23,7 +23,7 @@ pub struct EvenWindows {
     size: Span,
     /// Above zero.
     slide: Span,
-    /// Where the window with number 0 starts; in `0..slide`.
+    /// Start of the window with number 0; in `0..slide`.
     offset: Span,
 }
 
@@ -40,7 +40,7 @@ impl From<SlidingWindows> for EvenWindows {
     }
 }
 
-/// Instants that fall into the same windows.
+/// A span of instants that fall into the same windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
     /// The instants; at the very end of the range, all but the last.
@@ -58,25 +58,25 @@ impl EvenWindows {
         EvenWindows { size, slide, offset }
     }
 
-    /// Where a watermark makes a difference: at the ends of windows, where they close, and records that count for none
-    /// behind them are late.
+    /// Returns the times at which a watermark has an effect: the ends of windows, where windows close and records
+    /// that count for no later window become late.
     pub(crate) fn horizon(&self) -> Horizon {
         let windows = SlidingWindows::of_size(self.size).every(self.slide);
         let windows = windows.expect("sizes and distances are above zero").with_offset(self.offset);
         Horizon::of_windows(windows, Span::ZERO)
     }
 
-    /// Whether an instant may fall into several windows.
+    /// Returns whether an instant may fall into several windows.
     pub(crate) fn overlap(&self) -> bool {
         self.slide < self.size
     }
 
-    /// The window with this number, cut off where it reaches past the ends of the range.
+    /// Returns the window with this number, cut off at the ends of the range of event time.
     pub(crate) fn window(&self, number: i64) -> Window {
         Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
     }
 
-    /// The stretch that `instant` lies in.
+    /// Returns the stretch that `instant` lies in.
     pub(crate) fn stretch_of(&self, instant: EventTime) -> Stretch {
         let instant = i128::from(instant.as_micros());
         let (size, slide, offset) = self.micros();
@@ -91,11 +91,11 @@ impl EvenWindows {
         }
     }
 
-    /// Of the windows with numbers from `first` to `last`, which all contain some instant, the first that ends behind
-    /// `late_by`.
+    /// Returns the first window that ends after `late_by`, among the windows `first` to `last`, which all contain
+    /// some instant.
     pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
         let (size, slide, offset) = self.micros();
-        // The ends of all windows are cut off there.
+        // The ends of all windows are cut off at the maximum, so none ends after it.
         if late_by == EventTime::MAX {
             return None;
         }
@@ -103,7 +103,7 @@ impl EvenWindows {
         (on_time <= i128::from(last)).then(|| number(on_time.max(first.into())))
     }
 
-    /// How many windows may contain one instant, less one.
+    /// Returns the greatest number of windows that may contain one instant, less one.
     pub(crate) fn reach(&self) -> i64 {
         (self.size.as_micros() - 1) / self.slide.as_micros()
     }
@@ -117,7 +117,7 @@ impl EvenWindows {
         self.start(number) + i128::from(self.size.as_micros())
     }
 
-    /// Size, slide and offset in 128 bits, in which nothing here can overflow.
+    /// Returns size, slide and offset in 128 bits, in which no sum here can overflow.
     fn micros(&self) -> (i128, i128, i128) {
         (self.size.as_micros().into(), self.slide.as_micros().into(), self.offset.as_micros().into())
     }
@@ -128,8 +128,9 @@ fn clamp(micros: i128) -> EventTime {
     EventTime::from_micros(i64::try_from(bounded).expect("a clamped number lies in the range of i64"))
 }
 
-/// Windows are at least a microsecond apart, so nearly all that an instant can lie in have numbers of 64 bits. Those that do
-/// not, of windows that begin every microsecond some that begin before the range, are left out.
+/// Converts a window number to 64 bits. Windows are at least a microsecond apart, so nearly all windows of an instant
+/// have such a number. The exceptions are left out: some windows which begin before the range, if one begins every
+/// microsecond.
 fn number(number: i128) -> i64 {
     i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into()))
         .expect("a clamped number lies in the range of i64")
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// At the ends of time numbers and instants stay in range, whatever the size.
+    /// At the ends of time, numbers and instants stay in range for every size.
     #[test]
     fn the_ends_of_time() {
         for (size, slide) in [(1, 1), (i64::MAX, i64::MAX), (i64::MAX, 1), (1, i64::MAX)] {
@@ -181,7 +182,8 @@ mod tests {
     }
 
     proptest! {
-        /// By definition: of many windows written down, those that contain the instant, and those that end in time.
+        /// Compares with the definition: among many listed windows, those that contain the instant, and those that
+        /// end in time.
         #[test]
         fn by_definition(
             size in 1..20i64, slide in 1..20i64, offset in -20..20i64,

@@ -1,11 +1,12 @@
-//! When records that met nobody are given up: a queue of instants that never gives an earlier one than before.
+//! Queue of the instants at which records without a match are given up. It never returns an earlier instant than
+//! before.
 //!
-//! A radix heap: an instant lies in the bucket of the highest bit in which it differs from the last one taken, so adding
-//! one costs no comparison with others; when the lowest bucket is needed, its instants move to lower ones. Each moves at
-//! most as often as there are bits in the span that it waits.
+//! A radix heap: an instant lies in the bucket of the highest bit in which it differs from the last one taken, so
+//! adding an instant needs no comparison with others. When the lowest bucket is needed, its instants move to lower
+//! ones. Each instant moves at most as often as there are bits in the span that it waits.
 //!
-//! Source: Ahuja, Mehlhorn, Orlin and Tarjan, "Faster Algorithms for the Shortest Path Problem", J. ACM 37, 1990, section
-//! 2, "One-Level Radix Heap"; with one bucket per bit, as is usual since.
+//! Source: Ahuja, Mehlhorn, Orlin and Tarjan, "Faster Algorithms for the Shortest Path Problem", J. ACM 37, 1990,
+//! section 2, "One-Level Radix Heap"; with one bucket per bit, as is usual since.
 
 use thalweg_model::EventTime;
 
@@ -17,13 +18,13 @@ const BUCKETS: usize = 65;
 /// Items above which a bucket that is taken apart gives its memory back.
 const KEPT_ITEMS_MAX: usize = 64;
 
-/// An instant that is waited for, in the order of [`u64`], and who waits.
+/// An instant, mapped to the order of [`u64`], and the index of the record that waits for it.
 type Item = (u64, u32);
 
-/// Who waits for which instant.
+/// The waiting records by instant.
 #[derive(Debug)]
 pub(crate) struct Expiry {
-    /// The last instant taken, or one before all.
+    /// The last instant taken, or the least value.
     last: u64,
     buckets: Vec<Vec<Item>>,
     /// The least instant of each bucket that is not empty.
@@ -35,13 +36,13 @@ impl Expiry {
         Expiry { last: 0, buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), least: [u64::MAX; BUCKETS] }
     }
 
-    /// Nobody waits.
+    /// Removes all items.
     pub(crate) fn clear(&mut self, funds: &mut Funds) {
         self.buckets.iter().for_each(|bucket| funds.give_back(bytes_of(bucket)));
         *self = Expiry::new();
     }
 
-    /// Adds one, not before the last one taken; drops it if there is no memory for it.
+    /// Adds a record `who`, not before the last instant taken; drops it if there is no memory for it.
     pub(crate) fn add(&mut self, instant: EventTime, who: u32, funds: &mut Funds) {
         let key = key_of(instant);
         debug_assert!(key >= self.last, "who would have been given up already does not wait");
@@ -57,7 +58,7 @@ impl Expiry {
         }
     }
 
-    /// Who waits for the first instant, if it lies before `horizon`, in microseconds.
+    /// Returns the record with the earliest instant, if that lies before `horizon`, in microseconds.
     pub(crate) fn first_before(&mut self, horizon: i128, funds: &mut Funds) -> Option<(EventTime, u32)> {
         let lowest = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
         let least = self.least[lowest];
@@ -80,7 +81,7 @@ impl Expiry {
         self.buckets[0].last().map(|&(key, who)| (instant_of(key), who))
     }
 
-    /// Takes out what [`first_before`](Self::first_before) gave.
+    /// Removes the item that [`first_before`](Self::first_before) returned.
     pub(crate) fn take_first(&mut self) {
         self.buckets[0].pop();
         if self.buckets[0].is_empty() {
@@ -89,7 +90,7 @@ impl Expiry {
     }
 }
 
-/// Order of instants as order of numbers without a sign.
+/// Maps the order of instants to the order of unsigned numbers.
 fn key_of(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned() ^ (1 << 63)
 }
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Taken and added in turn, whoever is due comes out, in the order of instants.
+        /// With items added and taken in turn, those that are due come out in the order of instants.
         #[test]
         fn equals_sorting(steps in proptest::collection::vec(
             (proptest::collection::vec(prop_oneof![0..20i64, 0..100_000i64, Just(i64::MAX)], 0..20), 0..50_000i64), 1..20,

@@ -1,10 +1,11 @@
-//! What a join's state has cost so far: asked for before it grows, given back when it is dropped.
+//! Memory of a join's state: asked for before it grows, and counted off when it is dropped.
 //!
-//! Every table and list of a join grows through here, so what is held is known at any time without adding up.
+//! Every table and list of a join grows through this module, so the bytes held are known at any time without adding
+//! up.
 
 use thalweg_model::Allowance;
 
-/// The allowance, and what was taken from it.
+/// The allowance, and the bytes taken from it.
 #[derive(Debug, Default)]
 pub(crate) struct Funds {
     allowance: Allowance,
@@ -17,12 +18,12 @@ impl Funds {
         Funds { allowance: allowance.clone(), held_bytes: 0 }
     }
 
-    /// Bytes of everything that grew through here and is still there.
+    /// Returns the bytes of everything that grew through this struct and is still there.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Makes room for one more item in `items`; `false` if that was refused.
+    /// Makes room for one more item in `items`; `false` if the memory was refused.
     #[inline(always)]
     pub(crate) fn room_in<T>(&mut self, items: &mut Vec<T>) -> bool {
         items.len() < items.capacity() || self.grow(items)
@@ -37,7 +38,7 @@ impl Funds {
         is_granted
     }
 
-    /// Makes room for `count` items in `items`; `false` if that was refused.
+    /// Makes room for `count` items in `items`; `false` if the memory was refused.
     pub(crate) fn room_for<T>(&mut self, items: &mut Vec<T>, count: usize) -> bool {
         let more = count.saturating_sub(items.capacity()).max(items.capacity());
         if count <= items.capacity() {
@@ -51,7 +52,7 @@ impl Funds {
         is_granted
     }
 
-    /// A list of `count` zeros; none if that was refused.
+    /// Returns a list of `count` zeros; `None` if the memory was refused.
     pub(crate) fn zeros(&mut self, count: usize) -> Option<Vec<u64>> {
         self.allowance.ask(count * size_of::<u64>()).then(|| {
             let zeros = vec![0; count];
@@ -60,13 +61,13 @@ impl Funds {
         })
     }
 
-    /// Takes note that something of `bytes` is dropped.
+    /// Records that something of `bytes` is dropped.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.held_bytes -= bytes;
     }
 }
 
-/// Bytes that a list holds, used or not.
+/// Returns the bytes that a list has allocated, used or not.
 pub(crate) fn bytes_of<T>(items: &Vec<T>) -> usize {
     items.capacity() * size_of::<T>()
 }

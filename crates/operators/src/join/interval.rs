@@ -1,21 +1,23 @@
 //! Interval join: a left record meets the right records of its key within a span of event time around it.
 //!
-//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
-//! Output     `Record<U>`: one for each left record at `l` and right record at `r` with `l + lower <= r <= l + upper`,
-//!            stamped with the later of `l` and `r`; of an outer join ([`LeftOuter`](super::LeftOuter) and its like) also
-//!            one for each record that met nobody, stamped with its own time
-//! State      a left record until the watermark is above `l + upper`, a right one until it is above `r - lower`, and up to
-//!            a quarter of the interval or a tenth of a second longer
-//! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
-//!            the order of time
-//! Late       behind the watermark of its own input: counted in `late`, meets nobody
-//! Watermark  held back by what a record that meets nobody may wait: `upper` if left records are emitted, `-lower` if right
-//!            ones are, never less than nothing; the inner join forwards it unchanged. Watermarks of single inputs end
-//!            here
-//! Cost       two to six hash look-ups per record, and logarithmically many steps to its matches if a key has many; of an
-//!            outer join, an entry in a radix heap for each record that met nobody when it came
-//! Source     the semantics are those of Flink's interval join, outer joins apart, which only its SQL has: "Interval Joins"
-//!            in the manual of its Table API. Buckets and heap are ours: see `interval_side` and `expiry`
+//! Input      `Record<Either<L, R>>` in any order; one function per side gives the key of each
+//! Output     `Record<U>`: one for each left record at `l` and right record at `r` with
+//!            `l + lower <= r <= l + upper`, stamped with the later of `l` and `r`; an outer join
+//!            ([`LeftOuter`](super::LeftOuter) and its like) also emits one for each record without a match, stamped
+//!            with its own time
+//! State      a left record until the watermark is above `l + upper`, a right one until it is above `r - lower`, and
+//!            up to a quarter of the interval or a tenth of a second longer
+//! Emits      pairs as soon as both are there; records without a match at the first watermark by which no match can
+//!            come any more, in the order of time
+//! Late       behind the watermark of its own input: counted in `late`, matches nothing
+//! Watermark  held back by the time that a record without a match may wait: `upper` if left records are emitted,
+//!            `-lower` if right ones are, never less than zero; the inner join forwards it unchanged. Watermarks of
+//!            single inputs end here
+//! Cost       two to six hash look-ups per record, and logarithmically many steps to its matches if a key has many;
+//!            in an outer join, an entry in a radix heap for each record without a match when it came
+//! Source     the semantics are those of Flink's interval join, except for outer joins, which only its SQL has:
+//!            "Interval Joins" in the manual of its Table API. Buckets and heap are ours: see `interval_side` and
+//!            `expiry`
 //!
 //! ```
 //! # use thalweg::{Interval, IntervalError, Segment, Span, Stream};
@@ -50,22 +52,22 @@ use crate::late::Lateness;
 use ahead::Seen;
 use meeting::{Fresh, Meeting, arrive_at, give_up, go_on_at};
 
-/// Where, as seen from a left record, right ones are met: from `lower` to `upper`, both included.
+/// The span, relative to a left record, in which right records match: from `lower` to `upper`, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
     lower: Span,
     upper: Span,
 }
 
-/// Why an interval is none.
+/// The reason why bounds make no interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// It ends before it begins.
+    /// The interval ends before it begins.
     Order {
-        /// Where it begins.
+        /// The lower bound.
         lower: Span,
-        /// Where it ends.
+        /// The upper bound.
         upper: Span,
     },
 }
@@ -83,7 +85,7 @@ impl fmt::Display for IntervalError {
 impl std::error::Error for IntervalError {}
 
 impl Interval {
-    /// From `lower` to `upper` after a left record; below zero is before it.
+    /// Creates the interval from `lower` to `upper` after a left record; a bound below zero lies before it.
     ///
     /// # Errors
     /// [`IntervalError::Order`] if `lower` is above `upper`.
@@ -95,33 +97,33 @@ impl Interval {
         }
     }
 
-    /// Where it begins.
+    /// Returns the lower bound.
     pub fn lower(&self) -> Span {
         self.lower
     }
 
-    /// Where it ends.
+    /// Returns the upper bound.
     pub fn upper(&self) -> Span {
         self.upper
     }
 
-    /// Whom left records reach.
+    /// Returns the reach of a left record.
     fn left_reach(self) -> Reach {
         Reach { first: symmetric(self.lower), last: symmetric(self.upper) }
     }
 
-    /// Whom right records reach.
+    /// Returns the reach of a right record.
     fn right_reach(self) -> Reach {
         Reach { first: -symmetric(self.upper), last: -symmetric(self.lower) }
     }
 }
 
-/// Microseconds of a span, of which there are as many below zero as above.
+/// Returns the microseconds of a span, in a range with as many values below zero as above.
 fn symmetric(span: Span) -> i64 {
     span.as_micros().max(-i64::MAX)
 }
 
-/// Joins two streams by key and time. What becomes a result, and how, is said by a [`Combine`].
+/// Joins two streams by key and time. A [`Combine`] says which records become results, and how.
 #[derive(Debug)]
 pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     name: String,
@@ -130,13 +132,13 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     left: Side<K, L, C::LeftFate>,
     right: Side<K, R, C::RightFate>,
     lateness: Lateness,
-    /// A record that has not met everybody, for want of room (rule O3).
+    /// A record that has not met all its matches, because there was no room (rule O3).
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
-    /// Of the rows whose time is up, where the emission goes on.
+    /// Place to continue from among the rows that have expired.
     giving_up: Option<Place>,
-    /// As many as a batch has at most.
+    /// The records looked up ahead, as many as a batch has at most.
     ahead: Vec<Seen>,
-    /// Keys of the records that were looked at; kept for its memory.
+    /// Keys of the records looked up ahead; kept for its memory.
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
@@ -154,8 +156,8 @@ where
     KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
-    /// A join called `name` of records within `interval` of each other: `left_key` and `right_key` give their keys,
-    /// `combine` makes the results.
+    /// Creates a join called `name` of records within `interval` of each other. `left_key` and `right_key` give their
+    /// keys, `combine` makes the results.
     pub fn new(
         name: impl Into<String>,
         interval: Interval,
@@ -187,8 +189,8 @@ where
         }
     }
 
-    /// Looks at the next `count` records: their keys and buckets, then the words of all of them, then the entries of all,
-    /// then whom they will meet first, so that a batch waits for memory about as long as one record would.
+    /// Looks up the next `count` records: first their keys and buckets, then the index words of all, then the entries
+    /// of all, then the rows that they meet first. So a batch waits for memory about as long as one record would.
     #[inline(always)]
     fn look_ahead<I: Input<Either<L, R>>>(&mut self, input: &I, count: usize) -> Vec<K> {
         let mut keys = std::mem::take(&mut self.keys);
@@ -215,14 +217,14 @@ where
         keys
     }
 
-    /// Looks at the record at `offset`.
+    /// Looks up the bucket and the reach of the record at `offset`.
     #[inline(always)]
     fn look_at(&mut self, offset: usize, time: EventTime, is_left: bool, key: &K) {
         let IntervalJoin { left, right, lateness, ahead, hash, funds, .. } = self;
         let (late_by, watermark) = (lateness.late_by(), lateness.watermark());
         let seen = &mut ahead[offset];
         seen.is_left = is_left;
-        // Behind the watermark of the end nobody meets anybody.
+        // Behind the last watermark nothing matches.
         seen.is_late = time < late_by || late_by == EventTime::MAX;
         seen.tag = Tag::of(hash, key);
         seen.own_place = NOWHERE;
@@ -234,7 +236,7 @@ where
         }
     }
 
-    /// A record meets those who are there.
+    /// Lets a record meet the rows of the other side that are there.
     #[inline(always)]
     fn arrive<O: Output<C::Out>>(
         &mut self,
@@ -269,7 +271,7 @@ where
         }
     }
 
-    /// Goes on with a record that has not met everybody.
+    /// Continues with a record that has not met all its matches.
     #[cold]
     fn go_on<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
@@ -291,7 +293,7 @@ where
         if self.meeting.is_some() { Flow::More } else { Flow::Done }
     }
 
-    /// Emits those who met nobody and whose time is up, and drops the buckets that nobody can reach any more.
+    /// Emits expired records without a match, and drops the buckets that no record can reach any more.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         let IntervalJoin { functions, left, right, lateness, giving_up, funds, blame, .. } = self;
         let combine = &functions.made_by;
@@ -309,7 +311,7 @@ where
         Flow::Done
     }
 
-    /// How far what is still to be emitted may lie behind the watermark.
+    /// Returns how far behind the watermark a later result may lie.
     fn hold(&self) -> Span {
         let left = if C::LeftFate::IS_NOTED { self.left.reach().last } else { 0 };
         let right = if C::RightFate::IS_NOTED { self.right.reach().last } else { 0 };

@@ -1,12 +1,12 @@
-//! What an interval join keeps of one side: records by key and time, in buckets of time that are dropped whole.
+//! One side of an interval join: records by key and time, in buckets of time that are dropped whole.
 //!
 //! ```text
 //!   bucket   | width | width | width | width | width |        one table of timelines each
 //!   record of the other side at `t` looks into  |---------|   from `t + first` to `t + last`: five buckets at most
 //! ```
 //!
-//! Buckets are a quarter of the interval wide, so that a side keeps little more than what may still meet somebody,
-//! and no record is ever taken out by itself.
+//! Buckets are a quarter of the interval wide, so a side keeps little more than the records that may still match, and
+//! no record is ever removed by itself.
 
 use std::hash::Hash;
 
@@ -20,17 +20,17 @@ use super::rack::{Rack, Reused};
 use super::timeline::{Row, Timeline};
 use crate::key_table::KeyHash;
 
-/// Buckets that an interval is cut into.
+/// Number of buckets that an interval is cut into.
 const BUCKETS_PER_INTERVAL: i128 = 4;
 
-/// Buckets that an interval reaches into, at most.
+/// Largest number of buckets that an interval reaches into.
 pub(crate) const NEAR_MAX: usize = BUCKETS_PER_INTERVAL as usize + 1;
 
-/// Width of buckets of a narrow interval, in microseconds: a table costs some hundred bytes, so that one for every few
-/// records would cost more than to keep them for a tenth of a second.
+/// Width of buckets of a narrow interval, in microseconds. A table costs some hundred bytes: one table for every few
+/// records would cost more than keeping the records for a tenth of a second.
 const WIDTH_MIN_MICROS: i128 = 100_000;
 
-/// From when until when, as seen from a record, others are met; in microseconds, the first no later than the last.
+/// The span of time, relative to a record, in which others match; in microseconds, the first no later than the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reach {
     pub(crate) first: i64,
@@ -38,14 +38,14 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Instants that a record at `time` reaches; none if they lie beyond the ends of the range.
+    /// Returns the span of instants that a record at `time` reaches; `None` if they lie beyond the ends of the range.
     #[inline(always)]
     pub(crate) fn of(self, time: EventTime) -> Option<(EventTime, EventTime)> {
         let (first, last) =
             (time.as_micros().checked_add(self.first), time.as_micros().checked_add(self.last));
         let (first, last) = match (first, last) {
             (Some(first), Some(last)) => (first, last),
-            // Beyond the latest instant there is nobody.
+            // There is no record beyond the latest instant.
             (None, _) if self.first > 0 => return None,
             (_, None) if self.last < 0 => return None,
             (first, last) => (first.unwrap_or(i64::MIN), last.unwrap_or(i64::MAX)),
@@ -53,10 +53,10 @@ impl Reach {
         Some((EventTime::from_micros(first), EventTime::from_micros(last)))
     }
 
-    /// Instants before which everybody who could be met has come, at `watermark`; in microseconds.
+    /// Returns the instant, in microseconds, before which a record has no more matches to come, at `watermark`.
     pub(crate) fn horizon(self, watermark: EventTime) -> i128 {
         match watermark {
-            // The watermark at the end of the stream: nobody comes.
+            // The watermark at the end of the stream: no more records come.
             EventTime::MAX => i128::MAX,
             _ => i128::from(watermark.as_micros()) - i128::from(self.last),
         }
@@ -88,12 +88,12 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
     }
 }
 
-/// Places of the buckets that some instants lie in.
+/// Indexes of the buckets that a span of instants lies in.
 #[derive(Debug)]
 pub(crate) struct Near {
     /// Number of the first bucket.
     pub(crate) first: i64,
-    /// How many.
+    /// Number of buckets.
     pub(crate) count: usize,
     /// `NOWHERE` where a bucket is not open.
     pub(crate) places: [u32; NEAR_MAX],
@@ -104,14 +104,14 @@ pub(crate) struct Near {
 pub(crate) struct Side<K, V, N> {
     buckets: Rack<i64, Bucket<K, V, N>>,
     width: i64,
-    /// Whom records of this side meet.
+    /// The span in which records of this side have matches.
     reach: Reach,
     /// The bucket of the last record.
     current: Option<(i64, u32)>,
-    /// Where a record of the other side looked last.
+    /// The buckets that a record of the other side looked up last.
     near: Near,
     is_near_known: bool,
-    /// Whoever has met nobody so far, if that is noted.
+    /// Records without a match so far, if that is noted.
     waiting: Expiry,
 }
 
@@ -134,7 +134,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.reach
     }
 
-    /// Whether nobody can come any more whom a record at `time` meets.
+    /// Returns whether no more matches can come for a record at `time`.
     #[inline(always)]
     pub(crate) fn is_over(&self, time: EventTime, watermark: EventTime) -> bool {
         i128::from(time.as_micros()) < self.reach.horizon(watermark)
@@ -145,24 +145,24 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.buckets.at(place)
     }
 
-    /// The timeline of the entry at `entry` in the bucket at `place`.
+    /// Returns the timeline of `entry` in the bucket at `place`.
     #[inline(always)]
     pub(crate) fn timeline(&mut self, place: u32, entry: u32) -> &mut Timeline<V, N> {
         self.buckets.at_mut(place).table.value_mut(entry)
     }
 
-    /// The place of the bucket with this number, if it is open.
+    /// Returns the index of the bucket with this number, if it is open.
     pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
         self.buckets.places().get(&number).copied()
     }
 
-    /// The number of the bucket of `time`.
+    /// Returns the number of the bucket of `time`.
     #[inline(always)]
     pub(crate) fn number_of(&self, time: EventTime) -> i64 {
         time.as_micros().div_euclid(self.width)
     }
 
-    /// The place of the bucket of `time`, which is opened if it is not open; none if there is no memory for it.
+    /// Returns the index of the bucket of `time`, and opens it if needed; `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn open(&mut self, time: EventTime, funds: &mut Funds) -> Option<u32> {
         let number = self.number_of(time);
@@ -184,7 +184,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         Some(place)
     }
 
-    /// The buckets with instants from `first` to `last`, which an interval spans.
+    /// Looks up the buckets with instants from `first` to `last`, which an interval spans.
     #[inline(always)]
     pub(crate) fn near(&mut self, first: EventTime, last: EventTime, near: &mut Near) {
         let (first, last) = (self.number_of(first), self.number_of(last));
@@ -207,7 +207,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.is_near_known = true;
     }
 
-    /// The entry of `key` in the bucket at `place`; none if there is no memory for it.
+    /// Returns the entry of `key` in the bucket at `place`; `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, place: u32, tag: Tag, key: K, funds: &mut Funds) -> Option<u32> {
         self.buckets.at_mut(place).table.find_or_insert(tag, key, || Timeline::Empty, funds)
@@ -220,13 +220,14 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         let (time, has_met, before) = (row.time, row.fate.has_met(), funds.held_bytes());
         let was_there = table.value_mut(entry).insert(row, funds);
         *row_bytes += funds.held_bytes() - before;
-        // Rows of one key and time meet the same others, so the first of them waits for all.
+        // Rows of one key and time have the same matches, so the first of them waits for all.
         if N::IS_NOTED && !has_met && was_there == Some(false) {
             self.waiting.add(time, entry, funds);
         }
     }
 
-    /// The first instant before `horizon` for which somebody waits, the place of its bucket, and the entry there.
+    /// Returns the first instant before `horizon` for which a record waits, the index of its bucket, and the entry
+    /// there.
     pub(crate) fn first_waiting(
         &mut self,
         horizon: i128,
@@ -245,12 +246,12 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         Some((time, place, entry))
     }
 
-    /// Waits no longer for the instant that [`first_waiting`](Self::first_waiting) gave.
+    /// Ends waiting for the instant that [`first_waiting`](Self::first_waiting) returned.
     pub(crate) fn end_waiting(&mut self) {
         self.waiting.take_first();
     }
 
-    /// Drops the buckets all of whose instants lie before `horizon`.
+    /// Drops the buckets whose instants all lie before `horizon`.
     pub(crate) fn drop_before(&mut self, horizon: i128, funds: &mut Funds) {
         while let Some((&number, _)) = self.buckets.places().first_key_value()
             && (i128::from(number) + 1) * i128::from(self.width) <= horizon
@@ -295,7 +296,8 @@ impl<K: Eq + Hash + State, V: State, N: Fate> Side<K, V, N> {
                 let (mut number, mut entry) = (None, None);
                 for _ in 0..state.take::<usize>()? {
                     let row = Row { time: state.take()?, value: state.take()?, fate: state.take()? };
-                    // Buckets are as wide as the interval says: of another one, what was together may not be.
+                    // The interval decides the width of buckets: with another interval, rows of one bucket may belong
+                    // to two.
                     if *number.get_or_insert(self.number_of(row.time)) != self.number_of(row.time) {
                         return Err(
                             state.wrong("rows of an entry lie in two buckets: was the interval changed?")
@@ -323,7 +325,7 @@ mod tests {
         EventTime::from_micros(micros)
     }
 
-    /// At the ends of time nobody reaches round to the other end.
+    /// At the ends of time, no reach wraps to the other end.
     #[test]
     fn reaches_end_where_time_does() {
         let reach = |first, last, time| {

@@ -1,5 +1,5 @@
-//! A pane: records of both sides that count for the same windows, by key; and what is known of a record that may go into
-//! one.
+//! A pane: records of both sides that count for the same windows, by key; and the look-up of a record that may go
+//! into one.
 
 use thalweg_model::{Either, EventTime};
 
@@ -8,7 +8,7 @@ use super::dense_table::{DenseTable, NOWHERE, Tag};
 use super::funds::{Funds, bytes_of};
 use super::rack::Reused;
 
-/// What both sides hold of one key.
+/// Values of both sides for one key.
 #[derive(Debug)]
 pub(crate) struct Sides<L, R> {
     pub(crate) left: Chain<L>,
@@ -21,33 +21,33 @@ pub(crate) struct Pane<K, L, R> {
     /// Numbers of the first and the last of these windows.
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// Results of the first window are stamped with it.
+    /// Stamp of the results of the first window.
     pub(crate) stamp: EventTime,
     pub(crate) table: DenseTable<K, Sides<L, R>>,
     pub(crate) left_links: Vec<Link<L>>,
     pub(crate) right_links: Vec<Link<R>>,
 }
 
-/// Where a record goes.
+/// The decision where a record goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Destination {
-    /// Into the pane at this place.
+    /// Into the pane at this index.
     Pane(u32),
-    /// Nowhere: all its windows have closed.
+    /// Into no pane: all its windows have closed.
     Late,
-    /// Nowhere: it falls between windows.
+    /// Into no pane: it falls between windows.
     Between,
-    /// Nowhere: there is no memory for a pane, and the query is about to fail.
+    /// Into no pane: there is no memory for one, and the query is about to fail.
     Refused,
 }
 
-/// A record that was looked at.
+/// A record with the results of its look-up.
 #[derive(Debug)]
 pub(crate) struct Arrival<K> {
     pub(crate) key: K,
     pub(crate) tag: Tag,
     pub(crate) destination: Destination,
-    /// The place of its key's entry, if that was found at first sight.
+    /// Index of its key's entry, if `candidate` found it; otherwise `NOWHERE`.
     pub(crate) entry: u32,
 }
 
@@ -78,7 +78,7 @@ impl<K, L, R> Reused for Pane<K, L, R> {
 }
 
 impl<K: Eq, L, R> Pane<K, L, R> {
-    /// The entry of a record's key; none if there is no memory for it.
+    /// Returns the entry of a record's key; `None` if there is no memory for it.
     #[inline(always)]
     pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
         if arrival.entry != NOWHERE {
@@ -98,12 +98,12 @@ impl<K: Eq, L, R> Pane<K, L, R> {
         }
     }
 
-    /// The left values of the entry at `place`.
+    /// Returns the left values of the entry at `place`.
     pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
         (&self.table.value(place).left, &self.left_links)
     }
 
-    /// The right values of the entry at `place`.
+    /// Returns the right values of the entry at `place`.
     pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
         (&self.table.value(place).right, &self.right_links)
     }

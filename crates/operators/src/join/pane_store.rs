@@ -1,12 +1,12 @@
-//! What a join of windows keeps: the values of both sides by key, once for each pane, until the last of the pane's
-//! windows closes.
+//! State of a window join: the values of both sides by key, once for each pane, until the last of the pane's windows
+//! closes.
 //!
-//! A [`Pane`] holds the records that count for the same windows: those of one stretch of [`EvenWindows`] that were on time
-//! for the same first window. Tumbling windows have one pane each. Both sides of a key lie in one entry of the pane's
-//! table, so that a record finds with one look-up where it goes and whom it meets there.
+//! A [`Pane`] holds the records that count for the same windows: those of one stretch of [`EvenWindows`] that were on
+//! time for the same first window. Tumbling windows have one pane each. Both sides of a key lie in one entry of the
+//! pane's table, so one look-up finds where a record goes and which values it meets there.
 //!
-//! Records are looked at a batch ahead ([`PaneStore::look_ahead`]): their panes, keys, and whatever of the tables they
-//! will touch, so that a batch waits for memory about as long as one record would.
+//! Records are looked up a batch ahead ([`PaneStore::look_ahead`]): their panes, their keys, and the parts of the
+//! tables that they will touch. So a batch waits for memory about as long as one record would.
 
 use std::hash::Hash;
 
@@ -22,14 +22,14 @@ use super::pane::{Arrival, Destination, Pane, Sides};
 use super::rack::Rack;
 use crate::key_table::KeyHash;
 
-/// What was seen of a batch of records, by their order. Apart from each other, so that the loops which wait for memory
-/// are short: then the processor is ahead of them by many records.
+/// Look-ups of a batch of records, by their order. Each field is an array of its own, so that the loops which wait
+/// for memory are short: then the processor runs many records ahead in them.
 #[derive(Debug)]
 struct Ahead {
     is_left: [bool; BATCH_RECORDS],
     destinations: [Destination; BATCH_RECORDS],
     tags: [Tag; BATCH_RECORDS],
-    /// What the index said at the home of each key.
+    /// The index word at the home slot of each key.
     words: [u64; BATCH_RECORDS],
     entries: [u32; BATCH_RECORDS],
 }
@@ -45,23 +45,23 @@ pub(crate) struct Closing {
     pub(crate) entry: u32,
 }
 
-/// Panes of open windows, and of the one that is closing.
+/// Panes of open windows, and of the closing one.
 #[derive(Debug)]
 pub(crate) struct PaneStore<K, L, R> {
     windows: EvenWindows,
-    /// By the numbers of their first and last window.
+    /// Open panes by the numbers of their first and last window.
     panes: Rack<(i64, i64), Pane<K, L, R>>,
-    /// The pane of the last record, and the instants whose records go there too.
+    /// The pane of the last record, and the span of instants whose records go there too.
     current: Destination,
     current_start: EventTime,
     current_micros: u64,
     /// The last window that closed; those before it are closed as well.
     closed: Option<i64>,
-    /// The window that is closing, the places of its panes, and the next entry.
+    /// The window that is closing with its next entry, and the indexes of its panes.
     closing: Option<Closing>,
     closing_panes: Vec<u32>,
     ahead: Box<Ahead>,
-    /// Keys of the records that were looked at; kept for its memory.
+    /// Keys of the records looked up ahead; kept for its memory.
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
@@ -91,19 +91,19 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.len() == 0, "funded before use");
         self.funds = Funds::new(allowance);
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.len() == 0, "seeded before use");
         self.hash = KeyHash::new(seed);
     }
 
-    /// Bytes of all tables and lists. What keys and values hold on the heap themselves is not seen from here.
+    /// Returns the bytes of all tables and lists. Heap memory of keys and values themselves is not counted.
     pub(crate) fn bytes(&self) -> usize {
         self.funds.held_bytes()
     }
@@ -117,20 +117,20 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         self.panes.at(place)
     }
 
-    /// The hash of `key`, by which tables go.
+    /// Returns the hash of `key` that the tables use.
     pub(crate) fn tag(&self, key: &K) -> Tag {
         Tag::of(&self.hash, key)
     }
 
-    /// Forgets which pane the last record went to: the next ones are judged by another watermark.
+    /// Forgets the pane of the last record: another watermark decides about the next ones.
     pub(crate) fn turn_away(&mut self) {
         self.current_micros = 0;
     }
 
-    /// Where a record of `event_time` goes.
+    /// Decides where a record of `event_time` goes.
     #[inline(always)]
     pub(crate) fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
-        // Before its start the difference wraps to more than any stretch spans.
+        // For an instant before its start, the difference wraps to more than any stretch spans.
         let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
         if offset.cast_unsigned() < self.current_micros {
             self.current
@@ -157,7 +157,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         self.current
     }
 
-    /// The pane of the windows from `first` to `last`.
+    /// Opens the pane of the windows from `first` to `last`.
     fn open(&mut self, first: i64, last: i64) -> Destination {
         match self.panes.open((first, last), &mut self.funds) {
             None => Destination::Refused,
@@ -170,8 +170,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Looks at the next `count` records, a batch at most, and gives their keys; [`arrival`](Self::arrival) tells what
-    /// else it saw.
+    /// Looks up the next `count` records, a batch at most, and returns their keys; [`arrival`](Self::arrival) returns
+    /// the other results.
     #[inline(always)]
     pub(crate) fn look_ahead<I: Input<Either<L, R>>>(
         &mut self,
@@ -201,8 +201,8 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         keys
     }
 
-    /// Finds what it can of records that go to one pane, the first of which is at `begin`: the words of all, then the
-    /// entries of all, then whom they will meet first.
+    /// Looks up records that go to one pane, the first of which is at `begin`: first the index words of all, then the
+    /// entries of all, then the values that they meet first.
     #[inline(always)]
     fn touch(&mut self, place: u32, begin: usize, keys: &[K]) {
         let pane = self.panes.at(place);
@@ -219,7 +219,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         for ((word, entry), is_left) in words.iter_mut().zip(&*entries).zip(is_left) {
             if *entry != NOWHERE {
                 let Sides { left, right } = pane.table.value(*entry);
-                // Kept only so that it is loaded.
+                // Stored only so that the load is not optimised away.
                 *word = u64::from(if *is_left {
                     right.last_link(&pane.right_links)
                 } else {
@@ -229,7 +229,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// The same for records that go to several.
+    /// Looks up records that go to several panes, each as [`touch`](Self::touch) does.
     #[inline(never)]
     fn touch_each(&mut self, keys: &[K]) {
         for (offset, key) in keys.iter().enumerate() {
@@ -239,33 +239,33 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Takes back the keys that [`look_ahead`](Self::look_ahead) gave.
+    /// Takes back the keys that [`look_ahead`](Self::look_ahead) returned.
     pub(crate) fn put_back(&mut self, mut keys: Vec<K>) {
         keys.clear();
         self.keys = keys;
     }
 
-    /// What was seen of the record at `offset`, whose key is `key`.
+    /// Returns the look-up of the record at `offset`, whose key is `key`.
     #[inline(always)]
     pub(crate) fn arrival(&self, offset: usize, key: K) -> Arrival<K> {
         let Ahead { destinations, tags, entries, .. } = &*self.ahead;
         Arrival { key, tag: tags[offset], destination: destinations[offset], entry: entries[offset] }
     }
 
-    /// Looks at one record by itself.
+    /// Looks up one record by itself.
     pub(crate) fn look_at(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
         let destination = self.destination(event_time, late_by);
         Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
-    /// A pane to be changed, and who pays for it.
+    /// Returns a pane to change, and the funds which pay for it.
     #[inline(always)]
     pub(crate) fn pane_mut(&mut self, place: u32) -> (&mut Pane<K, L, R>, &mut Funds) {
         (self.panes.at_mut(place), &mut self.funds)
     }
 
-    /// The first open pane behind that of the windows `after` which shares a window with them, other than those of
-    /// exactly the windows `own`.
+    /// Returns the first open pane after the pane `after` which shares a window with the windows `own`, other than
+    /// the pane of exactly these.
     pub(crate) fn pane_beside(&self, own: (i64, i64), after: Option<u32>) -> Option<u32> {
         use std::ops::Bound::{Excluded, Included};
         // A pane that reaches to the first of these windows begins no further before it than windows reach.
@@ -277,8 +277,9 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         beside.find(|(windows, _)| windows.1 >= own.0 && **windows != own).map(|(_, place)| *place)
     }
 
-    /// The next entry of the windows that end at or before `watermark`: window by window in the order of their ends,
-    /// pane by pane, in the order in which keys came. None when all of them are closed and their panes dropped.
+    /// Returns the next entry of the windows that end at or before `watermark`: window by window in the order of
+    /// their ends, pane by pane, in the order in which keys came. Returns `None` when all of them are closed and
+    /// their panes dropped.
     pub(crate) fn next_closing(&mut self, watermark: EventTime) -> Option<Closing> {
         loop {
             let Some(closing) = &mut self.closing else {
@@ -300,9 +301,9 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// Drops the panes all of whose windows end at or before `watermark`, without looking at entries or windows, of which a
-    /// pane may have millions. One whose records were late for its first windows may stay behind another for a while, at
-    /// most for the size of a window; nobody meets its records.
+    /// Drops the panes whose windows all end at or before `watermark`, without a look at entries or windows, of which
+    /// a pane may have millions. A pane whose records were late for its first windows may stay behind another for a
+    /// while, at most for the size of a window; no record meets its records.
     pub(crate) fn close_until(&mut self, watermark: EventTime) {
         while let Some((&windows, _)) = self.panes.places().first_key_value()
             && self.windows.window(windows.1).end <= watermark
@@ -313,12 +314,12 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         }
     }
 
-    /// The places of the panes of the window that is closing.
+    /// Returns the indexes of the panes of the closing window.
     pub(crate) fn closing_panes(&self) -> &[u32] {
         &self.closing_panes
     }
 
-    /// Appends what an entry holds of either side, each in the order in which it came.
+    /// Appends the values of both sides of an entry, each side in the order in which they came.
     pub(crate) fn gather(&mut self, pane: u32, entry: u32, lefts: &mut Vec<L>, rights: &mut Vec<R>)
     where
         L: Clone,
@@ -331,7 +332,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         right.gather(right_links, rights, funds);
     }
 
-    /// The first window that is not closed, has a pane, and ends at or before `watermark`.
+    /// Returns the first window that is not closed, has a pane, and ends at or before `watermark`.
     fn next_due(&self, watermark: EventTime) -> Option<i64> {
         let (&(first, _), _) = self.panes.places().first_key_value()?;
         let window = self.closed.map_or(first, |closed| first.max(closed.saturating_add(1)));
@@ -339,14 +340,14 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     }
 
     fn begin_closing(&mut self, window: i64) {
-        // Panes whose last window is before this one are gone.
+        // Panes whose last window is before this one are already dropped.
         let panes = self.panes.places().range(..=(window, i64::MAX));
         self.closing_panes.clear();
         self.closing_panes.extend(panes.map(|(_, place)| *place));
         self.closing = Some(Closing { window, index: 0, pane: 0, entry: 0 });
     }
 
-    /// Drops the panes for which the window that is closing was the last.
+    /// Drops the panes for which the closing window was the last.
     fn end_closing(&mut self) {
         let Some(Closing { window, .. }) = self.closing.take() else { return };
         for &place in &self.closing_panes {
@@ -366,7 +367,7 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
         assert!(self.closing.is_none(), "state is saved when all that a mark emits is through (O4)");
         state.put(&self.closed)?;
         state.put(&self.panes.len())?;
-        // What is written down is not paid for here: the bytes are the checkpoint's.
+        // The bytes written are not paid for here: they belong to the checkpoint.
         let (mut lefts, mut rights, mut free) = (Vec::new(), Vec::new(), Funds::default());
         for (windows, &place) in self.panes.places() {
             let pane = self.panes.at(place);

@@ -1,24 +1,26 @@
-//! Tables in the order of time: opened when their first record comes, found by number, reused when they are done.
+//! Window table pool: tables in the order of time, opened when their first record comes, found by number, and reused
+//! after they end.
 //!
-//! However many are open at once, one is found in logarithmic time; whoever holds its place finds it at once. The
-//! memory of a few that are done is kept for the next, so that a steady stream allocates nothing.
+//! A table is found in logarithmic time by its number, however many are open, and at once by its index. The memory of
+//! a few ended tables is kept for later ones, so that a steady stream allocates nothing.
 
 use std::collections::BTreeMap;
 
 use super::funds::{Funds, bytes_of};
 
-/// Tables that are kept for the next; more are rarely done at once.
+/// Tables kept for reuse; more rarely end at once.
 const SPARE_TABLES_MAX: usize = 4;
 
-/// Places above which an empty rack gives all of them up.
+/// Number of indexes above which an empty pool frees all of them.
 const EMPTY_PLACES_MAX: usize = 256;
 
-/// What stands on a rack.
+/// A table that a pool reuses.
 pub(crate) trait Reused: Default {
-    /// Takes everything out and keeps the memory; whether it is worth keeping. Memory that goes is given back.
+    /// Removes all entries and keeps the memory; returns whether that is worth keeping. Freed memory is given back to
+    /// `funds`.
     fn clear(&mut self, funds: &mut Funds) -> bool;
 
-    /// Bytes held.
+    /// Returns the bytes held.
     fn bytes(&self) -> usize;
 }
 
@@ -26,9 +28,9 @@ pub(crate) trait Reused: Default {
 #[derive(Debug)]
 pub(crate) struct Rack<N, T> {
     places: BTreeMap<N, u32>,
-    /// At a place that is not open, an empty table without memory.
+    /// The tables; at an index that is not open, an empty table without memory.
     tables: Vec<T>,
-    /// Places that are not open.
+    /// Indexes that are not open.
     vacant: Vec<u32>,
     spare: Vec<T>,
 }
@@ -38,12 +40,12 @@ impl<N: Ord + Copy, T: Reused> Rack<N, T> {
         Rack { places: BTreeMap::new(), tables: Vec::new(), vacant: Vec::new(), spare: Vec::new() }
     }
 
-    /// Open tables.
+    /// Returns the number of open tables.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Numbers and places of the open tables, in order.
+    /// Returns numbers and indexes of the open tables, in order.
     pub(crate) fn places(&self) -> &BTreeMap<N, u32> {
         &self.places
     }
@@ -58,13 +60,13 @@ impl<N: Ord + Copy, T: Reused> Rack<N, T> {
         &mut self.tables[place as usize]
     }
 
-    /// The place of the table `number`, which is opened if it is not open; none if there was no memory for it.
+    /// Returns the index of the table `number`, and opens it if needed; `None` if there is no memory for it.
     pub(crate) fn open(&mut self, number: N, funds: &mut Funds) -> Option<u32> {
         if let Some(&place) = self.places.get(&number) {
             return Some(place);
         }
         if self.vacant.is_empty() {
-            // A place to come back to is paid for with it.
+            // Room in `vacant`, for closing this table, is paid for here as well.
             let has_room =
                 funds.room_in(&mut self.tables) && funds.room_for(&mut self.vacant, self.tables.len() + 1);
             if !has_room {
@@ -81,7 +83,7 @@ impl<N: Ord + Copy, T: Reused> Rack<N, T> {
         Some(place)
     }
 
-    /// Closes the table `number` and drops what is in it.
+    /// Closes the table `number` and drops its contents.
     pub(crate) fn close(&mut self, number: &N, funds: &mut Funds) {
         let Some(place) = self.places.remove(number) else { return };
         self.vacant.push(place);

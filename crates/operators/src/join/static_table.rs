@@ -1,11 +1,11 @@
-//! Static join: each record meets the row of a table that has its key.
+//! Static join: each record is joined with the row of a table that has its key.
 //!
 //! Input      `Record<T>` in any order
-//! Output     `Record<U>`, in the same order: one for each record that meets a row ([`StaticJoin`]), or one for each
+//! Output     `Record<U>`, in the same order: one for each record that has a row ([`StaticJoin`]), or one for each
 //!            record, with its row or without ([`StaticLeftJoin`])
 //! State      none of its own; the table is shared and does not change
 //! Emits      at once
-//! Late       nothing is
+//! Late       no record is late
 //! Watermark  forwarded unchanged
 //! Cost       one hash look-up per record
 //!
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! The table's keys are unique, so a record meets at most one row and the join counts as a map: it may stand
-//! anywhere in a chain. A record without a row is dropped and counted as filtered by the inner join; the left outer one
-//! hands it on.
+//! The table's keys are unique, so a record has at most one row and the join counts as a map: it may stand anywhere
+//! in a chain. The inner join drops a record without a row and counts it as filtered; the left outer join forwards
+//! it.
 
 use std::fmt;
 use std::hash::Hash;
@@ -31,7 +31,7 @@ use thalweg_model::{
     StateWriter,
 };
 
-/// Rows by unique key, shared by all who join with them.
+/// Rows by unique key, shared by all joins with the table.
 #[derive(Debug)]
 pub struct Table<K, R> {
     rows: Arc<KeyTable<K, R>>,
@@ -50,7 +50,7 @@ impl<K: Eq + Hash, R> Default for Table<K, R> {
     }
 }
 
-/// Two rows of a table have the same key.
+/// Error: two rows of a table have the same key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DuplicateKey {
     /// Index of the second row with the key.
@@ -66,13 +66,13 @@ impl fmt::Display for DuplicateKey {
 impl std::error::Error for DuplicateKey {}
 
 impl<K: Eq + Hash, R> Table<K, R> {
-    /// A table of `rows`.
+    /// Creates a table of `rows`.
     ///
     /// # Errors
     /// [`DuplicateKey`] if two rows have the same key.
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
-        // No secret: rows are chosen by whoever builds the query, and records that are looked up cannot lengthen a
-        // probe by more than those have.
+        // The hash needs no secret: the author of the query chooses the rows, and look-ups cannot lengthen a probe
+        // beyond the rows' own.
         let mut table = KeyTable::new(KeyHash::known(), Allowance::default());
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
             table.update(key, || row, |_| ());
@@ -83,7 +83,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
         Ok(Table { rows: Arc::new(table) })
     }
 
-    /// The row with `key`.
+    /// Returns the row with `key`.
     #[inline(always)]
     pub fn row(&self, key: &K) -> Option<&R> {
         self.rows.look().get(key)
@@ -102,7 +102,8 @@ pub struct StaticJoin<K, R, KeyOf, Combine> {
 }
 
 impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
-    /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row.
+    /// Creates a join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its
+    /// row.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
         StaticJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
     }
@@ -190,7 +191,7 @@ where
 
 crate::named::named!(StaticJoin<K, R, KeyOf, Combine>);
 
-/// Joins each record with the row of its key, or with none: a left outer join, which drops nothing.
+/// Joins each record with the row of its key, or with `None`: a left outer join, which drops no record.
 #[derive(Debug)]
 pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
     name: String,
@@ -201,8 +202,8 @@ pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
 }
 
 impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
-    /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row, if it
-    /// has one.
+    /// Creates a join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its
+    /// row, if it has one.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
         StaticLeftJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
     }

@@ -1,18 +1,19 @@
-//! Values of one key in the order of time: those within a span are found by halving, and a late one goes to its place.
+//! Values of one key in the order of time: a span is found by binary search, and a late value is inserted at its
+//! place.
 //!
-//! One value lies in the entry of its key. A few lie in one sorted list; many in a list of such lists, none longer than
-//! [`BLOCK_ROWS`], so that whatever the order in which they come, little is moved for each, and a hot key costs no more
-//! than its own matches. Nothing is taken out: time goes by, and whole tables of timelines go.
+//! One value lies in the entry of its key. A few lie in one sorted list; many in a list of such lists, none longer
+//! than [`BLOCK_ROWS`]. So an insertion moves few values, in any order of arrival, and a hot key costs no more than
+//! its own matches. Values are never removed one by one: whole tables of timelines are dropped as time goes by.
 
 use thalweg_model::EventTime;
 
 use super::combine::Fate;
 use super::funds::Funds;
 
-/// Rows of a block: to insert into one moves half of them, a few hundred nanoseconds at most.
+/// Rows of a block: an insertion moves half of them, which takes a few hundred nanoseconds at most.
 const BLOCK_ROWS: usize = 128;
 
-/// A value, when it happened, and what is noted of it.
+/// A value, its event time, and the note about its matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<V, N> {
     pub(crate) time: EventTime,
@@ -20,7 +21,7 @@ pub(crate) struct Row<V, N> {
     pub(crate) fate: N,
 }
 
-/// Rows of one key, rising by time; of equal times, as they came.
+/// Rows of one key, rising by time; rows of equal times in the order of arrival.
 #[derive(Debug, Default)]
 pub(crate) enum Timeline<V, N> {
     #[default]
@@ -33,7 +34,7 @@ pub(crate) enum Timeline<V, N> {
     Many(Vec<Vec<Row<V, N>>>),
 }
 
-/// A place between two rows; stays good as long as nothing is inserted.
+/// A place between two rows; valid as long as nothing is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     block: usize,
@@ -41,8 +42,8 @@ pub(crate) struct Place {
 }
 
 impl<V, N: Fate> Timeline<V, N> {
-    /// Puts `row` behind those that are not later. Whether there was one of its very time already; none if there is no
-    /// memory for it, and it is dropped.
+    /// Inserts `row` after the rows that are not later. Returns whether there was a row of the same time already.
+    /// Returns `None` and drops the row if there is no memory for it.
     pub(crate) fn insert(&mut self, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
         match self {
             Timeline::Empty => {
@@ -79,7 +80,7 @@ impl<V, N: Fate> Timeline<V, N> {
         was_there
     }
 
-    /// The place before the first row at or behind `from`.
+    /// Returns the place before the first row at or after `from`.
     #[inline(always)]
     pub(crate) fn seek(&self, from: EventTime) -> Place {
         let is_before = |row: &Row<V, N>| row.time < from;
@@ -94,7 +95,7 @@ impl<V, N: Fate> Timeline<V, N> {
         }
     }
 
-    /// The row behind `place`, which then moves behind it.
+    /// Returns the row after `place`, and moves `place` behind it.
     #[inline(always)]
     pub(crate) fn next(&mut self, place: &mut Place) -> Option<&mut Row<V, N>> {
         let rows = match self {
@@ -122,7 +123,7 @@ impl<V, N: Fate> Timeline<V, N> {
         }
     }
 
-    /// Every row, rising by time.
+    /// Iterates over every row, rising by time.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<V, N>> {
         let (few, many): (&[Row<V, N>], &[Vec<Row<V, N>>]) = match self {
             Timeline::Empty => (&[], &[]),
@@ -153,7 +154,7 @@ fn insert_into_blocks<V, N>(
     row: Row<V, N>,
     funds: &mut Funds,
 ) -> Option<bool> {
-    // The last block that begins no later: behind all rows that are not later, if they end there.
+    // The last block that begins no later than the row: so the row comes after all rows that are not later.
     let index = blocks.partition_point(|rows| rows.first().is_some_and(|first| first.time <= row.time));
     let mut index = index.saturating_sub(1);
     if blocks[index].len() == BLOCK_ROWS {
@@ -162,7 +163,7 @@ fn insert_into_blocks<V, N>(
             return None;
         }
         let rows = &mut blocks[index];
-        // Rows that come in order fill their blocks: only a row that goes into the middle cuts one in half.
+        // Rows that come in order fill their blocks: only a row that goes into the middle cuts a block in half.
         let is_behind_all = rows.last().is_some_and(|last| last.time <= row.time);
         let was_there = is_behind_all && rows.last().is_some_and(|last| last.time == row.time);
         if is_behind_all {
@@ -190,8 +191,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order in which rows come, they stand sorted, equal ones as they came; spans of them are those
-        /// of a sorted vector; what is held is what was paid for.
+        /// Rows in any order of arrival stand sorted, equal ones as they came. Their spans equal those of a sorted
+        /// vector, and the bytes held equal the bytes paid for.
         #[test]
         fn equals_a_stable_sort(
             times in prop_oneof![

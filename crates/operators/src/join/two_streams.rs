@@ -1,22 +1,22 @@
-//! Two streams to test joins on: records and watermarks of each, interleaved as one likes, as text for the test bed.
+//! Two streams to test joins on: records and watermarks of each, interleaved in any way, as text for the test bed.
 //!
-//! Values are keyed by their last digit, and no two are the same. What the marks are is up to whoever brings streams
-//! together, so it is done here as the plan has it: the watermark is the lesser of both, and the records of the
-//! stream that is ahead come behind an `I`.
+//! Values are keyed by their last digit, and all values differ. The code that unites streams decides their marks, so
+//! the marks are made here as the plan makes them: the watermark is the lesser of both, and records of the stream
+//! that is ahead come behind an `I`.
 
 use proptest::prelude::*;
 
 use crate::test_bed::Bed;
 use thalweg_model::{Either, Operator};
 
-/// What a stream says next.
+/// The next item of a stream: a value or a watermark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Said {
     Value { value: i64, time: i64 },
     Watermark(i64),
 }
 
-/// A record, and the watermark of its own stream at its place.
+/// A record with the watermark of its own stream at its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Judged {
     pub(crate) value: i64,
@@ -24,7 +24,7 @@ pub(crate) struct Judged {
     pub(crate) late_by: i64,
 }
 
-/// What the left and the right stream say, each in its own order.
+/// The items of the left and the right stream, each in its own order.
 #[derive(Clone, Debug)]
 pub(crate) struct TwoStreams {
     pub(crate) sides: [Vec<Said>; 2],
@@ -34,19 +34,20 @@ pub(crate) fn key_of(value: &i64) -> i64 {
     value % 10
 }
 
-/// The result of two that met, or of one alone.
+/// Formats the result of a pair, or of one record alone.
 pub(crate) fn pair(left: Option<&i64>, right: Option<&i64>) -> String {
     let side = |value: Option<&i64>| value.map_or("-".to_owned(), i64::to_string);
     format!("{}+{}", side(left), side(right))
 }
 
-/// The same with sides swapped.
+/// Formats as [`pair`] does, with the sides swapped.
 pub(crate) fn swapped_pair(right: Option<&i64>, left: Option<&i64>) -> String {
     pair(left, right)
 }
 
 impl TwoStreams {
-    /// Few keys and instants close together, so that many meet; some bursts of equal stamps, some late ones.
+    /// Returns two streams with few keys and instants close together, so that many records match. Some have bursts of
+    /// equal stamps and late records.
     pub(crate) fn any() -> impl Strategy<Value = TwoStreams> {
         let stream = |serial: i64| {
             let said = (0..8u8, 0..3i64, -40..40i64);
@@ -58,7 +59,7 @@ impl TwoStreams {
                         Said::Watermark(watermark)
                     }
                     _ => {
-                        // Mostly near the last record, so that something is on time for something.
+                        // Mostly near the last record, so that records share windows.
                         last_time = if kind < 3 { time } else { last_time + (time.rem_euclid(5) - 1) * step };
                         Said::Value { value: (serial + 2 * place as i64) * 10 + key, time: last_time }
                     }
@@ -69,7 +70,7 @@ impl TwoStreams {
         (stream(0), stream(1)).prop_map(|(left, right)| TwoStreams { sides: [left, right] })
     }
 
-    /// The same around another instant, cut off at the ends of the range.
+    /// Returns the streams moved to another instant, cut off at the ends of the range.
     pub(crate) fn moved_to(&self, instant: i64) -> TwoStreams {
         let moved = |said: &Said| match *said {
             Said::Value { value, time } => Said::Value { value, time: instant.saturating_add(time) },
@@ -83,7 +84,7 @@ impl TwoStreams {
         TwoStreams { sides: [right, left] }
     }
 
-    /// Records of a side as its own watermarks judge them.
+    /// Returns the records of a side with the watermarks of their own stream.
     pub(crate) fn judged(&self, side: usize) -> Vec<Judged> {
         let mut late_by = i64::MIN;
         let mut judged = Vec::new();
@@ -96,8 +97,8 @@ impl TwoStreams {
         judged
     }
 
-    /// Pieces of input for the bed, the next one from the right if the next of `turns` says so. Marks of the join
-    /// begin a piece.
+    /// Returns pieces of input for the bed; each of `turns` says whether the next item comes from the right. A piece
+    /// begins with each mark of the join.
     pub(crate) fn interleaved(&self, turns: &[bool]) -> Vec<String> {
         let mut rests = self.sides.each_ref().map(|said| said.iter());
         let mut watermarks = [i64::MIN; 2];
@@ -118,7 +119,7 @@ impl TwoStreams {
                 }
                 Said::Value { value, time } => {
                     let piece = pieces.last_mut().expect("there is one at the start");
-                    // What was said of the other stream does not hold for this one.
+                    // A watermark of the other stream does not apply to this one.
                     if said_input.max(common) != watermarks[from] {
                         said_input = watermarks[from];
                         *piece += &format!("I{said_input} ");
@@ -130,17 +131,17 @@ impl TwoStreams {
     }
 }
 
-/// Instants at the ends of the range, or so near that a stream around them reaches it.
+/// Returns instants at the ends of the range, or so near that a stream around them reaches the end.
 pub(crate) fn ends_of_time() -> impl Strategy<Value = i64> {
     (any::<bool>(), 0..80i64).prop_map(|(is_late, off)| if is_late { i64::MAX - off } else { i64::MIN + off })
 }
 
-/// How an operator under test is run.
+/// Options for running an operator under test.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) turns: Vec<bool>,
     pub(crate) room: usize,
-    /// Whether it is saved and loaded at every watermark.
+    /// Whether the operator is saved and loaded at every watermark.
     pub(crate) restores: bool,
 }
 
@@ -151,7 +152,7 @@ impl Run {
             .prop_map(|(turns, room, restores)| Run { turns, room, restores })
     }
 
-    /// Runs `streams` through what `make` makes; its results, sorted, as `value@stamp`.
+    /// Runs `streams` through an operator from `make`; returns its results, sorted, as `value@stamp`.
     pub(crate) fn results<P>(&self, streams: &TwoStreams, make: impl Fn() -> P) -> Vec<String>
     where
         P: Operator<Either<i64, i64>, Out = String>,
@@ -170,7 +171,7 @@ impl Run {
     }
 }
 
-/// Of what a bed shows, the results, sorted; asserts that none lies behind a watermark that was shown before it.
+/// Returns the results that a bed shows, sorted; asserts that none lies behind a watermark shown before it.
 pub(crate) fn results(shown: &str) -> Vec<String> {
     let mut watermark = i64::MIN;
     let mut results = Vec::new();
@@ -191,7 +192,7 @@ pub(crate) fn results(shown: &str) -> Vec<String> {
     results
 }
 
-/// Results with their stamps, written as [`results`] has them.
+/// Returns results with their stamps, sorted and formatted as [`results`] does.
 pub(crate) fn sorted(results: impl IntoIterator<Item = (String, i64)>) -> Vec<String> {
     let mut sorted: Vec<String> =
         results.into_iter().map(|(result, stamp)| format!("{result}@{stamp}")).collect();

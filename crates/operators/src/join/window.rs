@@ -1,20 +1,21 @@
 //! Window join: records of two streams that have the same key meet in each window that both count for.
 //!
-//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
-//! Output     `Record<U>`, stamped with the window's last instant: one for each pair and window; of an outer join
-//!            ([`LeftOuter`](super::LeftOuter) and its like) also one for each record and window in which it met nobody
-//! State      each record once, until the last window that it counts for closes; of an inner join, one that was late for
-//!            the first of its windows may stay for the size of a window longer
-//! Emits      pairs as soon as both are there; who met nobody when the watermark reaches `window.end`, windows in the
-//!            order of their ends, keys of a window in the order in which they came
-//! Late       none of its windows ends behind the watermark of its own input: counted in `late`, meets nobody. Between
-//!            windows that leave gaps: counted as filtered
-//! Watermark  forwarded unchanged, after all that it closes; watermarks of single inputs end here
+//! Input      `Record<Either<L, R>>` in any order; one function per side gives the key of each
+//! Output     `Record<U>`, stamped with the window's last instant: one for each pair and window; an outer join
+//!            ([`LeftOuter`](super::LeftOuter) and its like) also emits one for each record and window without a
+//!            match
+//! State      each record once, until the last window that it counts for closes; in an inner join, a record that was
+//!            late for the first of its windows may stay for the size of a window longer
+//! Emits      pairs as soon as both are there; records without a match when the watermark reaches `window.end`,
+//!            windows in the order of their ends, keys of a window in the order in which they came
+//! Late       none of its windows ends after the watermark of its own input: counted in `late`, matches nothing.
+//!            Between windows that leave gaps: counted as filtered
+//! Watermark  forwarded unchanged, after all windows that it closes; watermarks of single inputs end here
 //! Cost       one hash look-up per record if windows tumble; if they overlap, one for each pane that shares a window
-//!            with its own. At a watermark, one look at each entry of each window that closes (outer joins only) and the
-//!            index of each table that is dropped
-//! Source     Wilschut and Apers, "Dataflow Query Execution in a Parallel Main-Memory Environment", PDIS 1991, section
-//!            2.3, "The Pipelining Hash-Join Algorithm" (the symmetric hash join), once per window
+//!            with its own. At a watermark, one look at each entry of each window that closes (outer joins only) and
+//!            the index of each table that is dropped
+//! Source     Wilschut and Apers, "Dataflow Query Execution in a Parallel Main-Memory Environment", PDIS 1991,
+//!            section 2.3, "The Pipelining Hash-Join Algorithm" (the symmetric hash join), once per window
 //!
 //! ```
 //! # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
@@ -44,16 +45,16 @@ use super::pane_store::{Closing, PaneStore};
 use crate::address::By;
 use crate::late::Lateness;
 
-/// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
+/// Joins two streams per window. A [`Combine`] says which records become results, and how.
 #[derive(Debug)]
 pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     name: String,
     functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
-    /// A record that has not met everybody, for want of room (rule O3).
+    /// A record that has not met all its matches, because there was no room (rule O3).
     meeting: Option<Meeting<L, R>>,
-    /// Records that met nobody and are being emitted.
+    /// Records without a match that are being emitted.
     alone: Option<Alone>,
     read: u64,
     late: u64,
@@ -61,24 +62,24 @@ pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     blame: Blame,
 }
 
-/// A record that meets those of the other side, one pane after the other, beginning with its own.
+/// A record that meets values of the other side, one pane after the other, beginning with its own.
 #[derive(Debug)]
 struct Meeting<L, R> {
     value: Either<L, R>,
-    /// The pane it goes into, and the entry of its key there.
+    /// The pane that the record goes into, and the entry of its key there.
     pane: u32,
     entry: u32,
-    /// The pane of those it meets now, and the entry of the key there.
+    /// The pane of the values that it meets now, and the entry of the key there.
     their_pane: u32,
     their_entry: Option<u32>,
     place: Place,
 }
 
-/// Who is met next, and in which window.
+/// The next value to meet, and the window of the next result.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     cursor: u32,
-    /// How many of the windows that both count for are done.
+    /// Number of windows, among those that both values count for, whose results are emitted.
     windows_done: u64,
 }
 
@@ -101,8 +102,8 @@ where
     KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
-    /// A join called `name` over `windows`: `left_key` and `right_key` give the keys of records, `combine` makes the
-    /// results.
+    /// Creates a join called `name` over `windows`: `left_key` and `right_key` give the keys of records, `combine`
+    /// makes the results.
     pub fn new(
         name: impl Into<String>,
         windows: impl Into<EvenWindows>,
@@ -154,7 +155,7 @@ where
         self.meeting = self.meet(meeting, output);
     }
 
-    /// Lets a record meet the others as far as there is room, and keeps it when it has met them all.
+    /// Lets a record meet its matches as far as there is room, and keeps it when it has met all of them.
     #[cold]
     #[inline(never)]
     fn meet<O: Output<C::Out>>(
@@ -175,7 +176,7 @@ where
         None
     }
 
-    /// Meets those of one pane.
+    /// Lets a record meet the values of one pane.
     fn meet_in_pane<O: Output<C::Out>>(&self, meeting: &mut Meeting<L, R>, output: &mut O) -> Flow {
         let Some(entry) = meeting.their_entry else { return Flow::Done };
         let (own, theirs) = (self.store.pane(meeting.pane), self.store.pane(meeting.their_pane));
@@ -187,7 +188,7 @@ where
         meet_all(met, &meeting.value, theirs, entry, &common, &mut meeting.place, output)
     }
 
-    /// Goes on to the next pane that shares a window with the record's own; `false` if there is none.
+    /// Moves to the next pane that shares a window with the record's own; returns `false` if there is none.
     #[cold]
     fn turn_to_next_pane(&self, meeting: &mut Meeting<L, R>) -> bool {
         let own = self.store.pane(meeting.pane);
@@ -200,7 +201,7 @@ where
         true
     }
 
-    /// Emits, of the windows that the watermark has closed, those who met nobody.
+    /// Emits the records without a match of the windows that the watermark has closed.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
         if !C::LeftFate::IS_NOTED && !C::RightFate::IS_NOTED {
             self.store.close_until(self.lateness.watermark());
@@ -221,7 +222,8 @@ where
         }
     }
 
-    /// Whether the left (`true`) or the right side of an entry is alone in the window, and wants to be emitted.
+    /// Returns whether the left (`true`) or the right side of an entry is alone in the window; `None` if there is
+    /// nothing to emit.
     fn side_alone(&self, closing: Closing) -> Option<bool> {
         let Closing { pane, entry, .. } = closing;
         let table = &self.store.pane(pane).table;
@@ -264,13 +266,13 @@ where
     }
 }
 
-/// The windows that results go to.
+/// The windows that a pair has in common, which its results go to.
 struct Common<Stamp> {
     count: u64,
     stamp: Stamp,
 }
 
-/// Lets a value meet those of the other side in an entry of a pane, in the windows that they have in common.
+/// Lets a value meet the values of the other side in an entry of a pane, in the windows that they have in common.
 #[inline(always)]
 fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
     (combine, blame): (&C, &Blame),

@@ -1,15 +1,17 @@
-//! What is on its way: records whose questions are asked, answers that may not go on yet, and the marks between them.
+//! Records in flight: records whose questions are asked, answers that may not be emitted yet, and the marks between
+//! them.
 //!
 //! ```text
-//!   slots    one per record that is not through: what was asked, then what became of it
-//!   places   what goes on in this order: each the records of some slots, then a mark or none
+//!   slots    one per record that is not emitted: the question's record, then its result
+//!   places   emitted in this order: each has the records of some slots, then a mark or none
 //!
 //!   as asked       [1] [2 W5] [3] [4]         a place for each record
 //!   as answered    [1 2 W5] [3 4]             a place for all records up to the next mark
 //! ```
 //!
-//! Only what belongs to the first place goes on; the place is over when all its records have. So the two orders differ in
-//! nothing but where a record is put. There are as many slots as records may be in flight, whatever is slow.
+//! Only records and the mark of the first place are emitted; the place is closed when all its records are. So the two
+//! orders differ only in the place of a record. There are as many slots as records may be in flight, whichever part
+//! is slow.
 
 use std::collections::VecDeque;
 
@@ -18,15 +20,15 @@ use thalweg_model::{Allowance, Fault, Mark, Record};
 use super::{LookupOptions, LookupOrder};
 use crate::funded::room_in_deque;
 
-/// What an answer is for. A lookup hands it back with the answer, once.
+/// Identifies a question. A lookup hands it back with the answer, once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket {
     slot: u32,
-    /// How often the slot was used before: so that one who answers twice answers nobody else's question.
+    /// Number of earlier uses of the slot, so that a second answer to a question never reaches another question.
     use_count: u32,
 }
 
-/// No slot.
+/// The index of no slot.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -37,26 +39,26 @@ struct Slot<T, U> {
 
 #[derive(Debug)]
 enum Content<T, U> {
-    /// Nothing, as in the slot named here.
+    /// A free slot, and the next free one.
     Free { next: u32 },
     /// A record whose question is asked, and the number of its place.
     Asked { record: Record<T>, place: u64 },
-    /// What became of it, in front of that in the slot named here.
+    /// A result, in front of the one in slot `next`.
     Answered { record: Record<U>, next: u32 },
 }
 
 #[derive(Debug)]
 struct Place {
-    /// Records without an answer.
+    /// Number of records without an answer.
     unanswered: u32,
-    /// The first and the last one with an answer.
+    /// Slots of the first and the last record with an answer.
     first: u32,
     last: u32,
-    /// What comes behind its records.
+    /// The mark behind the records.
     mark: Option<Mark>,
 }
 
-/// Records and marks on their way, in order.
+/// Records and marks in flight, in order.
 #[derive(Debug)]
 pub(super) struct InFlight<T, U> {
     options: LookupOptions,
@@ -64,7 +66,7 @@ pub(super) struct InFlight<T, U> {
     first_free: u32,
     used: u32,
     places: VecDeque<Place>,
-    /// The number of the first place.
+    /// Number of the first place.
     first_place: u64,
     allowance: Allowance,
 }
@@ -82,15 +84,15 @@ impl<T, U> InFlight<T, U> {
         }
     }
 
-    /// How many records may be put in; if none, no marks either.
+    /// Returns how many records may be put in; if zero, no marks may be put in either.
     pub(super) fn room(&self) -> usize {
         let in_flight_max = self.options.in_flight_max.get();
-        // Marks may open places of their own, each of which is worth a record.
+        // Marks may open places of their own; each place counts like a record.
         let places_left = (2 * in_flight_max as usize).saturating_sub(self.places.len());
         places_left.min((in_flight_max - self.used) as usize)
     }
 
-    /// Puts a record in that is about to be asked for; none if there is no memory for it.
+    /// Puts in a record whose question comes next; returns `None` if there is no memory for it.
     pub(super) fn put(&mut self, record: Record<T>) -> Option<Ticket> {
         debug_assert!(self.room() > 0, "records are put in while there is room");
         let has_slot = self.first_free != NONE || self.allowance.room_in(&mut self.slots);
@@ -118,9 +120,9 @@ impl<T, U> InFlight<T, U> {
         Some(Ticket { slot, use_count: free.use_count })
     }
 
-    /// Puts a mark behind all that was put in.
+    /// Puts a mark behind everything that was put in.
     pub(super) fn put_mark(&mut self, mark: Mark) {
-        // Of two watermarks with nothing between them the second says all.
+        // Of two watermarks with nothing between them, the second is enough.
         let is_taken_over = |last: &Place| match last.mark {
             None => true,
             Some(Mark::Watermark(_)) => matches!(mark, Mark::Watermark(_)),
@@ -140,7 +142,7 @@ impl<T, U> InFlight<T, U> {
         has_room
     }
 
-    /// Answers the question of a record: `become_of` makes of it what goes on.
+    /// Answers the question of a record; `become_of` makes the result of the record.
     ///
     /// # Panics
     /// If there is no such question, or it was answered before.
@@ -171,7 +173,7 @@ impl<T, U> InFlight<T, U> {
         Ok(())
     }
 
-    /// Takes out the next record that may go on.
+    /// Removes and returns the next record that may be emitted.
     pub(super) fn next_record(&mut self) -> Option<Record<U>> {
         loop {
             let place = self.places.front_mut()?;
@@ -192,7 +194,7 @@ impl<T, U> InFlight<T, U> {
         }
     }
 
-    /// Takes out the mark that may go on, if all records before it have.
+    /// Removes and returns the next mark, if all records before it are emitted.
     pub(super) fn next_mark(&mut self) -> Option<Mark> {
         let place = self.places.front()?;
         let mark = place.mark.filter(|_| place.unanswered == 0 && place.first == NONE)?;
@@ -205,7 +207,7 @@ impl<T, U> InFlight<T, U> {
         self.first_place += 1;
     }
 
-    /// Makes a slot free; what was in it, and in which one the next is.
+    /// Frees a slot; returns its result and the slot of the next one.
     fn release(&mut self, slot: u32) -> Option<(Record<U>, u32)> {
         let free = &mut self.slots[slot as usize];
         let content = std::mem::replace(&mut free.content, Content::Free { next: self.first_free });
@@ -216,7 +218,7 @@ impl<T, U> InFlight<T, U> {
         Some((record, next))
     }
 
-    /// Whether nothing is on its way.
+    /// Returns whether nothing is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

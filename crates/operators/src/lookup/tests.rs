@@ -1,8 +1,9 @@
-//! Lookup join: by hand, and against a list of what has come. The question about a value is the value; `=7` says that the
-//! answer to question 7 comes, 70, which makes 77 of the record; `!7` that there is none, which makes -7 of it.
+//! Lookup join: hand-made cases, and comparison with a list of past events. The question about a value is the value.
+//! `=7` says that the answer to question 7 comes, 70, which makes 77 of the record; `!7` that there is none, which
+//! makes -7 of it.
 //!
-//! The bed is what a task should be: it runs the join only when the waker was called or there is something to read and
-//! room for it. So a wake-up that the contract loses leaves something lying in the end.
+//! The bed behaves as a task should: it runs the join only when the waker was called or there is input and room for
+//! it. So a wake-up that the contract loses leaves records unprocessed in the end.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,7 @@ use super::*;
 use crate::purse::Purse;
 use crate::test_bed::Collected;
 
-/// Nobody knows.
+/// The error of a lookup without an answer.
 #[derive(Debug)]
 struct Unknown;
 
@@ -34,7 +35,7 @@ impl Coded for Unknown {
     }
 }
 
-/// The world outside: what it was asked, and what it has answered.
+/// The outside service: its open questions, and its answers.
 #[derive(Default)]
 struct World {
     asked: Vec<(Ticket, i64)>,
@@ -97,7 +98,7 @@ struct Stand {
     join: Join,
     outside: Outside,
     called: Arc<Called>,
-    /// What there is to read.
+    /// The input that is not read yet.
     edge: VecDeque<String>,
     room: usize,
     shown: Vec<String>,
@@ -114,7 +115,7 @@ impl Stand {
         Stand { join, outside, called, edge: VecDeque::new(), room, shown: Vec::new() }
     }
 
-    /// Whether the task is ready.
+    /// Returns whether the task is ready.
     fn has_work(&self) -> bool {
         let can_read = !self.edge.is_empty() && self.join.room() > 0;
         can_read || *self.called.0.lock().unwrap()
@@ -168,7 +169,7 @@ impl Stand {
         });
     }
 
-    /// Something is written to the edge, or an answer comes; the task runs if it is ready then.
+    /// Writes a token to the edge, or gives an answer; the task runs if it is ready then.
     fn on(&mut self, token: &str) {
         let is_answered = match token.split_at(1) {
             ("=", question) => self.outside.answer(question.parse().unwrap(), true),
@@ -219,7 +220,7 @@ fn no_answer_goes_past_a_mark_and_no_mark_past_a_question() {
     }
 }
 
-/// Questions behind a watermark are asked while it waits: where one comes with every record, too.
+/// Questions behind a watermark are asked while it waits, also where a watermark comes with every record.
 #[test]
 fn watermarks_hold_no_question_back() {
     for order in ORDERS {
@@ -236,7 +237,7 @@ fn watermarks_with_nothing_between_them_become_one() {
     }
 }
 
-/// Whatever comes meanwhile, no more than so many are asked.
+/// Whatever comes meanwhile, no more than the limit of questions are asked.
 #[test]
 fn so_many_questions_are_in_flight() {
     for order in ORDERS {
@@ -254,7 +255,7 @@ fn so_many_questions_are_in_flight() {
         "1@1 2@2 3@3 W3 4@4".split_whitespace().for_each(|token| stand.on(token));
         assert_eq!((stand.outside.0.lock().unwrap().asked.len(), stand.edge.len()), (2, 3));
     }
-    // As asked, an answer that must wait keeps its place; as answered, it makes room at once.
+    // In the order asked, an answer that must wait keeps its slot; in the order answered, it makes room at once.
     let mut stand = Stand::new(options(LookupOrder::AsAsked, 2), 1);
     "1@1 2@2 3@3 =2".split_whitespace().for_each(|token| stand.on(token));
     assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 1);
@@ -263,7 +264,7 @@ fn so_many_questions_are_in_flight() {
     assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 2);
 }
 
-/// Marks that cannot become one do not pile up either.
+/// Marks that cannot be merged do not pile up either.
 #[test]
 fn marks_take_room_too() {
     let mut stand = Stand::new(options(LookupOrder::AsAnswered, 3), 1);
@@ -288,7 +289,7 @@ fn counts_are_of_what_was_taken() {
 #[test]
 fn what_fails_is_seen_by_the_function() {
     check(LookupOrder::AsAsked, "1@5 2@3 !1 =2", "-1@5 22@3");
-    // Or else the query ends with it.
+    // If the function returns the error, the query ends with it.
     let outside = Outside::default();
     let combine = |value: i64, answer: Result<i64, Fault>| Ok(value + answer?);
     let mut join =
@@ -322,12 +323,12 @@ fn panics_are_blamed_on_it() {
     assert_eq!(blamed(|value| *value, |value| value, &[0, 1, 2]), None);
     assert_eq!(blamed(|value| 1 / value, |value| value, &[]), Some("own".to_owned()));
     assert_eq!(blamed(|value| *value, |value| 1 / value, &[0]), Some("own".to_owned()));
-    // The lookup answers what was answered, before its slot is used again and after.
+    // The lookup answers a question twice, before its slot is used again and after.
     assert_eq!(blamed(|value| *value, |value| value, &[1, 1]), Some("own".to_owned()));
     assert_eq!(blamed(|value| *value, |value| value, &[0, 0]), Some("own".to_owned()));
 }
 
-/// A slot that is used again is no ticket for who had it before.
+/// The ticket of an earlier use of a slot is not valid for the next.
 #[test]
 fn a_ticket_is_good_for_one_answer() {
     let mut in_flight = InFlight::<i64, i64>::new(options(LookupOrder::AsAsked, 1), Allowance::default());
@@ -360,13 +361,13 @@ fn memory_is_asked_for_and_bounded() {
         }
     }
     assert!(purse.granted() <= 16 * 128, "{} bytes for 16 records", purse.granted());
-    // Who is refused goes without; the query is about to fail.
+    // A join that is refused memory drops records; the query is about to fail.
     let mut stand = Stand::new(options(LookupOrder::AsAsked, 16), 10);
     stand.join.fund(&Purse::of(100).allowance());
     (0..10).for_each(|value| stand.on(&format!("{value}@{value}")));
 }
 
-/// What has come, in order, and what is through.
+/// The items that came, in order, and those that were emitted.
 #[derive(Default)]
 struct List {
     items: Vec<Item>,
@@ -377,7 +378,7 @@ struct List {
 struct Item {
     text: String,
     value: Option<i64>,
-    /// How many answers had come with this one.
+    /// Number of answers that had come with this one.
     answered: Option<usize>,
     is_through: bool,
 }
@@ -402,7 +403,8 @@ impl List {
         }
     }
 
-    /// What may go on: what is first, or, as answered, the first answer of those before the next mark.
+    /// Returns the item that may be emitted: the first, or, in the order answered, the first answer before the next
+    /// mark.
     fn next(&self, order: LookupOrder) -> Option<usize> {
         let first = self.items.iter().position(|item| !item.is_through)?;
         let is_mark = |item: &Item| item.value.is_none();
@@ -433,7 +435,7 @@ proptest! {
         for &(number, kind) in &acts {
             let open: Vec<i64> = stand.outside.0.lock().unwrap().asked.iter().map(|asked| asked.1).collect();
             let token = match kind {
-                // Marks that do not become one.
+                // Marks that are not merged.
                 0..2 => "IDLE".to_owned(),
                 2..6 => format!("{number}@{}", number - 50),
                 _ if open.is_empty() => continue,
@@ -445,7 +447,7 @@ proptest! {
         }
     }
 
-    /// With few questions in flight: in the end everything is through, in its order, and nothing was forgotten.
+    /// With few questions in flight: in the end everything is emitted in its order, and nothing is lost.
     #[test]
     fn nothing_is_forgotten(
         room in 1..4usize,
@@ -482,7 +484,7 @@ proptest! {
             answer(&mut stand, number)?;
         }
         prop_assert!(stand.edge.is_empty() && stand.join.is_empty() && !stand.has_work());
-        // A watermark that another one has taken the place of is missing, others are where they were.
+        // A watermark replaced by another one is missing; the others are in their places.
         let shown: Vec<&str> = stand.shown.iter().map(String::as_str).collect();
         let mut marks = shown.iter().filter(|token| token.starts_with('W')).peekable();
         let mut expected: Vec<Vec<String>> = vec![Vec::new()];

@@ -1,4 +1,4 @@
-//! Operators as a user would write them: names, blame, and chains in which several operators expand.
+//! Operators as a user would write them: names, blame for panics, and chains in which several operators expand.
 
 use proptest::prelude::*;
 use thalweg_model::{Blame, EventTime, Then};
@@ -8,11 +8,11 @@ use crate::filter::Filter;
 use crate::map::Map;
 use crate::test_bed::Bed;
 
-/// Emits the value `v`, or for `v` below zero nothing, `v` times: `v-1`, ..., `1`, `0`. At a watermark, one `7`.
+/// Emits for the value `v` the values `v-1`, ..., `1`, `0`, or nothing for `v` below zero. At a watermark, one `7`.
 /// Panics at 13.
 #[derive(Default)]
 struct Countdown {
-    /// What is left to emit: the next value, and its event time.
+    /// The next value left to emit, and its event time.
     left: Option<(EventTime, i64)>,
     read: u64,
 }
@@ -93,7 +93,7 @@ fn countdown(name: &str) -> Own<Countdown> {
     Own::new(name, Countdown::default())
 }
 
-/// The name is the query's, not the one that the operator calls itself by.
+/// The operator has the name that the query gives it, not its own.
 #[test]
 fn it_goes_by_the_name_that_it_is_given() {
     let mut bed = Bed::new(countdown("down"));
@@ -104,14 +104,14 @@ fn it_goes_by_the_name_that_it_is_given() {
 #[test]
 fn a_panic_is_blamed_on_it() {
     assert_eq!(Bed::new(countdown("down")).panics("1@1 13@2"), "down");
-    // In a chain it is told how much it has read while the panic unwinds.
+    // In a chain, the operator is told how many records it has read while the panic unwinds.
     let same = || Map::new("same", |value: i64| value);
     assert_eq!(Bed::new(Then::new(same(), countdown("down"))).panics("1@1 13@2"), "down");
     let chain = Then::new(same(), Then::new(countdown("first"), Then::new(same(), countdown("down"))));
     assert_eq!(Bed::new(chain).panics("1@1 14@2"), "down");
 }
 
-/// A panic of what it pushes into, or takes from, is not its own.
+/// A panic of a neighbour that it pushes into, or takes from, is not blamed on the operator.
 #[test]
 fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     let inverse = || Map::new("inverse", |value: i64| 12 / value);
@@ -119,7 +119,7 @@ fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     assert_eq!(Bed::new(Then::new(inverse(), countdown("down"))).panics("0@1"), "inverse");
     assert_eq!(Bed::new(Then::new(inverse(), countdown("down"))).panics("1@1 W2 0@2"), "inverse");
 
-    /// An output whose panics are nobody's in the chain, such as a sink.
+    /// An output whose panics are blamed on no operator of the chain, such as a sink.
     struct Broken(Blame);
     impl<T> Output<T> for Broken {
         fn room(&self) -> usize {
@@ -138,7 +138,7 @@ fn a_panic_of_a_neighbour_is_not_blamed_on_it() {
     assert_eq!(Operator::<i64>::faulted(&operator), None);
 }
 
-/// An operator that says it does not expand, and leaves records behind.
+/// An operator that claims not to expand, and leaves records behind.
 struct Lazy;
 
 impl Operator<i64> for Lazy {
@@ -218,7 +218,7 @@ fn its_state_is_saved_and_counted() {
     assert_eq!(Operator::<i64>::state_bytes(&total()), 8);
 }
 
-/// What a countdown makes of records and marks, by definition.
+/// Returns the output of a countdown for records and marks, by definition.
 fn count_down(input: &[String]) -> Vec<String> {
     let mut output = Vec::new();
     for token in input {
@@ -233,8 +233,8 @@ fn count_down(input: &[String]) -> Vec<String> {
 }
 
 proptest! {
-    /// Any number of operators of a chain may expand, at marks, too, with as little room as there may be, and with
-    /// others between them that do not.
+    /// Any number of operators of a chain may expand, at marks, too, with as little room as possible, and with others
+    /// between them that do not.
     #[test]
     fn a_chain_of_operators_that_expand_equals_one_after_the_other(
         room in 1..6usize,
@@ -260,7 +260,7 @@ proptest! {
         );
         let mut bed = Bed::new(chain).with_room(room);
         prop_assert_eq!(bed.run(&input.join(" ")), expected.join(" "));
-        // Every record is read once, by each.
+        // Every operator reads each of its records once.
         let records = |tokens: &[String]| tokens.iter().filter(|token| token.contains('@')).count();
         let (once, twice) = (count_down(&input), count_down(&count_down(&input)));
         let read = [("first", records(&input)), ("second", records(&once)), ("third", records(&twice))];

@@ -1,4 +1,4 @@
-//! What a keyed process function sees of the operator, and what it asks of it.
+//! The context of a keyed process function: its view of the operator, and its requests.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -9,16 +9,16 @@ use super::timers::Timers;
 use crate::funded::room_in_deque;
 use crate::late::Lateness;
 
-/// Results that are kept room for when they are through; one call rarely makes more.
+/// Number of results whose room is kept after they are emitted; one call rarely makes more.
 const EMITTED_KEPT: usize = 1 << 10;
 
-/// What a process function may look at and do on behalf of one key, during one call.
+/// Access to the operator on behalf of one key, during one call of a process function.
 ///
-/// `K` is the key, `S` what is kept of it, `U` what is emitted.
+/// `K` is the key, `S` its state, `U` the results.
 #[derive(Debug)]
 pub struct ProcessContext<'a, K, S, U> {
     pub(super) key: &'a K,
-    /// Of the record or timer at hand.
+    /// Event time of the current record or timer.
     pub(super) event_time: EventTime,
     pub(super) state: &'a mut Option<S>,
     pub(super) timers: &'a mut Timers<K>,
@@ -31,67 +31,69 @@ where
     K: Clone + Eq + Hash,
     S: State + Default,
 {
-    /// What is kept of the key: a default one, if there was nothing. It stays until [`clear`](Self::clear).
+    /// Returns the state of the key; a default one is created if there was none. It stays until
+    /// [`clear`](Self::clear).
     #[inline]
     pub fn state(&mut self) -> &mut S {
         self.state.get_or_insert_default()
     }
 
-    /// What is kept of the key, if there is anything.
+    /// Returns the state of the key, if there is any.
     #[inline]
     pub fn state_if_any(&mut self) -> Option<&mut S> {
         self.state.as_mut()
     }
 
-    /// Drops what is kept of the key. Its timers stay, and may find nothing.
+    /// Drops the state of the key. Its timers stay, and may find no state.
     pub fn clear(&mut self) {
         *self.state = None;
     }
 
-    /// Emits a value stamped with the event time of the record or timer at hand.
+    /// Emits a value stamped with the event time of the current record or timer.
     ///
     /// A timer that fires at its time, and a record that is not late, are stamped no earlier than the watermark that
-    /// those behind have seen, so what is emitted with their stamp is not late either.
+    /// later operators have seen. So a value emitted with their stamp is not late there either.
     #[inline]
     pub fn emit(&mut self, value: U) {
         self.emit_at(self.event_time, value);
     }
 
-    /// Emits a value stamped with `event_time`. What is stamped before [`watermark`](Self::watermark) may be late for
-    /// those behind.
+    /// Emits a value stamped with `event_time`. A value stamped before [`watermark`](Self::watermark) may be late for
+    /// later operators.
     #[inline]
     pub fn emit_at(&mut self, event_time: EventTime, value: U) {
         self.emitted.push(Record::new(event_time, value));
     }
 
-    /// Asks for a call at `at`: when the watermark reaches it, that is when all records before `at` have come, or at the
-    /// next watermark if it has. A timer that is set already stays as it is.
+    /// Sets a timer at `at`. It fires when the watermark reaches `at`, that is when all records before `at` have
+    /// come, or at the next watermark if it already has. A timer that is already set stays as it is.
     ///
-    /// When the stream ends, the watermark rises to [`EventTime::MAX`] and fires whatever is set, and whatever is set
-    /// meanwhile. So a timer that always sets the next one asks first whether the [`watermark`](Self::watermark) is below
-    /// that, or the query never ends.
+    /// When the stream ends, the watermark rises to [`EventTime::MAX`] and fires all timers, including those set
+    /// meanwhile. So a timer that always sets the next one must first check that the [`watermark`](Self::watermark)
+    /// is below that, or the query never ends.
     pub fn set_timer(&mut self, at: EventTime) {
         self.timers.set(self.key.clone(), at);
     }
 
-    /// Takes back the timer at `at`, if it is set.
+    /// Deletes the timer at `at`, if it is set.
     pub fn delete_timer(&mut self, at: EventTime) {
         self.timers.delete(self.key.clone(), at);
     }
 
-    /// The watermark: no record before it comes, but for late ones.
+    /// Returns the watermark: no record before it comes any more, except late ones.
     pub fn watermark(&self) -> EventTime {
         self.lateness.watermark()
     }
 
-    /// What makes a record late: one with an earlier event time came behind its own input's promise that there would be
-    /// none. Never before [`watermark`](Self::watermark); later than that only where several streams come together.
+    /// Returns the bound of lateness: a record with an earlier event time came behind its own input's promise that
+    /// there would be none. Never before [`watermark`](Self::watermark); later only where several streams come
+    /// together.
     pub fn late_by(&self) -> EventTime {
         self.lateness.late_by()
     }
 }
 
-/// What one call has emitted, until there is room for it.
+/// The results of one call, until there is room for them.
 #[derive(Debug)]
 pub(super) struct Emitted<U> {
     records: VecDeque<Record<U>>,
@@ -114,7 +116,7 @@ impl<U> Emitted<U> {
         }
     }
 
-    /// Hands on as much as there is room for.
+    /// Emits as many results as there is room for.
     #[inline]
     pub(super) fn hand_on<O: Output<U>>(&mut self, output: &mut O) -> Flow {
         while output.room() > 0 {

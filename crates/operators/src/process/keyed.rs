@@ -1,4 +1,4 @@
-//! What a process function has per key, and the calls into it.
+//! State per key of a process function, and the calls into the function.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::timers::Timers;
 use crate::key_table::{KeyHash, KeyTable};
 use crate::late::Lateness;
 
-/// A process function, and all that it keeps.
+/// A process function, with its states, timers and results.
 pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
     function: Arc<P>,
-    /// Between calls there is no key without state in here.
+    /// State by key. Between calls it has no key without state.
     states: KeyTable<K, Option<P::State>>,
-    /// What states hold beyond themselves.
+    /// Bytes that states hold beyond themselves.
     held_bytes: usize,
     timers: Timers<K>,
     pub(super) emitted: Emitted<P::Out>,
@@ -44,18 +44,18 @@ where
         }
     }
 
-    /// The function, for a copy.
+    /// Returns the function, for a copy.
     pub(super) fn function(&self) -> Arc<P> {
         Arc::clone(&self.function)
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
         self.empty();
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.hash = KeyHash::new(seed);
         self.empty();
@@ -68,7 +68,7 @@ where
         self.emitted = Emitted::new(self.allowance.clone());
     }
 
-    /// Calls the function on behalf of `key`, and keeps what it wants to be kept.
+    /// Calls the function on behalf of `key`, and stores the state that it keeps.
     #[inline(always)]
     pub(super) fn call(
         &mut self,
@@ -97,13 +97,13 @@ where
             _ => (),
         }
         if held_before < held_after {
-            // It is there already: if it is too much, the query ends when we return.
+            // The memory is there already: if it is too much, the query ends when this call returns.
             self.allowance.ask(held_after - held_before);
         }
         self.held_bytes = (self.held_bytes + held_after).saturating_sub(held_before);
     }
 
-    /// Fires the next timer that the watermark has reached; `false` if there is none.
+    /// Fires the next timer that the watermark has reached; returns `false` if there is none.
     pub(super) fn fire_one(&mut self) -> bool {
         let due = self.timers.pop_due(self.lateness.watermark());
         if let Some((key, at)) = &due {
@@ -142,7 +142,7 @@ where
     }
 }
 
-/// What the state of a key holds beyond itself.
+/// Returns the bytes that the state of a key holds beyond itself.
 #[inline(always)]
 fn held_by<K, V, P: KeyedProcess<K, V>>(function: &P, state: Option<&P::State>) -> usize {
     match state {

@@ -1,4 +1,5 @@
-//! Process: by hand, and against an interpreter that keeps timers in a list and looks for the first.
+//! Process: hand-made cases, and comparison with an interpreter that keeps timers in a list and searches for the
+//! first.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,7 @@ fn at(micros: i64) -> EventTime {
     EventTime::from_micros(micros)
 }
 
-/// At any room, and with the state saved and loaded behind every mark, too.
+/// Checks at several rooms, and with the state saved and loaded behind every mark.
 fn check<P: Operator<i64, Out = i64>>(operator: impl Fn() -> P, input: &str, expected: &str) {
     for room in [1, 2, 1_000] {
         assert_eq!(Bed::new(operator()).with_room(room).run(input), expected, "with room for {room}");
@@ -54,7 +55,7 @@ fn check<P: Operator<i64, Out = i64>>(operator: impl Fn() -> P, input: &str, exp
     assert_eq!(Bed::new(operator()).with_room(1).run_restoring(input, operator), expected, "restored");
 }
 
-/// Every record sets a timer ten later; that tells its key.
+/// Every record sets a timer ten later, which emits its key.
 fn alarms() -> impl Operator<i64, Out = i64> {
     by(|_, time, context| context.set_timer(at(time + 10)), |key, _, context| context.emit(key))
 }
@@ -94,7 +95,7 @@ fn the_end_fires_every_timer() {
     check(at_the_end, "1@0 W5 END", "W5 1@1 END");
 }
 
-/// Those of one instant as they were set.
+/// Timers of one instant fire in the order in which they were set.
 #[test]
 fn timers_fire_in_order() {
     check(alarms, "3@7 1@7 2@7 1@7 4@2 W17", "4@12 3@17 1@17 2@17 W17");
@@ -123,7 +124,7 @@ fn a_timer_is_set_once_and_can_be_taken_back() {
     check(acts, "1@5 2@5 11@5 1@5 W9 11@5 W10", "2@5 1@5 W9 W10");
 }
 
-/// What a timer sets, or takes back, for no later than the watermark counts before that travels on.
+/// Timers set or deleted by a timer, at or before the watermark, take effect before the watermark is forwarded.
 #[test]
 fn timers_set_timers() {
     let steps = || {
@@ -144,7 +145,7 @@ fn timers_set_timers() {
             |key, time, context| {
                 context.emit(key);
                 context.delete_timer(at(time + 1));
-                // Into the past, and for this very instant: once more each, until the state says no.
+                // Each timer sets one in the past and one for this instant, until the state stops it.
                 *context.state() += 1;
                 if *context.state() < 3 {
                     context.set_timer(at(time - 7));
@@ -181,7 +182,7 @@ fn what_is_cleared_takes_no_memory() {
     assert_eq!(kept(&[(11, 7), (12, 7)]), 0);
 }
 
-/// Its timers outlive the state of a key.
+/// Timers outlive the state of their key.
 #[test]
 fn a_timer_may_find_nothing() {
     let operator = || {
@@ -233,7 +234,7 @@ fn it_knows_watermark_and_lateness() {
     check(tells, "0@1 W3 0@1 I7 0@1 W9 0@1", &format!("{first}@{first} W3 3@3 3@7 9@8 W9 9@9"));
 }
 
-/// Their results belong to no input.
+/// Results of timers belong to no input.
 #[test]
 fn the_watermark_of_an_input_ends_here() {
     check(alarms, "I5 1@0 W5 I9 END", "W5 1@10 END");
@@ -245,7 +246,8 @@ fn the_watermark_of_an_input_ends_here() {
     );
 }
 
-/// At the end a timer that sets the next one fires for ever. Whoever runs it gets to say no in between.
+/// At the end, a timer that sets the next one fires for ever. The operator returns in between, so the caller can stop
+/// it.
 #[test]
 fn a_timer_without_end_keeps_nobody_busy_for_ever() {
     let mut operator = by(
@@ -353,7 +355,7 @@ fn memory_of_a_burst_is_given_back() {
     assert!(operator.state_bytes() < 1_000, "{} bytes", operator.state_bytes());
 }
 
-/// Who is refused goes without: the query is about to fail, whatever comes out.
+/// An operator that is refused memory drops records: the query is about to fail, and its results do not matter.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 100, 1_000, 4_000] {
@@ -366,7 +368,7 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// What a function may do, so that one can be run by the operator and by the interpreter.
+/// The actions of a process function, so that the operator and the interpreter can run the same function.
 trait Acts {
     fn state(&mut self) -> &mut i64;
     fn state_if_any(&mut self) -> Option<&mut i64>;
@@ -374,7 +376,7 @@ trait Acts {
     fn emit_at(&mut self, time: i64, value: i64);
     fn set_timer(&mut self, time: i64);
     fn delete_timer(&mut self, time: i64);
-    /// Watermark, and what makes a record late.
+    /// Returns the watermark, and the bound of lateness.
     fn promised(&self) -> (i64, i64);
 }
 
@@ -402,7 +404,7 @@ impl Acts for Context<'_> {
     }
 }
 
-/// Does one of many things, as the value says.
+/// Does one of many things, chosen by the value.
 fn act(value: i64, time: i64, acts: &mut impl Acts) {
     let (kind, number) = (value / 10 % 8, value / 80 % 20 - 5);
     match kind {
@@ -428,7 +430,7 @@ fn act(value: i64, time: i64, acts: &mut impl Acts) {
     }
 }
 
-/// Tells what is known, and now and then sets, takes back and clears.
+/// Emits the state, and now and then sets, deletes and clears.
 fn ring(key: i64, time: i64, acts: &mut impl Acts) {
     let known = acts.state_if_any().map(|state| std::mem::replace(state, *state + 1));
     acts.emit_at(time, 1_000 * key + known.unwrap_or(-1));
@@ -442,10 +444,10 @@ fn ring(key: i64, time: i64, acts: &mut impl Acts) {
     }
 }
 
-/// Everything in plain lists and maps.
+/// An interpreter with plain lists and maps.
 struct Interpreter {
     states: BTreeMap<i64, i64>,
-    /// Instant and key, in the order in which they were set.
+    /// Instants and keys, in the order in which they were set.
     timers: Vec<(i64, i64)>,
     watermark: i64,
     input_watermark: i64,

@@ -1,13 +1,14 @@
-//! Timers of keys: instants of event time at which a key wants to be called, each once, in their order.
+//! Timers of keys: instants of event time at which a key is called, each once, in their order.
 //!
 //! ```text
-//!   live    (key, instant) -> serial      what is set: one look-up tells whether a timer is there
-//!   queue   (instant, serial, key)        what comes next; some of it no longer set
+//!   live    (key, instant) -> serial      the timers that are set: one look-up tells whether one is there
+//!   queue   (instant, serial, key)        the order of firing; some entries are no longer set
 //! ```
 //!
-//! A timer that is deleted leaves the table at once, and the queue when its time comes or when half of the queue is
-//! like that; so moving a timer on with every record, as timeouts do, takes no more memory than twice the timers that
-//! are set. Why not a list per key: an operator without keys has one key, and maybe a million timers.
+//! A deleted timer leaves the table at once. It leaves the queue when its time comes, or when half of the queue is
+//! deleted timers. So moving a timer with every record, as timeouts do, takes no more memory than twice the timers
+//! that are set. There is no list per key, because an operator without keys has one key, which may have a million
+//! timers.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -18,16 +19,16 @@ use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateW
 use crate::funded::room_in_heap;
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Entries of the queue that are not cleaned up although most may be no longer set: too few to matter.
+/// Queue length up to which deleted timers are not cleaned up: too few to matter.
 const CLEANED_FROM: usize = 64;
 
 /// The timers of all keys.
 #[derive(Debug)]
 pub(super) struct Timers<K> {
-    /// What is set, with its serial.
+    /// The timers that are set, with their serials.
     live: KeyTable<(K, EventTime), u64>,
     queue: BinaryHeap<Queued<K>>,
-    /// How many were ever set: timers of one instant fire in the order in which they were set.
+    /// Number of timers ever set: timers of one instant fire in the order in which they were set.
     serial: u64,
     allowance: Allowance,
 }
@@ -38,7 +39,7 @@ struct Queued<K> {
     serial: u64,
 }
 
-/// The greatest is what comes first.
+/// The greatest entry fires first.
 impl<K> Ord for Queued<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         let place = |queued: &Self| (queued.timer.1, queued.serial);
@@ -70,7 +71,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         }
     }
 
-    /// Sets a timer, unless it is set.
+    /// Sets a timer, unless it is already set.
     pub(super) fn set(&mut self, key: K, at: EventTime) {
         let serial = self.serial;
         let timer = (key, at);
@@ -82,7 +83,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         self.queue.push(Queued { timer, serial });
     }
 
-    /// Takes a timer back, if it is set.
+    /// Deletes a timer, if it is set.
     pub(super) fn delete(&mut self, key: K, at: EventTime) {
         self.live.remove(&(key, at));
         let Timers { live, queue, .. } = self;
@@ -92,7 +93,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
         }
     }
 
-    /// Takes out the first timer at or before `watermark`.
+    /// Removes and returns the first timer at or before `watermark`.
     pub(super) fn pop_due(&mut self, watermark: EventTime) -> Option<(K, EventTime)> {
         while self.queue.peek()?.timer.1 <= watermark {
             let Queued { timer, serial } = self.queue.pop()?;
@@ -110,7 +111,7 @@ impl<K: Clone + Eq + Hash> Timers<K> {
 }
 
 impl<K: Clone + Eq + Hash + State> Timers<K> {
-    /// In the order in which they were set.
+    /// Saves the timers in the order in which they were set.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let mut timers: Vec<_> = self.live.iter().collect();
         timers.sort_unstable_by_key(|&&(_, serial)| serial);
@@ -140,7 +141,7 @@ mod tests {
         EventTime::from_micros(micros)
     }
 
-    /// Those that are due, in order, as `key@instant`.
+    /// Returns the timers that are due, in order, as `key@instant`.
     fn due(timers: &mut Timers<u8>, watermark: i64) -> String {
         let due = std::iter::from_fn(|| timers.pop_due(at(watermark)));
         due.map(|(key, at)| format!("{key}@{}", at.as_micros())).collect::<Vec<_>>().join(" ")
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(due(&mut timers, i64::MAX), "1@7");
     }
 
-    /// What was deleted and set again counts from then.
+    /// A timer that was deleted and set again counts from then.
     #[test]
     fn deleted_and_set_again() {
         let mut timers = timers();
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(due(&mut timers, 5), "2@5 1@5");
     }
 
-    /// A timeout that every record puts off takes no more room after a million records than after a hundred.
+    /// A timeout that every record moves takes no more room after 100,000 records than after 100.
     #[test]
     fn what_is_deleted_does_not_pile_up() {
         let mut timers = timers();

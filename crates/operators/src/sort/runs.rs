@@ -1,20 +1,21 @@
-//! Sorted runs, from which whatever lies before an instant is merged.
+//! Sorted runs, from which all records before an instant are merged.
 //!
 //! ```text
-//!   arrive   3 5 4 6 1 7 2           runs   3 5 6 7     the last ones of the runs fall: 7, 4, 2
+//!   arrive   3 5 4 6 1 7 2           runs   3 5 6 7     the last records of the runs fall: 7, 4, 2
 //!                                           4
 //!   before 4: 1 2 3                         1 2
 //! ```
 //!
-//! A record goes to the first run whose last one is not behind it, or opens a run. So the last ones of the runs fall from
-//! run to run, and the right run is found by halving; and a record that equals one that came before it lands in the same
-//! run or in a later one, so that equal records come out as they came in. What is nearly sorted makes few runs: most
-//! records take one comparison to go in and one or two to come out. A record of a stream that is in order takes 10 ns, of
-//! one of which every fiftieth is late 16 ns; a binary heap of all records takes 52 and 63 ns.
+//! A record goes to the first run whose last record does not come after it, or opens a run. So the last records fall
+//! from run to run, and binary search finds the right run. A record equal to an earlier one lands in the same run or
+//! in a later one, so equal records come out as they came in. A nearly sorted stream makes few runs: most records
+//! take one comparison to go in and one or two to come out. A record of a stream in order takes 10 ns, one of a
+//! stream with every fiftieth record late 16 ns; a binary heap of all records takes 52 and 63 ns.
 //!
-//! Source: Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log Analytics",
-//! ICDE 2018, "Impatience sort". Theirs merges runs pairwise, smallest first, for the processor's sake; ours takes record by
-//! record off a heap of the runs' first ones, so that it can stop anywhere when there is no room.
+//! Source: Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log
+//! Analytics", ICDE 2018, "Impatience sort". Theirs merges runs pairwise, smallest first, which suits the processor
+//! better. Ours takes record by record off a heap of the runs' first ones, so that it can stop anywhere when there is
+//! no room.
 
 use std::cmp::Ordering;
 use std::collections::binary_heap::PeekMut;
@@ -24,10 +25,10 @@ use thalweg_model::{Allowance, EventTime, Record};
 
 use crate::funded::{room_in_deque, room_in_heap};
 
-/// Buffers of runs that have come to their end which are kept for later ones. More runs than this are rare.
+/// Buffers of ended runs that are kept for later ones. More runs than this are rare.
 const SPARE_RUNS_MAX: usize = 8;
 
-/// A record with the key that its order is settled by.
+/// A record with the key that decides its order.
 #[derive(Debug)]
 pub(super) struct Keyed<K, T> {
     pub(super) record: Record<T>,
@@ -40,14 +41,14 @@ impl<K: Ord, T> Keyed<K, T> {
     }
 }
 
-/// The first record of a run, taken off it.
+/// The first record of a run, taken off the run.
 #[derive(Debug)]
 struct First<K, T> {
     first: Keyed<K, T>,
     run: usize,
 }
 
-/// The greatest is what comes out next.
+/// The greatest comes out next.
 impl<K: Ord, T> Ord for First<K, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.first.order(&self.first).then(other.run.cmp(&self.run))
@@ -71,14 +72,14 @@ impl<K: Ord, T> Eq for First<K, T> {}
 /// Records in the order of their event times, then of their keys, then of their arrival.
 #[derive(Debug)]
 pub(super) struct Runs<K, T> {
-    /// None of them empty, but during a release.
+    /// The runs; none is empty, except during a release.
     runs: Vec<VecDeque<Keyed<K, T>>>,
-    /// During a release: the first ones of the runs that are not over yet.
+    /// During a release: the first records of the runs that are not empty yet.
     firsts: BinaryHeap<First<K, T>>,
-    /// What is released lies at or before this.
+    /// Records at or before this instant are released.
     last_instant: EventTime,
     spare: Vec<VecDeque<Keyed<K, T>>>,
-    /// Records that runs and spare ones have room for. Counted as they grow, for there may be many.
+    /// Records that runs and spare buffers have room for. Counted as they grow, for there may be many.
     capacity: usize,
     allowance: Allowance,
 }
@@ -100,7 +101,7 @@ impl<K: Ord, T> Runs<K, T> {
         *self = Runs::new(self.allowance.clone());
     }
 
-    /// Puts a record in; not during a release.
+    /// Inserts a record; not allowed during a release.
     #[inline]
     pub(super) fn insert(&mut self, record: Keyed<K, T>) {
         let takes = |run: &VecDeque<Keyed<K, T>>| run.back().is_none_or(|last| last.order(&record).is_le());
@@ -128,7 +129,7 @@ impl<K: Ord, T> Runs<K, T> {
         has_room
     }
 
-    /// Begins to give out all records at or before `last_instant`.
+    /// Begins to release all records at or before `last_instant`.
     pub(super) fn release(&mut self, last_instant: EventTime) {
         debug_assert!(self.firsts.is_empty(), "one release after the other");
         self.last_instant = last_instant;
@@ -142,7 +143,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.drop_empty_runs();
     }
 
-    /// The next record that is released.
+    /// Returns the next released record.
     #[inline]
     pub(super) fn next_released(&mut self) -> Option<Record<T>> {
         let run = self.firsts.peek()?.run;
@@ -156,7 +157,7 @@ impl<K: Ord, T> Runs<K, T> {
         Some(std::mem::replace(&mut first.first, next).record)
     }
 
-    /// Whether records are left to be given out.
+    /// Returns whether released records are left.
     pub(super) fn is_releasing(&self) -> bool {
         !self.firsts.is_empty()
     }
@@ -165,7 +166,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.runs[run].pop_front_if(|first| first.record.event_time <= self.last_instant)
     }
 
-    /// When a release is over: places of runs hold until then.
+    /// Drops empty runs at the end of a release: indexes of runs are valid until then.
     fn drop_empty_runs(&mut self) {
         if self.firsts.is_empty() {
             let Runs { runs, spare, capacity, .. } = self;
@@ -185,7 +186,7 @@ impl<K: Ord, T> Runs<K, T> {
         self.runs.iter().map(VecDeque::len).sum::<usize>() + self.firsts.len()
     }
 
-    /// Every record, those that are equal as they came in. Not during a release.
+    /// Iterates over every record, equal ones in the order of arrival. Not allowed during a release.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Record<T>> {
         self.runs.iter().flatten().map(|keyed| &keyed.record)
     }

@@ -1,4 +1,5 @@
-//! Sort: by hand, and against sorting whatever has come. Keys are tens, so that the last digit tells who came first.
+//! Sort: hand-made cases, and comparison with sorting the whole input. Keys are tens, so the last digit tells the
+//! order of arrival.
 
 use proptest::prelude::*;
 use thalweg_model::Then;
@@ -28,7 +29,7 @@ fn records_come_out_in_the_order_of_their_times() {
     check("1@3 2@1 W2 3@2 W9", "2@1 W2 3@2 1@3 W9");
 }
 
-/// At `w` there may still be more at `w` itself.
+/// At watermark `w` there may still be more records at `w` itself.
 #[test]
 fn what_lies_at_the_watermark_waits() {
     check("2@5 W5 1@5 W6", "W5 2@5 1@5 W6");
@@ -39,7 +40,7 @@ fn what_lies_at_the_watermark_waits() {
 fn one_time_is_sorted_by_key_and_then_as_it_came() {
     check("21@5 12@5 11@5 3@5 W6", "3@5 12@5 11@5 21@5 W6");
     check("2@5 1@4 3@5 1@6 4@5 W7", "1@4 2@5 3@5 4@5 1@6 W7");
-    // Equal ones in different runs, before and after a release.
+    // Equal records in different runs, before and after a release.
     check("1@9 1@5 1@3 2@5 W4 3@5 W6 4@9 W10", "1@3 W4 1@5 2@5 3@5 W6 1@9 4@9 W10");
 }
 
@@ -60,7 +61,7 @@ fn late_records_are_counted_and_dropped() {
     assert_eq!(bed.counts(), "sort: 4 read, 2 folded, 2 late");
 }
 
-/// Whether a record is late is its own input's business; what that input promised ends here.
+/// A record's own input decides whether it is late; the input's watermark ends here.
 #[test]
 fn lateness_goes_by_input() {
     check("W2 I5 1@4 2@5 I2 3@4 W6", "W2 3@4 2@5 W6");
@@ -85,7 +86,7 @@ fn in_a_chain_it_emits_through_what_follows() {
 fn panics_are_blamed_on_it() {
     let inverse = |value: &i64| 1 / value;
     assert_eq!(Bed::new(Sort::new("inverse", inverse)).panics("0@1"), "inverse");
-    /// Cannot be compared with itself.
+    /// A value whose comparison with itself panics.
     #[derive(PartialEq, Eq)]
     struct Shy(i64);
     impl PartialOrd for Shy {
@@ -101,7 +102,7 @@ fn panics_are_blamed_on_it() {
     }
     let shy = || Bed::new(Sort::new("shy", |value: &i64| Shy(*value)));
     assert_eq!(shy().panics("1@1 1@1"), "shy");
-    // Two runs, whose first ones meet at the watermark.
+    // Two runs, whose first records meet at the watermark.
     assert_eq!(shy().panics("1@1 1@9 1@1 W10"), "shy");
     let behind = || Then::new(by_tens(), Map::new("behind", |value: i64| 1 / value));
     assert_eq!(Bed::new(behind()).panics("0@1 W2"), "behind");
@@ -118,7 +119,7 @@ fn disorder_decides_on_the_number_of_runs() {
     };
     assert_eq!(runs_of(|number| number), 1);
     assert_eq!(runs_of(|_| 7), 1);
-    // Each up to 99 before its turn.
+    // Each record is up to 99 before its turn.
     assert!(runs_of(|number| number - number * 37 % 100) <= 20);
     assert_eq!(runs_of(|number| -number), 10_000);
 }
@@ -143,7 +144,7 @@ fn memory_is_asked_for_and_counted() {
     assert_eq!(output.take().len(), 50 * 500);
 }
 
-/// What is nearly sorted, as streams are, is soon kept in memory that is there.
+/// A nearly sorted stream, as streams are, soon needs no new memory.
 #[test]
 fn a_steady_stream_allocates_nothing() {
     let purse = Purse::of(usize::MAX);
@@ -161,7 +162,7 @@ fn a_steady_stream_allocates_nothing() {
     assert_eq!(granted[5], granted[39]);
 }
 
-/// Who is refused goes without: the query is about to fail, whatever comes out.
+/// An operator that is refused memory drops records: the query is about to fail, and its results do not matter.
 #[test]
 fn a_refusal_breaks_nothing() {
     for bound in [0, 100, 1_000, 4_000] {
@@ -177,7 +178,7 @@ fn a_refusal_breaks_nothing() {
     }
 }
 
-/// What has come, sorted anew for every watermark.
+/// Sorts the records so far anew for every watermark.
 fn recompute(input: &str) -> String {
     let (mut shown, mut waiting, mut watermark, mut late_by) = (Vec::new(), Vec::new(), i64::MIN, i64::MIN);
     for token in input.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Accumulators by key, and what they hold: a [`KeyTable`] that knows what a [`Fold`] is.
+//! Accumulators by key, and the bytes that they hold: a [`KeyTable`] for the accumulators of a [`Fold`].
 
 use std::cell::Cell;
 use std::hash::Hash;
@@ -8,7 +8,7 @@ use thalweg_model::{Allowance, Fold};
 use super::held::Held;
 use crate::key_table::{KeyHash, KeyTable};
 
-/// Accumulators by key; or whatever else holds one.
+/// Accumulators by key, or other values which contain one.
 #[derive(Debug)]
 pub(crate) struct Accumulators<K, A> {
     table: KeyTable<K, A>,
@@ -28,7 +28,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.table.is_empty()
     }
 
-    /// Bytes of the table, and of what its accumulators hold. What keys hold is not seen from here.
+    /// Returns the bytes of the table, and those that its accumulators hold. Heap memory of keys is not counted.
     pub(crate) fn bytes(&self) -> usize {
         self.table.bytes() + self.held.bytes()
     }
@@ -39,7 +39,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.update(held_by(fold), key, || fold.create(), |accumulator| fold.fold(accumulator, value));
     }
 
-    /// Merges an accumulator into that of its key; whether the key is new.
+    /// Merges an accumulator into that of its key; returns whether the key is new.
     pub(crate) fn merge<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, other: A) -> bool {
         let other = Cell::new(Some(other));
         self.update(
@@ -56,7 +56,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         )
     }
 
-    /// Takes over all entries of another, which has these slots or its own afterwards, all empty.
+    /// Takes all entries of another table, which then is empty and has this table's slots or its own.
     pub(crate) fn absorb<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, other: &mut Self) {
         if self.is_empty() && self.table.trade(&mut other.table) {
             std::mem::swap(&mut self.held, &mut other.held);
@@ -68,13 +68,13 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         }
     }
 
-    /// Takes as many slots as another has, before its entries come in the order in which they lie.
+    /// Widens the table to the slots of another, before that one's entries come in slot order.
     pub(crate) fn be_as_wide_as<B>(&mut self, other: &Accumulators<K, B>) {
         self.table.be_as_wide_as(&other.table);
     }
 
-    /// Changes the accumulator of a key, which `create` makes if there is none. `held` tells what it holds; none if
-    /// none holds anything.
+    /// Changes the accumulator of a key; `create` makes it if there is none. `held` returns the bytes that an
+    /// accumulator holds; `None` if they hold nothing.
     #[inline(always)]
     pub(crate) fn update<Q>(
         &mut self,
@@ -102,7 +102,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.table.look().get(key)
     }
 
-    /// Changes the accumulator of a key that is there, and takes it out if `change` says that it is over.
+    /// Changes the accumulator of a key that is there, and removes it if `change` returns true.
     pub(crate) fn reduce(
         &mut self,
         held: Option<&impl Fn(&A) -> usize>,
@@ -120,7 +120,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         }
     }
 
-    /// Takes some entry out, as [`KeyTable::drain_one`] does.
+    /// Removes and returns some entry, as [`KeyTable::drain_one`] does.
     pub(crate) fn drain_one(&mut self, held: Option<impl Fn(&A) -> usize>) -> Option<(K, A)> {
         let entry = self.table.drain_one();
         if let (Some(held), Some((_, accumulator))) = (held, &entry) {
@@ -135,18 +135,18 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.held = Held::default();
     }
 
-    /// The first entry at or behind a slot, as [`KeyTable::next_entry`] gives it.
+    /// Returns the first entry at or behind a slot, as [`KeyTable::next_entry`] does.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
         self.table.next_entry(slot)
     }
 
-    /// Every entry, in no order.
+    /// Iterates over every entry, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
         self.table.iter()
     }
 }
 
-/// What accumulators hold, by the fold that they are of; none if they hold nothing.
+/// Returns the function that counts the bytes held by accumulators of this fold; `None` if they hold nothing.
 #[inline(always)]
 pub(crate) fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&F::Accumulator) -> usize> {
     F::HOLDS.then_some(|accumulator: &F::Accumulator| fold.held_bytes(accumulator))
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::aggregate::Values;
 
-    /// Whatever is done with them, what they hold is known.
+    /// After any sequence of changes, the bytes held are counted exactly.
     #[test]
     fn what_accumulators_hold_is_counted_to_the_byte() {
         let mut accumulators = Accumulators::<u64, Vec<u64>>::new(KeyHash::new(1), Allowance::default());

@@ -1,16 +1,19 @@
 //! Count windows: fold each key's values by a number of records, whatever their event times.
 //!
-//! Input      `Record<V>`, a key of each by a function; the order in which the records of a key come is what counts
-//! Output     `Record<Counted<K, R>>`, one per complete window, stamped with the event time of the record that completes it
-//! State      one accumulator per key in the middle of a window; if windows overlap, one per pane of every key's window
+//! Input      `Record<V>`; a function gives the key of each; only the order in which the records of a key come
+//!            matters
+//! Output     `Record<Counted<K, R>>`, one per complete window, stamped with the event time of the record that
+//!            completes it
+//! State      one accumulator per key in the middle of a window; if windows overlap, one per pane of every key's
+//!            window
 //! Emits      with the record that completes a window, so never more than one result per record. Windows that are not
 //!            complete when the stream ends have no result
-//! Late       nothing is: event times play no part
+//! Late       no record is late: event times do not matter
 //! Watermark  forwarded unchanged
-//! Cost       one hash look-up per record; per window, a look-up more if windows do not overlap, else the panes that
-//!            enter and leave if the aggregate inverts, or all its panes
-//! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
-//!            Record 34(1), 2005, section 3, with row numbers for times
+//! Cost       one hash look-up per record; per window, one more look-up if windows do not overlap, otherwise the
+//!            panes that enter and leave if the aggregate inverts, or all its panes
+//! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams",
+//!            SIGMOD Record 34(1), 2005, section 3, with row numbers for times
 //!
 //! ```
 //! # use std::num::NonZeroU64;
@@ -21,10 +24,10 @@
 //! # }
 //! ```
 //!
-//! Behind several inputs, which records share a window depends on how these interleave.
+//! Behind several inputs, the interleaving decides which records share a window.
 //!
-//! With a slide above the size, the records between two windows are in none, and counted as filtered. Flink also drops
-//! what is not complete at the end; but its first sliding windows of a key have results before they are full.
+//! With a slide above the size, the records between two windows are in none, and counted as filtered. Flink also
+//! drops incomplete windows at the end; but its first sliding windows of a key have results before they are full.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -56,7 +59,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// An aggregate called `name`, over `windows`, by `key_of`.
+    /// Creates an aggregate called `name`, over `windows`, with keys by `key_of`.
     pub fn new(name: impl Into<String>, windows: CountWindows, key_of: KeyOf, fold: F) -> Self {
         CountAggregate::sharing(name.into(), Arc::new((key_of, fold)), Shape::of(windows))
     }
@@ -124,7 +127,7 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // Whether results are late further on is not told by where records came in.
+        // An input's watermark does not tell whether results are late further on.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 
@@ -163,12 +166,12 @@ where
 
 crate::named::named!(CountAggregate<K, V, KeyOf, F: Fold<V>>);
 
-/// Count windows in panes.
+/// Panes of count windows.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     /// Records of a pane: the greatest common divisor of size and slide, or a whole window if windows do not overlap.
     pane: u64,
-    /// Records behind a window that are in none.
+    /// Records after a window that are in none.
     between: u64,
     /// Panes of a window.
     window_panes: u64,
@@ -188,23 +191,23 @@ impl Shape {
     }
 }
 
-/// What became of a value.
+/// The result of folding a value.
 enum Step<K, R> {
-    /// It is folded.
+    /// The value is folded.
     Folded,
-    /// It is in no window.
+    /// The value is in no window.
     Outside,
-    /// It is folded, and its window is complete.
+    /// The value is folded, and its window is complete.
     Complete(K, R),
 }
 
-/// Where a key is in its windows.
+/// Position of a key in its windows.
 #[derive(Debug)]
 struct Run<A> {
-    /// The pane that is not complete, and how many records came since it began.
+    /// The incomplete pane, and the number of records since it began.
     open: A,
     count: u64,
-    /// The complete panes of the next window; none if a pane is a window.
+    /// The complete panes of the next window; `None` if a pane is a window.
     panes: Option<Box<Panes<A>>>,
 }
 
@@ -212,11 +215,11 @@ struct Run<A> {
 #[derive(Debug)]
 struct Panes<A> {
     panes: VecDeque<A>,
-    /// All of them merged, if the aggregate inverts and there are any.
+    /// All panes merged, if the aggregate inverts and there are any.
     sum: Option<A>,
 }
 
-/// Where all keys are in their windows.
+/// Positions of all keys in their windows.
 #[derive(Debug)]
 struct Runs<K, A> {
     shape: Shape,
@@ -234,7 +237,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         Runs { shape, keys, pane_bytes: 0, held: Held::default(), hash, allowance }
     }
 
-    /// Folds a value into what is open for its key.
+    /// Folds a value into the open pane of its key.
     #[inline(always)]
     fn fold<V, F>(&mut self, fold: &F, key: K, value: &V) -> Step<K, A>
     where
@@ -256,7 +259,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         if is_complete { self.complete(fold, key) } else { Step::Folded }
     }
 
-    /// The first value of a key, or the first of its window.
+    /// Folds the first value of a key, or the first of its window.
     #[cold]
     #[inline(never)]
     fn begin<V, F>(&mut self, fold: &F, key: K, value: &V) -> Step<K, A>
@@ -270,7 +273,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         if self.shape.pane == 1 { self.complete(fold, key) } else { Step::Folded }
     }
 
-    /// A pane of a key is complete, and perhaps its window.
+    /// Ends a pane of a key, and perhaps its window.
     #[cold]
     #[inline(never)]
     fn complete<V, F>(&mut self, fold: &F, key: K) -> Step<K, A>
@@ -289,7 +292,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
     {
         let Shape { window_panes, between, .. } = self.shape;
         let window = if window_panes == 1 && between == 0 {
-            // A key that is between two windows takes no place.
+            // A key between two windows takes no slot.
             self.keys.remove(key)?.open
         } else {
             let open = fold.create();
@@ -306,7 +309,7 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         Some(window)
     }
 
-    /// Puts a pane behind those of its key, and gives their sum if they are a window.
+    /// Appends a pane to those of its key, and returns their sum if they are a window.
     fn slide<V, F>(&mut self, fold: &F, key: &K, pane: A) -> Option<A>
     where
         F: Fold<V, Accumulator = A>,
@@ -358,7 +361,8 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
         window.flatten()
     }
 
-    /// Bytes of the table, of all panes, and of what accumulators hold. What keys hold is not seen from here.
+    /// Returns the bytes of the table, of all panes, and those that accumulators hold. Heap memory of keys is not
+    /// counted.
     fn bytes(&self) -> usize {
         self.keys.bytes() + self.pane_bytes + self.held.bytes()
     }

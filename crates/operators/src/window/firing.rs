@@ -1,13 +1,13 @@
-//! How windows fire: in the order of their ends, one at a time, a piece of its results at a time.
+//! Firing of windows: in the order of their ends, one at a time, and the results of each in pieces.
 //!
-//! At a watermark, the next window is looked for among the panes, so that spans without records cost nothing; it is
-//! made of its panes, emitted, and over. Between any two results the emission may stop for want of room, and only one
-//! window is ever made ahead. A window that overlaps with no other is one pane, whose table is emitted as it lies;
-//! of others the sum is made in [`super::pane_sum`].
+//! At a watermark, the next window is looked up among the panes, so that spans without records cost nothing. It is
+//! made of its panes, emitted, and closed. Between any two results the emission may stop because there is no room,
+//! and only one window is ever made ahead. A window that overlaps with no other is one pane, whose table is emitted
+//! in place; for other windows the sum is made in [`super::pane_sum`].
 //!
 //! With allowed lateness, panes are kept until their last window takes no more updates. The result of a key that has
-//! changed is put together anew from the panes of its window: late records are few, and a table per window that has
-//! fired would take as much memory as there are windows to a pane.
+//! changed is computed anew from the panes of its window: late records are few, and a table per window that has fired
+//! would take as much memory as there are windows to a pane.
 
 use std::hash::Hash;
 
@@ -27,16 +27,16 @@ pub(super) struct Emission<K> {
     rest: Rest<K>,
 }
 
-/// What is left to emit of it: so many entries, at or behind a slot if they stay where they are.
+/// The results left to emit: a number of entries, at or behind a slot if they stay in their table.
 #[derive(Debug)]
 enum Rest<K> {
-    /// Of this table, which is given back afterwards.
+    /// Entries of this table, which is given back afterwards.
     Own { table: TableIndex, left: usize },
-    /// Of the table of a pane, where they stay.
+    /// Entries of the table of a pane, where they stay.
     Pane { table: TableIndex, slot: usize, left: usize },
-    /// Of the sum of the panes of a window, where they stay if it goes on.
+    /// Entries of the sum of a window's panes, where they stay if the sum is continued.
     Sum { number: WindowNumber, slot: usize, left: usize },
-    /// The results of these keys, which are put together anew.
+    /// The results of these keys, which are computed anew.
     Changed { number: WindowNumber, keys: KeyTable<K, ()> },
 }
 
@@ -66,12 +66,12 @@ pub(crate) struct Fired<K, A> {
 }
 
 impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
-    /// Whether something may fire at a watermark; the common case is that nothing does.
+    /// Returns whether something may fire at a watermark; usually nothing does.
     pub(crate) fn is_due(&self, watermark: EventTime) -> bool {
         self.due <= watermark
     }
 
-    /// Whether a result is left to [`take`](Self::take); the next window is made if there is none of the last.
+    /// Returns whether a result is left to [`take`](Self::take); makes the next window if the last has none left.
     pub(crate) fn advance<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
     where
         F: Fold<V, Accumulator = A>,
@@ -89,7 +89,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// The next result; none if its accumulator could not be kept for want of memory.
+    /// Returns the next result; `None` if there was no memory for its accumulator.
     pub(crate) fn take<V, F>(&mut self, fold: &F) -> Option<Fired<K, A>>
     where
         F: Fold<V, Accumulator = A>,
@@ -123,7 +123,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         Some(Fired { window, firing, key, accumulator })
     }
 
-    /// Begins with the next window that has ended, if there is one and memory for it.
+    /// Begins the next window that has ended, if there is one and memory for it.
     fn begin<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
     where
         F: Fold<V, Accumulator = A>,
@@ -135,8 +135,8 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         match (on_time, changed) {
             (Some(number), changed) if changed.is_none_or(|changed| number <= changed) => {
                 self.fire(fold, number);
-                // Without a result there was no memory for one. As the query is about to fail, no other window is tried:
-                // there may be no end of them.
+                // Without a result there was no memory for one. The query is about to fail, so no other window is
+                // tried: there may be very many.
                 return !self.emission.as_ref().is_some_and(Emission::is_over);
             }
             (_, Some(number)) => self.update(number),
@@ -150,7 +150,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         true
     }
 
-    /// The next window that has something to fire on time.
+    /// Returns the next window that has something to fire on time.
     fn next_on_time(&self) -> Option<WindowNumber> {
         let mut next = None;
         for (_, pane) in self.panes.range(*self.windows.instants_of(self.unfired_from).start()..) {
@@ -170,7 +170,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        // What counts on time for the only window of a pane is its whole.
+        // The only window of a pane counts on time exactly the values in the pane's whole.
         let first = *self.windows.instants_of(number).start();
         let whole = self.panes.get(&first).map(|pane| (pane.whole, self.tables.get(pane.whole).len()));
         let rest = match whole {
@@ -199,7 +199,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         self.emission = Some(Emission { window: self.windows.window(number), firing: Firing::Update, rest });
     }
 
-    /// Makes the sum of the panes of a window; if the aggregate inverts, those that were in the last are in it already.
+    /// Makes the sum of the panes of a window; if the aggregate inverts, panes of the last window are in it already.
     fn sum_up<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,
@@ -249,7 +249,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// Takes the panes whose last window has fired out of the sum.
+    /// Subtracts the panes whose last window has fired from the sum.
     fn take_away<V, F>(&mut self, fold: &F, number: WindowNumber)
     where
         F: Fold<V, Accumulator = A>,
@@ -265,7 +265,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// What a window that has fired holds of a key by now.
+    /// Returns the current accumulator of a key in a window that has fired.
     fn content_of<V, F>(&self, fold: &F, number: WindowNumber, key: &K) -> Option<A>
     where
         F: Fold<V, Accumulator = A>,
@@ -289,7 +289,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         }
     }
 
-    /// When a window takes no more updates.
+    /// Returns the watermark at which a window takes no more updates.
     fn over_at(&self, number: WindowNumber) -> EventTime {
         self.windows.window(number).end.plus(self.lateness)
     }
@@ -301,7 +301,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         on_time.into_iter().chain(changed).chain(over).min().unwrap_or(EventTime::MAX)
     }
 
-    /// Puts the panes that were in the last window, and stay, into the sum.
+    /// Adds the panes that were in the last window, and stay, to the sum.
     pub(super) fn sum_again<V, F>(&mut self, fold: &F)
     where
         F: Fold<V, Accumulator = A>,
@@ -323,7 +323,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
 }
 
 impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
-    /// Writes down what is left to emit of the window that fires; keys to be updated are written by their store.
+    /// Saves the results left to emit of the window that fires; keys to be updated are saved by their store.
     pub(super) fn save_emission(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let Some(Emission { window, rest, .. }) = &self.emission else {
             return state.put(&None::<(Window, usize)>);
@@ -371,7 +371,7 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         Ok(())
     }
 
-    /// The keys of a window that are left to be updated.
+    /// Returns the keys of a window that are left to be updated.
     pub(super) fn updating(&self) -> Option<(&WindowNumber, &KeyTable<K, ()>)> {
         match self.emission.as_ref().map(|emission| &emission.rest) {
             Some(Rest::Changed { number, keys }) => Some((number, keys)),

@@ -1,28 +1,28 @@
-//! What accumulators hold beyond themselves, counted and paid for.
+//! Bytes that accumulators hold beyond themselves, counted and paid for.
 //!
-//! It is asked for when it is there: a fold allocates before anybody can tell how much. Folds that hold nothing
-//! ([`Fold::HOLDS`]) pay nothing for this.
+//! The memory is asked for after it was allocated: nobody can know how much a fold will allocate. Folds that hold
+//! nothing ([`Fold::HOLDS`]) pay nothing for this.
 
 use thalweg_model::{Allowance, Fold};
 
-/// What an accumulator holds.
+/// Returns the bytes that an accumulator holds.
 #[inline(always)]
 pub(super) fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usize {
     if F::HOLDS { fold.held_bytes(accumulator) } else { 0 }
 }
 
-/// What accumulators hold together.
+/// The bytes that all accumulators hold together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held(usize);
 
 impl Held {
-    /// Some of them held `before`, and hold `after` now. A fold that did not tell the same of them when it was last asked
-    /// makes the sum wrong, but not less than nothing.
+    /// Records that some accumulators held `before`, and hold `after` now. A fold that returned another size for them
+    /// earlier makes the sum wrong, but never less than zero.
     #[inline(always)]
     pub(super) fn note(&mut self, allowance: &Allowance, before: usize, after: usize) {
         self.0 = self.0.saturating_add(after).saturating_sub(before);
         if after > before {
-            // Refused or not, it is there; the query of who is refused fails when the call returns.
+            // Refused or not, the memory is allocated; if it is refused, the query fails when the call returns.
             let _is_granted = allowance.ask(after - before);
         }
     }
@@ -43,7 +43,7 @@ mod tests {
     use crate::test_bed::Bed;
     use crate::window::{CountAggregate, SessionAggregate, SlidingAggregate};
 
-    /// Sums, and says something else whenever it is asked what its accumulators hold.
+    /// Sums, and returns another size whenever it is asked for the bytes its accumulators hold.
     struct Liar(Mutex<usize>);
 
     impl Fold<i64> for Liar {
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Whatever a fold says of its memory, results are right, and nothing panics.
+    /// Whatever a fold returns as its memory, results are right, and nothing panics.
     #[test]
     fn a_fold_that_lies_about_its_memory_harms_nothing_else() {
         let key_of = |value: &i64| value % 10;

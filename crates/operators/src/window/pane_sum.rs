@@ -1,7 +1,8 @@
-//! The sum of panes: what a window that is made of several panes holds, per key.
+//! The sum of panes: the merged panes of a window that is made of several, per key.
 //!
-//! If the aggregate inverts, the sum goes on from window to window: panes that enter are merged into it, and those that
-//! leave are taken away, each once, however many windows they are in. Else it is made anew for each window.
+//! If the aggregate inverts, the sum is continued from window to window: panes that enter are merged into it, and
+//! those that leave are subtracted, each once, however many windows they are in. Otherwise it is made anew for each
+//! window.
 
 use std::cell::Cell;
 use std::hash::Hash;
@@ -15,7 +16,7 @@ use crate::key_table::KeyHash;
 #[derive(Debug)]
 struct Merged<A> {
     accumulator: A,
-    /// Of how many tables: a key that is in none has no result, whatever its accumulator is.
+    /// Number of tables merged: a key that is in none has no result, whatever its accumulator is.
     table_count: u32,
 }
 
@@ -40,17 +41,17 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.clear();
     }
 
-    /// Before all that a table holds is taken in, in the order in which it lies.
+    /// Prepares for all entries of a table, which then enter in slot order.
     pub(crate) fn prepare(&mut self, table: &Accumulators<K, A>) {
         self.0.be_as_wide_as(table);
     }
 
-    /// Takes in what a table of a pane holds of a key.
+    /// Merges an entry of a pane's table into its key.
     pub(crate) fn enter<V, F>(&mut self, fold: &F, key: K, accumulator: A)
     where
         F: Fold<V, Accumulator = A>,
     {
-        // One of the two takes it.
+        // Either `create` or the merge takes it.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
             let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");
@@ -64,7 +65,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         });
     }
 
-    /// Takes away what a table that was taken in holds of a key.
+    /// Subtracts an entry of a table that entered before.
     pub(crate) fn leave<V, F>(&mut self, fold: &F, key: &K, accumulator: &A)
     where
         F: Fold<V, Accumulator = A>,
@@ -78,12 +79,12 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         });
     }
 
-    /// The first entry at or behind a slot, as [`Accumulators::next_entry`] gives it.
+    /// Returns the first entry at or behind a slot, as [`Accumulators::next_entry`] does.
     pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<(&K, &A)> {
         self.0.next_entry(slot).map(|(key, merged)| (key, &merged.accumulator))
     }
 
-    /// Takes some entry out.
+    /// Removes and returns some entry.
     pub(crate) fn drain_one<V, F>(&mut self, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,
@@ -92,7 +93,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
     }
 }
 
-/// What sums hold, by the fold that they are of; none if they hold nothing.
+/// Returns the function that counts the bytes held by sums of this fold; `None` if they hold nothing.
 fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&Merged<F::Accumulator>) -> usize> {
     let held = accumulators::held_by(fold)?;
     Some(move |merged: &Merged<F::Accumulator>| held(&merged.accumulator))

@@ -1,19 +1,21 @@
 //! Session windows: fold each key's values as long as they come less than a gap apart.
 //!
-//! Input      `Record<V>` in any order, a key of each by a function
+//! Input      `Record<V>` in any order; a function gives the key of each
 //! Output     `Record<Windowed<K, R>>`, one per session, stamped with its last instant; with [`DivertLate`]
 //!            `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
-//! State      one accumulator per open session, and its timer; with allowed lateness, sessions that have fired are kept
-//!            that long behind their ends, and as long as an open session meets them
-//! Emits      when the watermark reaches the session's end, a gap behind its last record. Sessions in the order of
-//!            their ends, those that end together in no promised order; updates at the next watermark, one per session
-//!            that late records have changed, behind what has ended on time
-//! Late       the session that it would be alone has ended, and the allowed lateness has passed, by its own edge's
-//!            watermark: counted in `late`, merged into nothing. Within the allowed lateness it makes an update. Where it
-//!            joins sessions that have been emitted, one update tells of them all, and **none of them is taken back**
-//! Watermark  forwarded unchanged, after all that it fires; updates lie behind it, and are late for windows further on
-//! Cost       one hash look-up per record; per session one heap operation or two, none for a record that extends one; with
-//!            allowed lateness, one more of each per session that fires, and a copy of its accumulator
+//! State      one accumulator per open session, and its timer; with allowed lateness, sessions that have fired are
+//!            kept that long after their ends, and as long as an open session meets them
+//! Emits      when the watermark reaches the session's end, a gap after its last record. Sessions in the order of
+//!            their ends, those that end together in no promised order; updates at the next watermark, one per
+//!            session that late records have changed, after all sessions that ended on time
+//! Late       the session that the record would form alone has ended, and the allowed lateness has passed, by its own
+//!            edge's watermark: counted in `late`, merged into nothing. Within the allowed lateness it makes an
+//!            update. Where it joins sessions that have been emitted, one update covers them all, and **none of them
+//!            is retracted**
+//! Watermark  forwarded unchanged, after all sessions that it fires; updates lie behind it, and are late for windows
+//!            further on
+//! Cost       one hash look-up per record; per session one or two heap operations, none for a record that extends
+//!            one; with allowed lateness, one more of each per session that fires, and a copy of its accumulator
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.2.2 "Window Merging"
 //!
 //! ```
@@ -24,28 +26,30 @@
 //! # }
 //! ```
 //!
-//! Two records of a key belong together if they are less than a gap apart, and each came before the session of the other
-//! was over, by the watermark of the edge that it came in on: so which do is told by the two alone, and does not depend on
-//! how inputs interleave. A session is made of all that belong together, one with the next.
+//! Two records of a key belong together if they are less than a gap apart, and each came before the other's session
+//! was over, by the watermark of its own input edge. So the two records alone decide this, and it does not depend on
+//! how inputs interleave. A session is made of all records that belong together, one with the next.
 //!
-//! This is kept as spans that are merged. A record at `t` that is late by `w` stands for `[max(t, w), t + gap)`: what
-//! ends before `w` is over for it. Two records belong together exactly if these spans overlap, and the union of spans is
-//! the same in whatever order they come. With one input, it is the rule that a record joins the sessions that it overlaps
-//! and that have not ended.
+//! This is implemented as spans that are merged. A record at `t` that is late by `w` has the span
+//! `[max(t, w), t + gap)`: sessions that end before `w` are over for it. Two records belong together exactly if these
+//! spans overlap, and the union of spans does not depend on the order in which they come. With one input this is the
+//! rule that a record joins the sessions that it overlaps and that have not ended.
 //!
-//! With allowed lateness `a`, what ended before `w - a` is over for a record whose own session has ended by `w`: it stands
-//! for `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes what is open. All that overlaps
-//! one with the next then makes an update, when the last of it has ended. So what fires on time is the same with allowed
-//! lateness and without. For one input all updates are determined; behind several, the last one of what belongs together.
+//! With allowed lateness `a`, a record whose own session has ended by `w` sees sessions as over that ended before
+//! `w - a`. It has the span `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes an
+//! open session. All spans that overlap one with the next then make one update, when the last of them has ended. So
+//! the results on time are the same with allowed lateness and without. For one input all updates are determined;
+//! behind several, only the last update of records that belong together.
 //!
-//! An update has the window and the value of all that belongs together by now. Its start and end may be others than those
-//! of what it replaces: every result of its key that was emitted before and whose window lies in its own is out of date,
-//! and nothing else says so. Flink does the same: its merged session fires anew, and what fired before is not withdrawn.
+//! An update has the window and the value of all records that belong together by now. Its start and end may differ
+//! from those of the results that it replaces. Every earlier result of its key whose window lies in its own is out of
+//! date, and nothing else says so. Flink does the same: its merged session fires anew, and results that fired before
+//! are not retracted.
 //!
-//! Flink lets sessions that touch merge, and so depends on order: a record exactly a gap behind another joins it if it
+//! Flink merges sessions that touch, and so depends on order: a record exactly a gap after another joins it if it
 //! comes before the watermark does. It also judges lateness by the merged session; here a record that would be late
-//! alone is late, and changes no session that is open. And there a record in time joins a session that has fired, within
-//! the allowed lateness; here only late records bring the two together.
+//! alone is late, and changes no open session. In Flink a record in time joins a session that has fired, within the
+//! allowed lateness; here only late records join the two.
 
 mod kept;
 mod of_key;
@@ -76,7 +80,7 @@ pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     gap: SessionGap,
     functions: Arc<(KeyOf, F)>,
     open: TimedSessions<K, F::Accumulator>,
-    /// Those that have fired, if they take updates.
+    /// Sessions that have fired, if they take updates.
     kept: KeptSessions<K, F::Accumulator>,
     lateness: Lateness,
     read: u64,
@@ -91,12 +95,12 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// An aggregate called `name`, over the sessions of each key by `key_of`. Late records are dropped.
+    /// Creates an aggregate called `name`, over the sessions of each key by `key_of`. Late records are dropped.
     pub fn new(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
         SessionAggregate::with_rule(name, gap, key_of, fold)
     }
 
-    /// The same, but late records are handed on, beside the results.
+    /// Returns an aggregate which emits late records beside the results.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
         let SessionAggregate { name, gap, functions, kept, .. } = self;
         SessionAggregate::sharing(name, gap, functions, kept.lateness())
@@ -109,7 +113,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// The same; `L` says what becomes of late records.
+    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
     pub fn with_rule(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
         SessionAggregate::sharing(name.into(), gap, Arc::new((key_of, fold)), Span::ZERO)
     }
@@ -145,8 +149,9 @@ where
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
-    /// Lets sessions take late records until so long after their ends, and update their results: the sessions that a late
-    /// record joins are emitted as one, and what was emitted of them is not taken back. A span below zero counts as none.
+    /// Lets sessions take late records until this long after their ends, and update their results. The sessions that
+    /// a late record joins are emitted as one, and their earlier results are not retracted. A span below zero counts
+    /// as zero.
     pub fn allow_lateness(mut self, lateness: Span) -> Self {
         self.kept.allow(lateness.max(Span::ZERO));
         self
@@ -163,7 +168,7 @@ where
         blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
     }
 
-    /// A record whose own session has ended.
+    /// Folds a record whose own session has ended.
     #[cold]
     #[inline(never)]
     fn fold_late<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
@@ -197,7 +202,7 @@ where
         Flow::Done
     }
 
-    /// What fires next: all that has ended on time, and then updates.
+    /// Returns the kind of the next firing: first all sessions that ended on time, then updates.
     fn next_firing(&mut self, watermark: EventTime) -> Option<Firing> {
         let SessionAggregate { open, kept, blame, .. } = self;
         blame.on(|| {
@@ -209,7 +214,7 @@ where
         })
     }
 
-    /// Fires it.
+    /// Fires the next session of this kind.
     fn fire(&mut self, firing: Firing) -> Option<Windowed<K, F::Result>> {
         let SessionAggregate { functions, open, kept, blame, .. } = self;
         let (_, fold) = &**functions;
@@ -287,7 +292,7 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // Whether results are late further on is not told by where records came in.
+        // An input's watermark does not tell whether results are late further on.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 

@@ -1,23 +1,24 @@
-//! Sliding windows: fold each key's values per span of one size, one of which begins every slide.
+//! Sliding windows: fold each key's values per span of one size; a span begins every slide.
 //!
-//! Input      `Record<V>` in any order, a key of each by a function
-//! Output     `Record<Windowed<K, R>>`, one per key and non-empty window, stamped with the window's last instant; with
-//!            [`DivertLate`] `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
-//! State      one accumulator per key and pane, and one per key of the window that fires; with allowed lateness, panes
-//!            are kept that long after the end of their last window, and the keys that have changed
+//! Input      `Record<V>` in any order; a function gives the key of each
+//! Output     `Record<Windowed<K, R>>`, one per key and non-empty window, stamped with the window's last instant;
+//!            with [`DivertLate`] `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
+//! State      one accumulator per key and pane, and one per key of the window that fires; with allowed lateness,
+//!            panes are kept that long after the end of their last window, and the keys that have changed
 //! Emits      when the watermark reaches `window.end`. Windows in the order of their ends, keys of one window in no
-//!            promised order; updates at the next watermark, one per window and key that has changed, behind what
-//!            the window has fired on time
+//!            promised order; updates at the next watermark, one per window and key that has changed, after the
+//!            results of windows that ended on time
 //! Late       all its windows have ended, and their allowed lateness has passed, by its own edge's watermark: counted
-//!            in `late`, merged into nothing. A record that is late for some of its windows counts for the others, and
-//!            as an update for those within the allowed lateness
-//! Watermark  forwarded unchanged, after all that it fires; updates lie behind it, and are late for windows further on
+//!            in `late`, merged into nothing. A record that is late for some of its windows counts for the others,
+//!            and as an update for those within the allowed lateness
+//! Watermark  forwarded unchanged, after all windows that it fires; updates lie behind it, and are late for windows
+//!            further on
 //! Cost       one comparison and one hash look-up per record; at a watermark, per window that ends, the keys of the
 //!            panes that enter and leave if the aggregate inverts, else of all its panes; per update, one look-up per
 //!            pane of the window
-//! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
-//!            Record 34(1), 2005, section 3; allowed lateness: Akidau et al., "The Dataflow Model", VLDB 2015, section
-//!            2.3, "accumulating"
+//! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams",
+//!            SIGMOD Record 34(1), 2005, section 3; allowed lateness: Akidau et al., "The Dataflow Model", VLDB 2015,
+//!            section 2.3, "accumulating"
 //!
 //! ```
 //! # use thalweg::{Count, Segment, SlidingWindows, Span, Stream, WindowError, Windowed};
@@ -63,13 +64,13 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well. Late records
-    /// are dropped.
+    /// Creates an aggregate called `name`, over `windows`, with keys by `key_of`; tumbling windows are sliding ones
+    /// as well. Late records are dropped.
     pub fn new(name: impl Into<String>, windows: impl Into<SlidingWindows>, key_of: KeyOf, fold: F) -> Self {
         SlidingAggregate::with_rule(name, windows, key_of, fold)
     }
 
-    /// The same, but late records are handed on, beside the results.
+    /// Returns an aggregate which emits late records beside the results.
     pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
         let SlidingAggregate { name, functions, store, .. } = self;
         SlidingAggregate::sharing(name, functions, store)
@@ -82,7 +83,7 @@ where
     KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
-    /// The same; `L` says what becomes of late records.
+    /// Creates an aggregate as [`new`](Self::new) does; `L` is the rule for late records.
     pub fn with_rule(
         name: impl Into<String>,
         windows: impl Into<SlidingWindows>,
@@ -92,7 +93,7 @@ where
         SlidingAggregate::sharing(name.into(), Arc::new((key_of, fold)), PaneStore::new(windows.into()))
     }
 
-    /// Nothing is counted yet, and nothing in `store`.
+    /// Creates an operator with zero counts over an empty `store`.
     fn sharing(name: String, functions: Arc<(KeyOf, F)>, store: PaneStore<K, F::Accumulator>) -> Self {
         SlidingAggregate {
             name,
@@ -115,8 +116,8 @@ where
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
-    /// Lets windows take late records until so long after their ends, and update their results. A span below zero
-    /// counts as none.
+    /// Lets windows take late records until this long after their ends, and update their results. A span below zero
+    /// counts as zero.
     pub fn allow_lateness(mut self, lateness: Span) -> Self {
         self.store.allow(lateness.max(Span::ZERO));
         self
@@ -135,7 +136,7 @@ where
         }
     }
 
-    /// Sees to a record that goes to no current pane, and gives it back if it is late.
+    /// Handles a record that goes to no current pane; returns the record if it is late.
     #[cold]
     #[inline(never)]
     fn place(&mut self, record: Record<V>) -> Option<Record<V>> {
@@ -230,7 +231,7 @@ where
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {
-        // Whether results are late further on is not told by where records came in.
+        // An input's watermark does not tell whether results are late further on.
         (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
     }
 

@@ -1,4 +1,4 @@
-//! What windows keep: values folded per key and pane, until the windows of the pane have fired.
+//! State of windows: values folded per key and pane, until the windows of the pane have fired.
 //!
 //! ```text
 //!   size 10, slide 5     |---------- window n ---------|
@@ -6,22 +6,23 @@
 //!   panes of 5           |      a       |      b       |      c       |     each record goes into one
 //! ```
 //!
-//! A record counts for every window of its pane, if none of them is closed to it. If it is late for the first of them,
-//! it goes into a part of the pane that counts from a later one on: so what a window holds depends on what its records
-//! were late by, and not on when it fires. Parts lie beside the pane's whole, which counts for all its windows.
+//! A record counts for every window of its pane, if none of them is closed to it. If it is late for the first of
+//! them, it goes into a part of the pane that counts from a later window on. So the content of a window depends on
+//! the watermarks by which its records were late, and not on when it fires. Parts lie beside the pane's whole, which
+//! counts for all its windows.
 //!
-//! Parts stay apart until the pane is over. Once the windows that a part does not count for have fired and take no more
-//! updates, it counts as the whole does, and to merge the two would change no result. It would spare a key that is in both
-//! its second slot, and windows to come a table to visit; but sums that go on have counted the tables that they took in,
-//! so they would have to be told. And there are few: as records get later by and by, each window of the pane is closed to
-//! them once, and shut for good once, so there are no more than two parts for each.
+//! Parts stay apart until the pane is over. Once the windows that a part does not count for have fired and take no
+//! more updates, it counts as the whole does, and merging the two would change no result. It would save the second
+//! slot of a key that is in both, and save later windows a table to visit. But continued sums have counted the tables
+//! that they merged, and would have to be told. And parts are few: as records get later, each window of the pane is
+//! closed to them once on time and once for updates, so there are at most two parts for each.
 //!
-//! One pane is current: a run of records in it, the common case, costs one comparison per record and no search. Or, once
-//! records go to and fro between them, two side by side: one comparison more tells that a record is in either, and another
-//! which. The last is data, not a branch: nobody can predict which of two windows a record goes to that may be early.
-//! Records further out of order find their panes in a small cache, and are folded where those lie until so many go to one
-//! that it is better made current. The tables of panes that are over are kept for the next, so that a steady stream
-//! allocates nothing. How windows fire is told in [`super::firing`].
+//! One pane is current: a run of records in it, the common case, costs one comparison per record and no search. Once
+//! records alternate between panes, two adjacent ones are current: one more comparison tells that a record is in
+//! either, and another which. The last result is used as data, not as a branch: it cannot be predicted which of two
+//! windows a record that may be early goes to. Records further out of order find their panes in a small cache, and
+//! are folded there until so many go to one pane that it is better made current. The tables of closed panes are kept
+//! for later ones, so that a steady stream allocates nothing. [`super::firing`] describes how windows fire.
 //!
 //! Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
 //! Record 34(1), 2005, section 3. Parts are ours.
@@ -41,17 +42,17 @@ use super::pane_sum::PaneSum;
 use super::table_pool::{Hand, TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
 
-/// From which window of its pane on a value counts.
+/// The windows of a pane that a value counts for: all from a first one on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Since {
-    /// The first for which it is on time; behind all windows of the pane if there is none.
+    /// The first window for which the value is on time; behind all windows of the pane if there is none.
     pub(super) on_time: WindowNumber,
-    /// The first for which it counts at all: from there to the one above, results are updated by it.
+    /// The first window for which it counts at all: the value updates the results from there up to `on_time`.
     pub(super) update: WindowNumber,
 }
 
 impl Since {
-    /// On time for this window and all that end later.
+    /// Counts on time for this window and all that end later.
     fn on_time(number: WindowNumber) -> Self {
         Since { on_time: number, update: number }
     }
@@ -64,28 +65,28 @@ struct Part {
     table: TableIndex,
 }
 
-/// A span of event time all of whose instants are in the same windows.
+/// A span of event time whose instants are all in the same windows.
 #[derive(Debug)]
 pub(super) struct Pane {
-    /// Its windows; there is at least one.
+    /// The windows of the pane; there is at least one.
     pub(super) numbers: Range<WindowNumber>,
-    /// What counts for all of them.
+    /// Table of the values that count for all of them.
     pub(super) whole: TableIndex,
-    /// What does not, by since when it counts; no more than two for each of its windows.
+    /// Tables of the other values, by the windows that they count for; no more than two for each window.
     parts: Vec<Part>,
 }
 
 impl Pane {
-    /// A node of a tree is at least half full.
+    /// Bytes of a pane in the tree, whose nodes are at least half full.
     const BYTES: usize = 2 * size_of::<(EventTime, Self)>();
 
-    /// Its tables, each with since when it counts.
+    /// Iterates over its tables, each with the windows that it counts for.
     pub(super) fn tables(&self) -> impl Iterator<Item = (Since, TableIndex)> {
         let parts = self.parts.iter().map(|part| (part.since, part.table));
         std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// The table of what counts since then; or where it belongs.
+    /// Returns the table of values that count for these windows, or the index in `parts` where it belongs.
     fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
         if since == Since::on_time(self.numbers.start) {
             return Ok(self.whole);
@@ -99,17 +100,17 @@ impl Pane {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     table: TableIndex,
-    /// The first instant of its pane, and how many there are: one comparison tells whether an instant lies in it.
+    /// First instant of its pane, and the number of instants: one comparison tells whether an instant lies in it.
     pane: EventTime,
     micros: u64,
-    /// What a record may be late by to go there, from the one on and below the other. Below, the first window for which
-    /// it is on time has not ended.
+    /// Range of the watermarks by which a record may be late to go there: from `late_from` on and below `late_until`.
+    /// Below that, the first window for which the record is on time has not ended.
     late_from: EventTime,
     late_until: EventTime,
 }
 
 impl Current {
-    /// Takes nothing.
+    /// A table that takes no record.
     const NONE: Current = Current {
         table: TableIndex::NONE,
         pane: EventTime::MIN,
@@ -131,32 +132,32 @@ impl Current {
         self.late_from <= late_by && late_by < self.late_until
     }
 
-    /// Whether the pane of the one ends where that of the other begins.
+    /// Returns whether this pane ends where the pane of `other` begins.
     fn is_before(&self, other: &Current) -> bool {
         micros_from(self.pane, other.pane) == self.micros
     }
 }
 
-/// From an instant on; if the other lies before it, more than any pane spans.
+/// Returns the microseconds from one instant to another; if that lies before it, more than any pane spans.
 #[inline(always)]
 fn micros_from(from: EventTime, to: EventTime) -> u64 {
     to.as_micros().wrapping_sub(from.as_micros()).cast_unsigned()
 }
 
-/// Where the current panes lie, from `start` on. Either length is zero, so that records in order are done after the first
-/// comparison, and those that go to and fro pass it without a wrong prediction.
+/// The span of the current panes, from `start` on. One of the lengths `alone` and `pair` is zero. So records in order
+/// are done after the first comparison, and those that alternate pass it without a wrong prediction.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start: EventTime,
-    /// The instants of the only one.
+    /// Length of the only current pane.
     alone: u64,
-    /// Those of two side by side, and which of them is the first of the second.
+    /// Length of two adjacent panes together, and the offset of the second.
     pair: u64,
     second: u64,
 }
 
 impl Reach {
-    /// Of two panes side by side, or of one if the second takes nothing.
+    /// Creates the span of two adjacent panes, or of one if the second takes nothing.
     fn of([first, second]: &[Current; 2]) -> Self {
         let (start, micros) = (first.pane, first.micros);
         if second.is_none() {
@@ -168,52 +169,54 @@ impl Reach {
     }
 }
 
-/// Where a record goes.
+/// The decision where a record goes.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// Into the table of a pane, which need not be current; if to windows that have fired, as an update of theirs.
+    /// Into the table of a pane, which need not be current; for windows that have fired, as an update.
     Table(TablePlace),
-    /// Nowhere: all its windows are closed to it.
+    /// Into no table: all its windows are closed to it.
     Late,
-    /// Nowhere: it is in no window.
+    /// Into no table: it is in no window.
     Outside,
-    /// Nowhere: there is no memory for it, and the query is about to fail.
+    /// Into no table: there is no memory for it, and the query is about to fail.
     Refused,
 }
 
-/// A table of a pane; and since when it counts, if windows that have fired are updated by it.
+/// A table of a pane; and the windows that it counts for, if it updates windows that have fired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablePlace {
     table: TableIndex,
     updates: Option<Since>,
 }
 
-/// Panes that are remembered. More are seldom open to records at once.
+/// Number of panes that are remembered. More are seldom open to records at once.
 const RECENT: usize = 64;
 
-/// So many records in a row that are in no current pane, but all in one, make it current. To exchange tables costs as much
-/// as to fold a few records where they lie, and records scattered over many panes would do so all the time.
+/// This many records in a row that are in no current pane, but all in one other, make that one current. Exchanging
+/// tables costs as much as folding a few records in place, and records scattered over many panes would do so all the
+/// time.
 const CALLS_MAX: u32 = 4;
 
 /// The open panes of an operator, and the windows that are firing.
 #[derive(Debug)]
 pub(crate) struct PaneStore<K, A> {
     pub(super) windows: SlidingWindows,
-    /// How long after its end a window takes updates.
+    /// Time after its end in which a window takes updates.
     pub(super) lateness: Span,
-    /// Two panes side by side, the earlier first, or one and [`Current::NONE`], or twice that; their tables are in hand.
+    /// Two adjacent panes, the earlier first; or one and [`Current::NONE`]; or twice [`Current::NONE`]. Their tables
+    /// are in hand.
     current: [Current; 2],
-    /// Where those lie.
+    /// The span of the current panes.
     reach: Reach,
-    /// The pane of the last record that was in neither, and how many in a row were in it.
+    /// The pane of the last record outside the current panes, and the number of such records in a row in it.
     called: (EventTime, u32),
-    /// The wholes of some panes, each in a place that follows from an instant of it. If one is closed by now, its windows
-    /// have ended, and it takes no record any more.
+    /// The wholes of some panes, each at an index computed from its instants. If a pane has been closed, its windows
+    /// have ended, and its entry takes no record any more.
     recent: Box<[Current; RECENT]>,
-    /// Of all microseconds that 64 bits can tell, how many there are for each from one pane to the next.
+    /// 2^64 divided by the microseconds from one pane to the next.
     panes_per_range: u64,
     pub(super) tables: TablePool<K, A>,
-    /// By their first instants.
+    /// Panes by their first instants.
     pub(super) panes: BTreeMap<EventTime, Pane>,
     /// Bytes of all panes, without their tables.
     pane_bytes: usize,
@@ -222,18 +225,18 @@ pub(crate) struct PaneStore<K, A> {
     pub(super) changed_bytes: usize,
     /// Every window before this one has fired.
     pub(super) unfired_from: WindowNumber,
-    /// No window fires, no result is updated, and no pane is over before the watermark reaches this.
+    /// No window fires, no result is updated, and no pane is closed before the watermark reaches this.
     pub(super) due: EventTime,
-    /// The window that fires, if it is made of several panes.
+    /// Sum of the window that fires, if it is made of several panes.
     pub(super) sum: PaneSum<K, A>,
-    /// What is left to emit.
+    /// The results left to emit.
     pub(super) emission: Option<Emission<K>>,
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Eq + Hash, A> PaneStore<K, A> {
-    /// A node of a tree is at least half full.
+    /// Bytes of an entry of `changed`; nodes of the tree are at least half full.
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
@@ -264,34 +267,34 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Takes updates until so long after the end of a window; only before the first record.
+    /// Takes updates until this long after the end of a window; allowed only before the first record.
     pub(crate) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
 
-    /// An empty one with the same windows and the same hash, paid from nowhere yet.
+    /// Returns an empty store with the same windows and hash, which pays from no allowance yet.
     pub(crate) fn fork(&self) -> Self {
         PaneStore::with(self.windows, self.lateness, self.hash.clone(), Allowance::default())
     }
 
-    /// Where its windows end, and take no more updates.
+    /// Returns the times at which its windows end, and at which they take no more updates.
     pub(crate) fn horizon(&self) -> Horizon {
         Horizon::of_windows(self.windows, self.lateness)
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// The current table that a record at `instant` goes to; none if it goes to another.
+    /// Returns the current table that a record at `instant` goes to; `None` if it goes to another.
     #[inline(always)]
     pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
         let offset = micros_from(self.reach.start, instant);
@@ -301,7 +304,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         (offset < self.reach.pair).then(|| self.tables.hand(Hand::second_if(offset >= self.reach.second)))
     }
 
-    /// From now on records are late by this. What is current stays so only as long as none of its windows has ended.
+    /// Sets the watermark by which records are late from now on. A pane stays current only as long as none of its
+    /// windows has ended.
     pub(crate) fn note_late_by(&mut self, late_by: EventTime) {
         let stays = |current: &Current| current.is_none() || current.takes(late_by);
         if !self.current.iter().all(stays) {
@@ -361,7 +365,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a table a current one, and keeps the one beside it if there is one.
+    /// Makes a table current, and keeps an adjacent current one if there is one.
     fn turn_beside(&mut self, next: Current) {
         let open = || self.current.into_iter().filter(|current| !current.is_none());
         let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
@@ -374,14 +378,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.make_current(pair);
     }
 
-    /// Where a pane is remembered by an instant of it: panes in a row in places in a row. What is rounded off leads some
-    /// of its instants, of some ten thousand one, to the place of the pane before.
+    /// Returns the index of a pane in `recent`, by an instant of it: consecutive panes have consecutive indexes.
+    /// Rounding leads about one in ten thousand of its instants to the index of the pane before.
     fn recent_place(&self, instant: EventTime) -> usize {
         let product = u128::from(instant.as_micros().cast_unsigned()) * u128::from(self.panes_per_range);
         (product >> u64::BITS) as usize % RECENT
     }
 
-    /// Folds a value into the place that [`find`](Self::find) gave its record.
+    /// Folds a value into the place that [`find`](Self::find) returned for its record.
     pub(crate) fn fold_at<V, F>(&mut self, fold: &F, place: TablePlace, key: K, value: &V)
     where
         K: Clone,
@@ -389,7 +393,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     {
         if let Some(Since { on_time, update }) = place.updates {
             let mut number = update;
-            // There may be more windows than anybody has memory for.
+            // There may be more windows than there is memory for.
             while number < on_time && self.note_changed(number, key.clone()) {
                 number = number.next();
             }
@@ -397,7 +401,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.tables.change(place.table, |table| table.fold(fold, key, value));
     }
 
-    /// The result of `key` in a window will be updated; `false` if there is no memory for it.
+    /// Records that the result of `key` in a window will be updated; returns `false` if there is no memory for it.
     fn note_changed(&mut self, number: WindowNumber, key: K) -> bool {
         self.due = self.due.min(self.windows.window(number).end);
         if !self.changed.contains_key(&number) {
@@ -415,7 +419,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// The table of a pane for what counts since then, which is made if there is none; none if there is no memory for it.
+    /// Returns the table of a pane for values that count for these windows, and makes it if there is none; `None` if
+    /// there is no memory.
     fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
             if !self.allowance.ask(Pane::BYTES) {
@@ -441,14 +446,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Some(table)
     }
 
-    /// Takes over all that another holds, of which nothing has fired; that one is empty then, and its tables keep their
-    /// slots.
+    /// Takes the content of another store, of which nothing has fired. That one is empty then, and its tables keep
+    /// their slots.
     pub(crate) fn absorb<V, F>(&mut self, fold: &F, other: &mut Self)
     where
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        // Found out at the next watermark.
+        // The next watermark computes it.
         self.due = EventTime::MIN;
         other.make_current([Current::NONE; 2]);
         other.due = EventTime::MAX;
@@ -472,14 +477,14 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Drops a pane, and gives its tables back, or all but its whole.
+    /// Drops a pane, and gives its tables back.
     pub(super) fn close(&mut self, first: EventTime) {
         if let Some(whole) = self.close_parts(first) {
             self.tables.give_back(whole);
         }
     }
 
-    /// Drops a pane, and gives its tables back but for its whole, which the caller has from now on.
+    /// Drops a pane, and gives its tables back except for its whole, which the caller then owns.
     pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
         let is_current = |current: &Current| !current.is_none() && current.pane == first;
         debug_assert!(!self.current.iter().any(is_current), "what is over takes no records");
@@ -489,7 +494,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         Some(pane.whole)
     }
 
-    /// Bytes of all tables and panes. What keys hold on the heap themselves is not seen from here.
+    /// Returns the bytes of all tables and panes. Heap memory of keys is not counted.
     pub(crate) fn bytes(&self) -> usize {
         let emitted = self.emission.as_ref().map_or(0, Emission::bytes);
         self.tables.bytes() + self.pane_bytes + self.changed_bytes + self.sum.bytes() + emitted
@@ -518,7 +523,7 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         self.save_emission(state)
     }
 
-    /// Nothing is current afterwards, and the sum of panes is made anew.
+    /// Loads the state; no pane is current afterwards, and the sum of panes is made anew.
     pub(crate) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,
@@ -543,12 +548,12 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         }
         self.load_emission(fold, state)?;
         self.sum_again(fold);
-        // Found out at the next watermark.
+        // The next watermark computes it.
         self.due = EventTime::MIN;
         Ok(())
     }
 
-    /// Loads so many entries into a table, or drops them if there is no memory for one.
+    /// Loads `len` entries into a table, or drops them if there is no table.
     pub(super) fn load_table<V, F>(
         &mut self,
         fold: &F,

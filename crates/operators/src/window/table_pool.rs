@@ -1,8 +1,8 @@
-//! The tables of panes, all in one place: a pane names its tables by their index. Tables that are given back serve
-//! others; a few of them keep their slots.
+//! The tables of all panes in one pool: a pane names its tables by their index. Tables that are given back are
+//! reused; a few of them keep their slots.
 //!
-//! The two tables that records go to lie apart, in hand: one look-up less per record is a fifth of its cost. To take
-//! another in hand swaps what a table is made of, not its slots.
+//! The two tables that records go to lie apart, in hand: one look-up less per record saves 20 % of its cost. Taking
+//! another table in hand swaps the table's fields, not its slots.
 
 use std::hash::Hash;
 
@@ -11,18 +11,18 @@ use thalweg_model::{Allowance, Fold};
 use super::accumulators::{Accumulators, held_by};
 use crate::key_table::KeyHash;
 
-/// Tables that keep their slots for later panes; more are rarely over at once.
+/// Tables that keep their slots for later panes; more rarely end at once.
 const SPARE_MAX: usize = 4;
 
-/// A pool that has lent nothing keeps no more tables than this.
+/// Largest number of tables kept by a pool that has lent none.
 const IDLE_MAX: usize = 16;
 
-/// Which table of a pool.
+/// The index of a table in a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TableIndex(u32);
 
 impl TableIndex {
-    /// Of no table.
+    /// The index of no table.
     pub(super) const NONE: TableIndex = TableIndex(u32::MAX);
 }
 
@@ -41,22 +41,23 @@ impl Hand {
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The tables in hand, in whose places empty ones lie, which they are, and their bytes as far as they were noted.
+    /// The tables in hand, whose places in `tables` hold empty ones; which tables they are; and their bytes when last
+    /// noted.
     hands: [Accumulators<K, A>; 2],
     in_hand: [TableIndex; 2],
     hand_bytes: [usize; 2],
-    /// Those that nobody uses, with slots of their own and without.
+    /// Unused tables, with slots of their own and without.
     spare: Vec<TableIndex>,
     empty: Vec<TableIndex>,
-    /// Bytes of all tables, as far as they were noted: of those in hand it is not noted how they grow.
+    /// Bytes of all tables when last noted: the growth of tables in hand is not noted.
     table_bytes: usize,
-    /// The hash of all tables.
+    /// The hash function of all tables.
     hash: KeyHash,
     allowance: Allowance,
 }
 
 impl<K: Eq + Hash, A> TablePool<K, A> {
-    /// What a table takes beside its slots: itself, and a place among those that nobody uses.
+    /// Bytes of a table beside its slots: the table itself, and an entry in a list of unused ones.
     const BYTES: usize = size_of::<Accumulators<K, A>>() + size_of::<TableIndex>();
 
     pub(super) fn new(hash: KeyHash, allowance: Allowance) -> Self {
@@ -75,7 +76,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// An empty table; none if there is no memory for it.
+    /// Returns an empty table; `None` if there is no memory for it.
     pub(super) fn take(&mut self) -> Option<TableIndex> {
         if let Some(table) = self.spare.pop().or_else(|| self.empty.pop()) {
             return Some(table);
@@ -93,7 +94,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         Some(index)
     }
 
-    /// Takes a table back, with whatever is left in it.
+    /// Takes a table back; entries left in it are dropped.
     pub(super) fn give_back(&mut self, index: TableIndex) {
         let has_slots = self.get(index).bytes() > 0;
         if has_slots && self.spare.len() < SPARE_MAX {
@@ -114,7 +115,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         Accumulators::new(self.hash.clone(), self.allowance.clone())
     }
 
-    /// A table that is in use.
+    /// Returns a table that is in use.
     pub(super) fn get(&self, index: TableIndex) -> &Accumulators<K, A> {
         match self.hand_of(index) {
             Some(hand) => &self.hands[hand],
@@ -138,24 +139,24 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// The table in the first hand, to fold values into.
+    /// Returns the table in the first hand, to fold values into.
     #[inline(always)]
     pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
         &mut self.hands[0]
     }
 
-    /// The table in a hand. (A branch is what `select_unpredictable` between the two comes to.)
+    /// Returns the table in a hand. (`select_unpredictable` between the two would compile to a branch.)
     #[inline(always)]
     pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
         &mut self.hands[hand]
     }
 
-    /// Which hand a table is in.
+    /// Returns the hand that a table is in.
     fn hand_of(&self, index: TableIndex) -> Option<usize> {
         self.in_hand.iter().position(|in_hand| *in_hand == index)
     }
 
-    /// Takes these tables in hand, one in each, or in one of them none.
+    /// Takes these tables in hand, one in each; a hand may be left empty.
     pub(super) fn take_in_hand(&mut self, [first, second]: [TableIndex; 2]) {
         let [in_first, in_second] = self.in_hand;
         let is_same = |a, b| a == b && a != TableIndex::NONE;
@@ -185,7 +186,7 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         }
     }
 
-    /// Takes some entry out of a table.
+    /// Removes and returns some entry of a table.
     pub(super) fn drain_one<V, F>(&mut self, index: TableIndex, fold: &F) -> Option<(K, A)>
     where
         F: Fold<V, Accumulator = A>,
@@ -193,10 +194,10 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Bytes of all tables. Those in hand may have less than was noted of them.
+    /// Returns the bytes of all tables. Tables in hand may have less than was noted of them.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
-        // It may have shrunk as well: a table that is given back stays in hand.
+        // A table in hand may have shrunk as well, since a table that is given back stays in hand.
         let in_hand = self.hands.iter().map(Accumulators::bytes).sum::<usize>();
         noted + in_hand - self.hand_bytes.iter().sum::<usize>()
     }
@@ -210,7 +211,7 @@ mod tests {
     use crate::aggregate::Values;
 
     proptest! {
-        /// Whatever is in hand, laid down, changed or given back: all bytes are those of all tables.
+        /// Whichever tables are in hand, laid down, changed or given back, the count equals the bytes of all tables.
         #[test]
         fn bytes_are_counted_whatever_is_in_hand(steps in proptest::collection::vec((0..8u8, 0..40usize), 0..200)) {
             let mut pool = TablePool::<u64, Vec<u64>>::new(KeyHash::new(0), Allowance::default());

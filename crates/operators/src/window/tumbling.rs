@@ -1,15 +1,15 @@
 //! Tumbling windows: cut event time into back-to-back spans and fold each span per key.
 //!
-//! Input      `Record<V>` in any order, a key of each by a function
-//! Output     `Record<Windowed<K, R>>`, one per key and non-empty window, stamped with the window's last instant; with
-//!            [`DivertLate`](crate::late::DivertLate) `Record<Either<Windowed<K, R>, V>>`, in which late records keep their
-//!            time
+//! Input      `Record<V>` in any order; a function gives the key of each
+//! Output     `Record<Windowed<K, R>>`, one per key and non-empty window, stamped with the window's last instant;
+//!            with [`DivertLate`](crate::late::DivertLate) `Record<Either<Windowed<K, R>, V>>`, in which late records
+//!            keep their time
 //! State      one accumulator per open (key, window), until the allowed lateness has passed
 //! Emits      when the watermark reaches `window.end`. Windows in the order of their ends, keys of one window in no
 //!            promised order; updates at the next watermark, one per window and key that has changed
 //! Late       its window has ended, and the allowed lateness has passed, by its own edge's watermark: counted in
 //!            `late`, merged into nothing
-//! Watermark  forwarded unchanged, after all that it fires; updates lie behind it
+//! Watermark  forwarded unchanged, after all windows that it fires; updates lie behind it
 //! Cost       one comparison and one hash look-up per record; at a watermark, the slots of the tables that fire
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing"
 //!
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! They are sliding windows that slide by their size. Each is one pane, which no other window shares, so its table is
-//! emitted as it lies: the general operator costs nothing more here.
+//! emitted in place: the general operator costs nothing more here.
 
 use super::sliding::SlidingAggregate;
 

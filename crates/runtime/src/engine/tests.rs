@@ -56,7 +56,7 @@ impl Sink<i64> for Seen {
 /// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
 struct Repeat {
     times: usize,
-    /// What is left to emit, and at which time.
+    /// The value that is emitted, at which time, and how often it is still to come.
     left: Option<(EventTime, i64, usize)>,
     read: u64,
     blame: Blame,
@@ -253,7 +253,7 @@ fn stop_drains_and_cancel_drops() {
     assert!(!cancelled.text().contains("End"));
 }
 
-/// A window that no watermark has closed is not said to be over.
+/// A window that no watermark has closed is not said to be over, also if somebody asks for that later.
 #[test]
 fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
     let clock = Arc::new(VirtualClock::default());
@@ -264,10 +264,75 @@ fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
         stepped.workers[0].step(clock.as_ref());
     }
     query.stop_at_watermark();
+    query.stop();
     run(&mut stepped, &clock);
     let text = seen.text();
     assert!(text.ends_with("[End] finished") && !text.contains("[W max]"), "{text}");
     assert_eq!(query.wait().unwrap().conservation_error(), None);
+}
+
+/// Reads 100 values at a time and gives out three of them a poll.
+struct ReadsAhead {
+    pending: std::ops::Range<i64>,
+    read: Arc<Mutex<i64>>,
+}
+
+impl Source for ReadsAhead {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(
+        &mut self,
+        _: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        if self.pending.is_empty() && limit > 0 {
+            self.pending = self.pending.end..self.pending.end + 100;
+            *self.read.lock() += 100;
+        }
+        for value in self.pending.by_ref().take(output.room().min(3)) {
+            output.push(Record::new(EventTime::from_secs(value), value));
+        }
+        Ok(Polled::new(SourceStatus::Ready))
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// A source that is stopped gives out what it has read, and reads no more.
+#[test]
+fn a_stop_waits_for_what_was_read() {
+    for steps in [1, 7, 50] {
+        let clock = Arc::new(VirtualClock::default());
+        let mut stepped = stepped(tiny(), &clock);
+        let (seen, read) = (Seen::default(), Arc::<Mutex<i64>>::default());
+        let mut graph = Graph::new("ahead");
+        let (exit, entry) = graph.edge();
+        let source = ReadsAhead { pending: 100..100, read: Arc::clone(&read) };
+        graph.source("source", source, strategy(), Repeat::new(1), exit);
+        graph.operator("sink", entry, Repeat::new(0), SinkPlan(seen.clone()));
+        let query = stepped.engine.submit(graph).unwrap();
+        for _ in 0..steps {
+            stepped.workers[0].step(clock.as_ref());
+        }
+        let read_before = *read.lock();
+        query.stop();
+        run(&mut stepped, &clock);
+        let report = query.wait().unwrap();
+        assert_eq!((*read.lock(), report.events_in as i64), (read_before, read_before), "{steps} steps");
+        assert_eq!(report.conservation_error(), None);
+        assert!(seen.text().ends_with("[W max] [End] finished"));
+    }
 }
 
 /// Has one record a second, and a latency marker behind each.

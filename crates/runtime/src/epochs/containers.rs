@@ -43,8 +43,11 @@ pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
     fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>);
 
-    /// Whether too many bundles wait for one more without a block.
+    /// Returns true if too many bundles wait for one more without a block.
     fn is_crowded(&self) -> bool;
+
+    /// Counts a latency marker that is dropped in front of the stages.
+    fn drop_marker(&self);
 }
 
 impl<T: Send + 'static> Deposit<T> for Containers<T> {
@@ -54,6 +57,10 @@ impl<T: Send + 'static> Deposit<T> for Containers<T> {
 
     fn is_crowded(&self) -> bool {
         self.ledger.bundles_waiting() >= MARKERS_MAX as u64
+    }
+
+    fn drop_marker(&self) {
+        self.ledger.drop_marker();
     }
 }
 
@@ -71,6 +78,10 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 
     fn is_crowded(&self) -> bool {
         self.0.iter().any(|containers| containers.ledger.bundles_waiting() >= MARKERS_MAX as u64)
+    }
+
+    fn drop_marker(&self) {
+        self.0.iter().for_each(|containers| containers.ledger.drop_marker());
     }
 }
 
@@ -183,4 +194,4 @@ fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

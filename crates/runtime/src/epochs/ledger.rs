@@ -5,11 +5,11 @@
 //!
 //! * A depositor counts its block before anybody can claim it, and leaves the epoch (under the origin's lock) only
 //!   afterwards.
-//! * Whoever assigns an end does so under the lock of `life`, after all depositors have left, and then looks whether all
-//!   is consumed.
+//! * The task that assigns an end does so under the lock of `life`, after all depositors have left, and then looks whether
+//!   all is consumed.
 //! * A consumer that takes the count to zero looks, too, under the same lock.
 //!
-//! So of the last consumer and of whoever assigns the end, the one that comes to the lock second sees what the other did.
+//! So of the last consumer and the task that assigns the end, the one that comes to the lock second sees what the other did.
 //!
 //! Silence has a place among the ends: it is told behind the last epoch that had its end when the splits fell silent, as it
 //! would come behind their records on an edge. `README.md` beside this file lists the states, the counters and the races.
@@ -57,7 +57,7 @@ impl<T: Send + 'static> Space for Depot<T> {
     }
 }
 
-/// What is left to do for the task that closes epochs, in order.
+/// One step of the task that closes epochs; such steps are done in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
     /// All of this epoch is gathered, and all before it: put it together, then the watermark.
@@ -72,8 +72,8 @@ pub(crate) enum Item {
 
 /// Counts of what lies on the shelf of one home, for readers that do not take its lock. Written under it.
 ///
-/// The count of what went out is stored with Release and loaded with Acquire, before what came in is loaded: a bundle is counted in before
-/// it is counted out, so no reader sees more go out than came in.
+/// The count of what went out is stored with Release and loaded with Acquire, before what came in is loaded: a bundle is counted
+/// in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
 pub(crate) struct ShelfCounts {
     /// Relaxed: ordered by the pair of `bundles_out`.
@@ -107,7 +107,7 @@ impl ShelfCounts {
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
-    /// Whether the bundle in front has waited for so long that anybody may claim it.
+    /// Returns true if the bundle in front has waited for so long that anybody may claim it.
     pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
@@ -129,7 +129,7 @@ fn left(come: u64, gone: u64) -> u64 {
 pub(crate) struct Claiming {
     /// Only of the oldest epoch, once it has its end: an [ablation](crate::Ablations::in_order_epochs).
     pub(crate) holds_epochs: bool,
-    /// What is deposited goes into the first epoch without an end: an [ablation](crate::Ablations::no_epoch_boundaries).
+    /// True if blocks are deposited into the first epoch without an end: an [ablation](crate::Ablations::no_epoch_boundaries).
     pub(crate) mixes_epochs: bool,
     /// One's own first, and others' when they have waited for long.
     pub(crate) is_local: bool,
@@ -146,7 +146,7 @@ pub struct Ledger {
     pub(super) claiming: Claiming,
     /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as `items_in`.
     assigned: AtomicU64,
-    /// Of each open epoch, by its number modulo their length: bundles deposited and not consumed. Raised, Relaxed, by
+    /// Bundles of each open epoch that are deposited and not consumed, by its number modulo their length. Raised, Relaxed, by
     /// depositors before they leave the epoch; lowered with AcqRel by consumers when what they gathered is put down, read
     /// with Acquire under the lock of `life`: this pair makes visible what was gathered.
     unconsumed: Box<[CacheAligned<AtomicU64>]>,
@@ -161,13 +161,16 @@ pub struct Ledger {
     items_out: AtomicU64,
     /// Latency markers dropped because too many waited. Relaxed: a counter.
     markers_dropped: AtomicU64,
-    /// Whether all is consumed and nothing comes any more. Relaxed: as `items_in`.
+    /// True if all is consumed and nothing comes any more. Relaxed: as `items_in`.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) shelves: Box<[CacheAligned<ShelfCounts>]>,
-    /// Of each open epoch, by its number modulo their length: the instant at or behind which the first watermark is its end,
+    /// Instants of the open epochs, by number modulo their length: the first watermark at or behind it is the epoch's end. Kept
     /// as the bits of its microseconds. Written, Relaxed, under the origin's lock before anybody can deposit into it.
     boundaries: Box<[AtomicU64]>,
+    /// Epochs that were opened, since the start. Written under the origin's lock before anybody can deposit into the youngest;
+    /// Relaxed: exact for a reader behind the fence of a call, else a hint.
+    opened: AtomicU64,
     /// Where ends are handed on, if what is derived needs no closing.
     outlets: Vec<Arc<Ledger>>,
     pub(crate) space: Arc<dyn Space>,
@@ -252,6 +255,7 @@ impl Ledger {
             merging: MergingCounts::default(),
             shelves: (0..homes).map(|_| CacheAligned(ShelfCounts::empty())).collect(),
             boundaries: (0..EPOCHS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            opened: AtomicU64::new(0),
             outlets,
             space,
         })
@@ -265,6 +269,7 @@ impl Ledger {
     pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
         let bits = boundary.as_micros().cast_unsigned();
         self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
+        self.opened.store(epoch + 1, Ordering::Relaxed);
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
@@ -309,7 +314,7 @@ impl Ledger {
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
-    /// Whether blocks wait that are claimed only if room runs out.
+    /// Returns true if blocks wait that are claimed only if room runs out.
     pub(crate) fn holds_blocks(&self) -> bool {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
@@ -417,7 +422,7 @@ impl Ledger {
         self.items_in.store(self.items_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// What the task that closes epochs is to do next.
+    /// Returns what the task that closes epochs is to do next.
     pub(crate) fn next_item(&self) -> Option<Item> {
         if self.items_waiting() == 0 {
             return None;
@@ -447,7 +452,28 @@ impl Ledger {
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))
     }
 
-    /// Whether all is consumed and nothing comes any more.
+    /// Returns true while as many epochs are open as may be, here or further on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.may_be_full_from(self.oldest())
+    }
+
+    /// Returns true if, with this as the oldest epoch, as many may be open as there may be.
+    fn may_be_full_from(&self, oldest: u64) -> bool {
+        oldest + EPOCHS_MAX <= self.opened.load(Ordering::Relaxed)
+    }
+
+    /// The first epoch that is not consumed here, whatever is consumed further on.
+    pub(crate) fn oldest_here(&self) -> u64 {
+        self.oldest.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest here, and as many
+    /// may have been open then as may be: a split may have waited for that.
+    pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
+        oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
+    }
+
+    /// Returns true if all is consumed and nothing comes any more.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
@@ -546,8 +572,8 @@ impl Ledger {
         })
     }
 
-    /// When the first bundle on others' shelves will have waited so long that this copy may claim it, to be asked when it may
-    /// claim nothing at `now`; `NEVER` without one. Later than `now`, so that nobody looks again at once.
+    /// Returns when the first bundle on others' shelves will have waited so long that this copy may claim it, to be asked when
+    /// it may claim nothing at `now`; `NEVER` without one. Later than `now`, so that nobody looks again at once.
     pub(crate) fn next_claimable_at(&self, copy: usize, now: ProcessingTime) -> ProcessingTime {
         let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
         let Some(up_to) = up_to.filter(|_| is_local) else { return ProcessingTime::NEVER };
@@ -563,7 +589,7 @@ impl Ledger {
         }
     }
 
-    /// When the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.
+    /// Returns when the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.
     pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
         self.shelves[copy].oldest_ns.load(Ordering::Relaxed)
     }

@@ -13,6 +13,9 @@
 //! epoch, and they are late by the last end at least. When the last one falls silent the farthest counts alone, as in
 //! [`Merge`](crate::task::merge).
 //!
+//! A split at the end of time holds no end back either: the watermark of the others counts. If it has records of the last
+//! instant, it asks where to put them, as one that was silent, and says when it has done so.
+//!
 //! A split that was asked to end is over at the watermark that it had, below the end of time. It has promised nothing beyond, so it
 //! holds ends back as if it still ran; when all splits are over, the last end is the least of their watermarks.
 
@@ -24,14 +27,14 @@ use thalweg_model::{EventTime, Horizon, Span};
 use super::EPOCHS_MAX;
 use super::ledger::Ledger;
 
-/// Where a split deposits from now on.
+/// The epoch into which a split deposits from now on, and by what its records are judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Standing {
-    /// Into which epoch.
+    /// The number of the epoch.
     pub(crate) epoch: u64,
-    /// By which watermark its records are late.
+    /// The watermark by which its records are late.
     pub(crate) late_by: EventTime,
-    /// The first watermark of its that makes a difference.
+    /// The first watermark of the split that makes a difference.
     pub(crate) due: EventTime,
 }
 
@@ -47,7 +50,7 @@ struct State {
     splits: Vec<Split>,
     /// The first epoch without an end.
     oldest: u64,
-    /// Of each epoch from `oldest` on.
+    /// The open epochs, from `oldest` on.
     open: VecDeque<Open>,
     /// The last end that was assigned.
     last_end: EventTime,
@@ -62,9 +65,16 @@ struct Split {
 }
 
 impl Split {
-    /// True while the split may hold ends back: it has not said that nothing comes before the end of time.
+    /// Returns true while the split may hold ends back: it has not said that nothing comes before the end of time. At the end
+    /// of time it holds nobody back, as an input of a [`Merge`](crate::task::merge) does not.
     fn is_open(&self) -> bool {
-        !self.is_over || self.watermark < EventTime::MAX
+        self.watermark < EventTime::MAX
+    }
+
+    /// Returns true while the split may deposit into its epoch without asking first. At the end of time that is so from when
+    /// it has asked until it says again that it is there.
+    fn is_running(&self) -> bool {
+        !self.is_over && !self.is_idle
     }
 }
 
@@ -75,7 +85,7 @@ struct Open {
 }
 
 impl Origin {
-    /// So many splits that deposit into the containers of `ledgers`, one at least.
+    /// Makes the origin of so many splits, at least one, that deposit into the containers of `ledgers`.
     pub(crate) fn new(splits: usize, horizon: Horizon, ledgers: Vec<Arc<Ledger>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
@@ -90,13 +100,14 @@ impl Origin {
         Arc::new(Origin { horizon, ledgers, state: Mutex::new(state) })
     }
 
-    /// Where a split stands before its first record.
+    /// Returns where a split stands before its first record.
     pub(crate) fn start(&self) -> Standing {
         // Any watermark is the first.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 
-    /// A split has reached a watermark that makes a difference; all that it had before is deposited.
+    /// Takes note that a split has reached a watermark that makes a difference; all that it had before is deposited. At the
+    /// end of time it may deposit nothing more before it asks, by [`rejoin`](Self::rejoin).
     pub(crate) fn advance(&self, index: usize, watermark: EventTime) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
@@ -105,12 +116,14 @@ impl Origin {
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
         state.leave(index, &self.horizon, &self.ledgers, self.limit());
-        state.assign_ends(&self.ledgers);
+        // There it leaves the others alone, which may all be silent.
+        state.splits[index].is_idle = watermark == EventTime::MAX;
+        let _told_or_tried_again = self.go_on_without(&mut state);
         self.standing(&state, index)
     }
 
-    /// The first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would change
-    /// nothing that they wait for.
+    /// Returns the first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would
+    /// change nothing that they wait for.
     fn limit(&self) -> u64 {
         let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
@@ -118,8 +131,7 @@ impl Origin {
 
     fn standing(&self, state: &State, index: usize) -> Standing {
         let Split { epoch, watermark, .. } = state.splits[index];
-        let is_held = state.open[(epoch - state.oldest) as usize].boundary <= watermark;
-        let due = if is_held {
+        let due = if state.is_held(index) {
             // It could not leave: tried again at its next watermark.
             watermark.plus(Span::from_micros(1))
         } else {
@@ -128,65 +140,91 @@ impl Origin {
         Standing { epoch, late_by: watermark.max(state.last_end), due }
     }
 
-    /// A split that was silent has records again.
+    /// Takes note that a split which was silent has records again.
     pub(crate) fn rejoin(&self, index: usize) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
         self.standing(&state, index)
     }
 
-    /// A split has fallen silent; all that it had is deposited.
-    pub(crate) fn fall_idle(&self, index: usize) {
+    /// Takes note that a split has fallen silent; all that it had is deposited. Returns `false` if all are silent now and
+    /// that cannot be told yet: see [`tell_silence`](Self::tell_silence).
+    #[must_use]
+    pub(crate) fn fall_idle(&self, index: usize) -> bool {
         let mut state = self.state.lock();
         state.splits[index].is_idle = true;
-        self.go_on_without(&mut state);
+        self.go_on_without(&mut state)
     }
 
-    /// A split has fallen silent or ended: ends are assigned, and if all others are silent that is told behind them.
+    /// Tells that all splits are silent, if they are and it is not told. Returns `false` if that cannot be done before an
+    /// epoch is closed: as many are open as may be, and the farthest split is held in the youngest. The end of that one has
+    /// to come before the silence, so the split that fell silent last waits, and tries again when no ledger is full.
+    #[must_use]
+    pub(crate) fn tell_silence(&self) -> bool {
+        self.go_on_without(&mut self.state.lock())
+    }
+
+    /// Assigns ends after a split has moved, fallen silent or ended; if all are silent now, that is told behind the ends.
+    /// Returns `false` if it has to be told later.
     ///
     /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another had not begun,
-    /// and nobody asks it again: it leaves that now. Only a silent split can be moved from here, since one that runs
-    /// deposits into the epoch that it was told.
-    fn go_on_without(&self, state: &mut State) {
-        if let Some(index) = state.farthest().filter(|_| state.are_all_idle()) {
+    /// or because too many are open, and nobody asks it again: it leaves that now. Only a silent split can be moved from
+    /// here, since one that runs deposits into the epoch that it was told.
+    fn go_on_without(&self, state: &mut State) -> bool {
+        let is_idle = state.are_all_idle();
+        let farthest = state.farthest().filter(|_| is_idle);
+        if let Some(index) = farthest {
             let split = &mut state.splits[index];
             split.epoch = split.epoch.max(state.oldest);
             state.leave(index, &self.horizon, &self.ledgers, self.limit());
         }
+        let is_held = farthest.is_some_and(|index| state.is_held(index));
+        let left = farthest.map_or(0, |index| state.splits[index].epoch);
         state.assign_ends(&self.ledgers);
-        let is_idle = state.are_all_idle();
+        // A split at the end of time may be about to deposit into one that the farthest has left.
+        if is_held || state.oldest < left {
+            return false;
+        }
         if is_idle && !state.is_idle {
             self.ledgers.iter().for_each(|ledger| ledger.fall_idle());
         }
         state.is_idle = is_idle;
+        true
     }
 
-    /// A split has ended; all that it had is deposited.
+    /// Takes note that a split has ended; all that it had is deposited.
     pub(crate) fn end(&self, index: usize) {
         let mut state = self.state.lock();
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        self.go_on_without(&mut state);
+        // The last mark of a split waits until a silence that it owes is told.
+        let _told = self.go_on_without(&mut state);
     }
 }
 
 impl State {
-    /// The splits that may hold ends back.
+    /// Returns the splits that may hold ends back.
     fn open(&self) -> impl Iterator<Item = &Split> {
         self.splits.iter().filter(|split| split.is_open())
     }
 
-    /// Whether there are splits that may hold ends back, and all of those are silent.
+    /// Returns true if there are splits that may hold ends back, and all of those are silent.
     fn are_all_idle(&self) -> bool {
         let mut open = self.open().peekable();
         open.peek().is_some() && open.all(|split| split.is_idle)
     }
 
-    /// The farthest of the splits that may hold ends back.
+    /// Returns the farthest of the splits that may hold ends back.
     fn farthest(&self) -> Option<usize> {
         let open = self.splits.iter().enumerate().filter(|(_, split)| split.is_open());
         open.max_by_key(|(_, split)| (split.watermark, split.epoch)).map(|(index, _)| index)
+    }
+
+    /// Returns true if a split has reached the boundary of its epoch and could not leave it.
+    fn is_held(&self, index: usize) -> bool {
+        let Split { epoch, watermark, .. } = self.splits[index];
+        self.open[(epoch - self.oldest) as usize].boundary <= watermark
     }
 
     fn rejoin(&mut self, index: usize) {
@@ -241,7 +279,11 @@ impl State {
         }
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
-        let Some(reached) = moving.or_else(farthest) else { return };
+        let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
+        let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
+        // Those at the end of time do not count, but what they were told to deposit into stays open.
+        let counting = moving.or_else(farthest);
+        let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached
             && let Some(left) = self.open.pop_front()
         {
@@ -249,7 +291,7 @@ impl State {
         }
     }
 
-    /// How far all splits are: the least watermark of those that are not silent, or else the farthest.
+    /// Returns how far all splits are: the least watermark of those that are not silent, or else the farthest.
     fn reached(&self) -> EventTime {
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
         moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)
@@ -264,6 +306,6 @@ impl State {
 }
 
 #[cfg(all(test, loom))]
-mod model;
+pub(crate) mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;

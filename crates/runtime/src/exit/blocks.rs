@@ -9,18 +9,29 @@ use crate::arrival::Arrival;
 use crate::edge::BlockOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
-/// Who says which epoch it is.
+/// The party that says which epoch it is.
 pub(crate) enum Epochs {
-    /// A split of a source, by its own watermarks.
+    /// A split of a source says it, by its own watermarks.
     Split {
         origin: Arc<Origin>,
         /// Which of the splits.
         index: usize,
-        /// Whether it has said that it is silent.
-        is_idle: bool,
+        /// True if it asks before it deposits: it has said that it is silent, or that it is at the end of time.
+        is_away: bool,
+        /// The last watermark that made a difference.
+        watermark: EventTime,
+        /// True while all splits are silent and that is not told: too many epochs are open.
+        owes_silence: bool,
     },
-    /// The blocks that it claims: their epoch is that of what is derived of them.
+    /// The claimed blocks say it: records derived of a block belong to its epoch.
     Claimed,
+}
+
+impl Epochs {
+    /// A split that has said nothing yet.
+    pub(crate) fn split(origin: Arc<Origin>, index: usize) -> Self {
+        Epochs::Split { origin, index, is_away: false, watermark: EventTime::MIN, owes_silence: false }
+    }
 }
 
 /// Containers as an exit.
@@ -29,7 +40,7 @@ pub struct ToContainers<T: Send + 'static> {
     stock: Stock<Record<T>>,
     epochs: Epochs,
     standing: Standing,
-    /// On whose shelf blocks are put.
+    /// The worker on whose shelf blocks are put.
     worker: usize,
     /// Records deposited.
     deposited: u64,
@@ -47,7 +58,7 @@ impl<T: Send + 'static> ToContainers<T> {
         ToContainers { target, stock, epochs, standing, worker: 0, deposited: 0, now }
     }
 
-    /// What is pushed from now on is derived of records of this epoch, late by this watermark.
+    /// Goes on in this epoch: what is pushed from now on is derived of its records, late by this watermark.
     pub(crate) fn go_on_in(&mut self, epoch: u64, late_by: EventTime) {
         if (epoch, late_by) != (self.standing.epoch, self.standing.late_by) {
             self.deposit_all();
@@ -69,11 +80,10 @@ impl<T: Send + 'static> ToContainers<T> {
     }
 
     fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<ProcessingTime>) {
-        if let Epochs::Split { origin, index, is_idle } = &mut self.epochs
-            && *is_idle
-            && block.is_some()
+        if let Epochs::Split { origin, index, is_away, .. } = &mut self.epochs
+            && *is_away
         {
-            *is_idle = false;
+            *is_away = false;
             self.standing = origin.rejoin(*index);
         }
         self.deposited += block.as_ref().map_or(0, |block| block.len() as u64);
@@ -82,7 +92,9 @@ impl<T: Send + 'static> ToContainers<T> {
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
     }
 
-    /// Puts a latency marker behind all that was pushed; none if too many wait without a block.
+    /// Puts a latency marker behind all that was pushed. Without a block it is dropped if too many wait like that; and if the
+    /// split is silent or at the end of time, for then it has left its epoch, and others leave it out as well: so does
+    /// [`Merge`](crate::task::merge).
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
         self.stock.seal();
         while let Some(block) = self.stock.take_full() {
@@ -92,9 +104,11 @@ impl<T: Send + 'static> ToContainers<T> {
                 return;
             }
         }
-        if !self.target.is_crowded() {
-            self.deposit(None, Some(intended));
+        let is_away = matches!(self.epochs, Epochs::Split { is_away: true, .. });
+        if is_away || self.target.is_crowded() {
+            return self.target.drop_marker();
         }
+        self.deposit(None, Some(intended));
     }
 }
 
@@ -112,7 +126,16 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
     }
 
     fn is_ready(&mut self) -> bool {
-        true
+        if let Epochs::Split { origin, owes_silence, .. } = &mut self.epochs
+            && *owes_silence
+        {
+            *owes_silence = !origin.tell_silence();
+        }
+        !self.awaits_epoch()
+    }
+
+    fn awaits_epoch(&self) -> bool {
+        matches!(self.epochs, Epochs::Split { owes_silence: true, .. })
     }
 
     fn next_due(&self) -> EventTime {
@@ -126,15 +149,21 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
             (Mark::Latency(intended), _) => self.mark_latency(intended),
             (mark, Epochs::Split { .. }) => {
                 self.deposit_all();
-                let Epochs::Split { origin, index, is_idle } = &mut self.epochs else { return Ok(()) };
+                let Epochs::Split { origin, index, is_away, watermark: last, owes_silence } =
+                    &mut self.epochs
+                else {
+                    return Ok(());
+                };
                 match mark {
                     Mark::Watermark(watermark) => {
-                        *is_idle = false;
                         self.standing = origin.advance(*index, watermark);
+                        (*is_away, *last) = (watermark == EventTime::MAX, watermark);
+                        // There it leaves the others alone, which may all be silent.
+                        *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {
-                        *is_idle = true;
-                        origin.fall_idle(*index);
+                        *is_away = true;
+                        *owes_silence = !origin.fall_idle(*index);
                     }
                     Mark::End => origin.end(*index),
                     Mark::InputWatermark(_) | Mark::Barrier(_) | Mark::Latency(_) => {}
@@ -152,6 +181,13 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
 
     fn flush(&mut self) {
         self.deposit_all();
+        if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
+            &mut self.epochs
+        {
+            // What it had of the last instant is deposited.
+            self.standing = origin.advance(*index, EventTime::MAX);
+            *is_away = true;
+        }
         self.stock.rest();
     }
 
@@ -163,3 +199,6 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
         0
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

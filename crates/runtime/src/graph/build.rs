@@ -133,6 +133,7 @@ impl Graph {
             MakeTasks { pool, aims, is_queued: queue.is_some(), edges: &edges, delivered: &delivered };
         let (mut built, made) = making.make_tasks(tasks, entropy);
         wire(&mut built, &paths, &made);
+        note_waiting_sources(&mut built);
         let edges = read_edges(names, &edges);
         Ok(Built { name, aims, tasks: built, edges, delivered })
     }
@@ -308,6 +309,35 @@ fn wire_peers(built: &mut [BuiltTask], reader: usize) {
         let known = built[writer].peers.clone();
         built[writer].peers.extend(others.filter(|other| !known.contains(other)));
     }
+}
+
+/// Adds the sources that may wait until an epoch is closed to the tasks which a closing task notifies when it has made room. Tasks
+/// without state may lie between them.
+fn note_waiting_sources(built: &mut [BuiltTask]) {
+    for place in 0..built.len() {
+        if built[place].probe.closes_epochs() {
+            let known = &built[place].upstream;
+            let before = all_before(place, |task| &built[task].upstream).into_iter();
+            let is_new = |task: &usize| built[*task].probe.is_source() && !known.contains(task);
+            let sources: Vec<usize> = before.filter(is_new).collect();
+            built[place].upstream.extend(sources);
+        }
+    }
+}
+
+/// Returns the tasks from which records come to a task, through however many others, each of them once.
+pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<usize>) -> Vec<usize> {
+    let mut before = upstream(task).clone();
+    let mut next = 0;
+    while let Some(&writer) = before.get(next) {
+        for &further in upstream(writer) {
+            if !before.contains(&further) {
+                before.push(further);
+            }
+        }
+        next += 1;
+    }
+    before
 }
 
 /// The edges as their readers see them. Everything that writes the same containers is one edge.

@@ -19,7 +19,7 @@ use crate::ports::{Lent, Many, Ports, Queued, Sided, Taken, United};
 /// Takes what an end was given when its edge was opened.
 pub(super) type Opened<T> = Arc<Mutex<Option<T>>>;
 
-/// What an edge is made of.
+/// The kinds of edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeKind {
     /// Blocks in order, from one writer: Enjima's serial model.
@@ -34,11 +34,11 @@ pub enum EdgeKind {
 /// Makes one more lane: the end to write. Who made the lanes finds the other end.
 type MoreLanes<T> = Arc<dyn Fn(&mut Graph) -> EdgeExit<T> + Send + Sync>;
 
-/// What those who write containers are made from.
+/// Parts from which the exits of containers are made.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     depot: Arc<Depot<Record<T>>>,
-    /// Of the stages that read them.
+    /// Ledgers of the stages that read them.
     ledgers: Vec<Arc<Ledger>>,
     splits: Arc<Mutex<Splits>>,
 }
@@ -72,7 +72,7 @@ impl<T: Send + 'static> Feed<T> {
     }
 }
 
-/// What an ordered edge is to be made of.
+/// The material of an ordered edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EdgeMaking {
     Blocks(EdgeLimits),
@@ -88,9 +88,9 @@ pub(super) trait OpenEdge: Send {
 /// An end of blocks or of a queue: which it is was decided when the edge was opened, and is known again where its task is
 /// built.
 pub enum End<B, Q> {
-    /// Of blocks.
+    /// Blocks.
     Blocks(B),
-    /// Of a queue.
+    /// A queue.
     Queue(Q),
 }
 
@@ -177,7 +177,7 @@ impl<T: Clone + Send + Sync + 'static> OpenEdge for SharedEnds<T> {
 
 /// Where a planned task will read.
 pub trait EntryPlan<T>: Send + 'static {
-    /// What it becomes.
+    /// The type that it becomes.
     type Ports: Ports<T> + 'static;
 
     /// Calls `each` with every edge and the index of the reader there.
@@ -186,7 +186,7 @@ pub trait EntryPlan<T>: Send + 'static {
     /// Makes the ports, once the edges are open.
     fn open(self) -> Self::Ports;
 
-    /// What it becomes where edges are queues.
+    /// The type that it becomes where edges are queues.
     type Queued: Ports<T> + 'static;
 
     /// Makes these, once the edges are open.
@@ -224,7 +224,7 @@ pub trait EntryPlan<T>: Send + 'static {
 
 /// The only reading end of an edge, or of lanes.
 pub struct EdgeEntry<T: Send + 'static> {
-    /// Of lanes there is none.
+    /// The number of the edge; lanes have none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) reader: Opened<ReadEnd<T>>,
@@ -240,7 +240,7 @@ pub(super) type Lanes<N> = Arc<Mutex<Vec<N>>>;
 pub(super) const NO_EDGE: usize = usize::MAX;
 
 impl<T: Send + 'static> EdgeEntry<T> {
-    /// What the edge is made of.
+    /// Returns what the edge is made of.
     pub fn kind(&self) -> EdgeKind {
         self.kind
     }
@@ -479,7 +479,7 @@ where
 
 /// Where a planned task will write.
 pub trait ExitPlan<T>: Send + 'static {
-    /// What it becomes.
+    /// The type that it becomes.
     type Exit: Exit<T> + 'static;
 
     /// Calls `each` with every edge, of which a sink has none.
@@ -488,27 +488,27 @@ pub trait ExitPlan<T>: Send + 'static {
     /// Makes the exit, once the edges are open.
     fn open(self, delivered: &ExitContext) -> Self::Exit;
 
-    /// What it becomes where edges are queues.
+    /// The type that it becomes where edges are queues.
     type Queued: Exit<T> + 'static;
 
     /// Makes this, once the edges are open.
     fn open_queued(self, delivered: &ExitContext) -> Self::Queued;
 
-    /// Whether its edges may be queues.
+    /// True if its edges may be queues.
     const MAY_QUEUE: bool = true;
 
-    /// Whether it is one edge, which may be containers.
+    /// True if it is one edge, which may be containers.
     const IS_EDGE: bool = false;
 
-    /// Whether it may be lanes.
+    /// True if it may be lanes.
     const MAY_BE_LANES: bool = false;
 
-    /// What it is, if it is an edge or two.
+    /// Returns what it is, if it is an edge or two.
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
 
-    /// The same containers for one more writer, or one more lane, which is an edge; none if it is something else, which
+    /// Returns one more end of the same containers, or one more lane, which is an edge; none if it is something else, which
     /// has one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
@@ -543,12 +543,12 @@ pub trait ExitPlan<T>: Send + 'static {
     }
 }
 
-/// What exits are made from.
+/// Surroundings in which exits are made.
 pub struct ExitContext(pub(super) Arc<Delivered>);
 
 /// The end of an edge that a task writes; of lanes, where every writer gets one.
 pub struct EdgeExit<T: Send + 'static> {
-    /// Of lanes there is none.
+    /// The number of the edge; lanes have none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) writer: Opened<WriteEnd<T>>,
@@ -567,7 +567,7 @@ impl<T: Send + 'static> EdgeExit<T> {
         self.writer.lock().take().expect("edges are opened before tasks are built")
     }
 
-    /// The same lanes, for other writers.
+    /// Returns the same lanes, for other writers.
     fn share_lanes(&self) -> Self {
         assert!(self.kind == EdgeKind::Lanes, "an edge has one writer");
         let (writer, feed) = (Opened::default(), Opened::default());
@@ -628,7 +628,7 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
         let origin = origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.ledgers.clone()));
         let (origin, index) = (Arc::clone(origin), *opened);
         *opened += 1;
-        Some(feed.open(Epochs::Split { origin, index, is_idle: false }))
+        Some(feed.open(Epochs::split(origin, index)))
     }
 
     fn open_claimed(&self) -> Option<ToContainers<T>> {
@@ -677,7 +677,7 @@ impl<L: Send + 'static, R: Send + 'static> ExitPlan<Either<L, R>> for EitherExit
 pub struct AddressedExit<T: Send + 'static>(pub(super) Vec<EdgeExit<T>>);
 
 impl<T: Send + 'static> AddressedExit<T> {
-    /// The same lanes, for other writers.
+    /// Returns the same lanes, for other writers.
     pub fn share(&self) -> Self {
         AddressedExit(self.0.iter().map(EdgeExit::share_lanes).collect())
     }

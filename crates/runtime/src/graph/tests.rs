@@ -1,6 +1,6 @@
 //! Edges that come from the same sources; ids of operators.
 
-use super::build::families_of;
+use super::build::{all_before, families_of};
 use super::*;
 
 /// Tasks as `what it reads>what it writes`, edges by their numbers; the family of each edge is the first edge that has it.
@@ -14,6 +14,16 @@ fn check(tasks: &str, expected: &[usize]) {
     };
     let tasks: Vec<TaskPlan> = tasks.split_whitespace().map(plan).collect();
     assert_eq!(families_of(&tasks, expected.len()), expected);
+}
+
+/// Two sources, two copies of a stage that both write, what closes epochs behind them, and what reads that.
+#[test]
+fn all_that_a_task_reads_from_is_found_once() {
+    let upstream = [vec![], vec![], vec![0, 1], vec![0, 1], vec![2, 3], vec![4]];
+    let before = |task| all_before(task, |task| &upstream[task]);
+    assert_eq!(before(4), [2, 3, 0, 1]);
+    assert_eq!(before(5), [4, 2, 3, 0, 1]);
+    assert_eq!(before(0), []);
 }
 
 /// A source, a chain behind it, and another source.
@@ -40,7 +50,7 @@ fn lanes_of_copies_are_one() {
     check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
 }
 
-/// What several streams come together in is apart from each of them.
+/// The stream of a task that unites several is apart from each of them.
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);

@@ -62,7 +62,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
             Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
-                // The end of the last epoch was the last watermark: that of the end of time, unless sources were asked to end before.
+                // The end of the last epoch was the last watermark: that of the end of time, unless sources were asked to
+                // end before.
                 self.is_over = true;
                 self.tail.mark(Mark::End);
             }
@@ -70,7 +71,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         true
     }
 
-    /// Whether a copy was refused memory; then the query fails.
+    /// Returns true if a copy was refused memory; then the query fails.
     fn is_short(&self, lender: &StateLender) -> bool {
         let refusal = self.copies.refusal();
         refusal.into_iter().for_each(|exceeded| lender.refuse(exceeded));
@@ -122,6 +123,7 @@ where
     fn fund(&mut self, lender: &Arc<StateLender>) {
         let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     /// It was seeded before it was copied.

@@ -172,6 +172,7 @@ where
         let allowance = &lender.allowance();
         self.deferred.fund(allowance);
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

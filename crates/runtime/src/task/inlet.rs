@@ -1,4 +1,4 @@
-//! What a task reads and writes, as schedulers see it: edges, or the containers of epochs.
+//! Inputs and outputs of a task, as schedulers see them: edges, or the containers of epochs.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct FirstSeen {
 }
 
 impl FirstSeen {
-    /// When the item with this number was seen first, if not before then `now`.
+    /// Returns when the item with this number was seen first, if not before then `now`.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -44,9 +44,9 @@ pub(crate) enum Outlet {
     Edge(Arc<Cursors>),
     /// Containers, into which blocks are deposited.
     Deposits(Arc<Ledger>),
-    /// What is gathered goes to whoever closes epochs; there is always room.
+    /// Gathered state, for the task that closes epochs; there is always room.
     Epochs(Arc<Ledger>),
-    /// Who closes epochs lets those who gather go on, or help; nothing is written.
+    /// The task that closes epochs lets the copies go on, or help; nothing is written.
     Closes(Arc<Ledger>),
 }
 
@@ -56,23 +56,29 @@ pub(crate) struct Position {
     edge: ReadPosition,
     /// Bundles claimed, or items taken.
     taken: u64,
+    /// The oldest epoch that is not closed.
+    oldest: u64,
 }
 
 impl Inlet {
     pub(crate) fn position(&self) -> Position {
         match self {
-            Inlet::Edge(edge, reader) => Position { edge: edge.read_position(*reader), taken: 0 },
+            Inlet::Edge(edge, reader) => {
+                Position { edge: edge.read_position(*reader), ..Position::default() }
+            }
             Inlet::Claims(ledger, _) => Position { taken: ledger.bundles_out(), ..Position::default() },
-            Inlet::Epochs(ledger, _) => Position { taken: ledger.items_out(), ..Position::default() },
+            Inlet::Epochs(ledger, _) => {
+                Position { taken: ledger.items_out(), oldest: ledger.oldest_here(), ..Position::default() }
+            }
         }
     }
 
-    /// Whether whoever writes it may have been without room when we were at `position`, and has some now.
+    /// Returns true if whoever writes it may have been without room when we were at `position`, and has some now.
     pub(crate) fn has_freed(&self, position: Position) -> bool {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
             Inlet::Claims(ledger, _) => ledger.space.take_starved(),
-            Inlet::Epochs(..) => false,
+            Inlet::Epochs(ledger, _) => ledger.has_freed_epoch(position.oldest),
         }
     }
 
@@ -96,7 +102,7 @@ impl Inlet {
         }
     }
 
-    /// When the oldest of what waits came in, in ns.
+    /// Returns when the oldest of what waits came in, in ns.
     pub(crate) fn oldest_ns(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -112,8 +118,8 @@ impl Inlet {
         }
     }
 
-    /// When something that lies there already becomes ours to take, to be asked when nothing is at `now`; `NEVER` if nothing
-    /// does by time alone.
+    /// Returns when something that lies there already becomes ours to take, to be asked when nothing is at `now`; `NEVER` if
+    /// nothing does by time alone.
     pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {
         match self {
             Inlet::Claims(ledger, copy) => ledger.next_claimable_at(*copy, now),
@@ -147,7 +153,7 @@ impl Inlet {
         }
     }
 
-    /// What waits, by epochs.
+    /// Returns what waits, by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         match self {
             Inlet::Edge(..) => EpochWork::Unknown,
@@ -157,7 +163,7 @@ impl Inlet {
         }
     }
 
-    /// What became of epochs that are put together there.
+    /// Returns a version of the epochs that are put together there.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
@@ -184,7 +190,7 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// The same, for another task that writes it.
+    /// Returns another handle, for one more task that writes it.
     pub(crate) fn again(&self) -> Self {
         match self {
             Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
@@ -202,7 +208,7 @@ impl Outlet {
         }
     }
 
-    /// What was written.
+    /// Returns what was written.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
@@ -211,7 +217,8 @@ impl Outlet {
         }
     }
 
-    /// What became of epochs there and further on; it grows with whatever makes a difference to those who close them.
+    /// Returns a version of the epochs there and further on; it grows with every change that matters to the tasks that close
+    /// them.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Outlet::Edge(_) => 0,
@@ -219,7 +226,7 @@ impl Outlet {
         }
     }
 
-    /// Whether those who read it hold blocks back that they claim when there is no room.
+    /// Returns true if those who read it hold blocks back that they claim when there is no room.
     pub(crate) fn holds_blocks(&self) -> bool {
         match self {
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
@@ -235,7 +242,15 @@ impl Outlet {
         }
     }
 
-    /// Whether others who write it may have been without room while a run of ours had blocks in hand, and have some now.
+    /// Returns true while no epoch can be opened there.
+    pub(crate) fn is_full_of_epochs(&self) -> bool {
+        match self {
+            Outlet::Deposits(ledger) => ledger.is_full(),
+            Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
+        }
+    }
+
+    /// Returns true if others who write it may have been without room while a run of ours had blocks in hand, and have some now.
     pub(crate) fn has_freed(&self) -> bool {
         match self {
             Outlet::Deposits(ledger) => ledger.space.take_starved(),

@@ -60,6 +60,7 @@ where
     fn fund(&mut self, lender: &Arc<StateLender>) {
         let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

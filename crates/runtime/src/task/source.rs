@@ -103,6 +103,7 @@ where
         let allowance = &lender.allowance();
         self.source.fund(allowance);
         self.tail.chain.fund(allowance);
+        self.tail.exit.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -157,12 +158,16 @@ where
             && made < made_max
             && self.tail.exit.pushed() - pushed_before < pushed_max
         {
-            if let Some(stop) = self.probe.stop_asked() {
+            let stop = self.probe.stop_asked();
+            if let Some(stop) = stop
+                && !self.source.has_pending()
+            {
                 self.source.finish()?;
                 self.end(context.now, stop);
                 continue;
             }
-            let limit = pushed_max.min(made_max - made) as usize;
+            // A source that is to end only gives out what it has read.
+            let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
             // Of the whole query: the chain and all behind it.
             let floor = self.tail.exit.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {

@@ -17,9 +17,9 @@ pub(crate) struct Tail<C, E> {
     pub(crate) exit: E,
     /// Marks to be handed through the chain, in order.
     marks: VecDeque<Mark>,
-    /// Whether the chain has begun with the first of them and has more to emit for it.
+    /// True if the chain has begun with the first of them and has more to emit for it.
     is_emitting: bool,
-    /// Whether the probe says that something is not through. It is told otherwise as soon as that is so, for it makes
+    /// True if the probe says that something is not through. It is told otherwise as soon as that is so, for it makes
     /// the task run.
     is_unsettled: bool,
     watermark: EventTime,
@@ -39,7 +39,7 @@ impl<C, E> Tail<C, E> {
         }
     }
 
-    /// What its operators, or else its sink, have taken and put out so far, if records count for several.
+    /// Returns what its operators, or else its sink, have taken and put out so far, if records count for several.
     #[inline(always)]
     pub(crate) fn weighed<T>(&self) -> Option<Weighed>
     where
@@ -89,7 +89,7 @@ impl<C, E> Tail<C, E> {
         (self.watermark > EventTime::MIN).then_some(self.watermark)
     }
 
-    /// Whether the end has got through, and nothing is left to do.
+    /// Returns true if the end has got through, and nothing is left to do.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.has_ended
     }
@@ -109,6 +109,7 @@ impl<C, E> Tail<C, E> {
         let settled = is_clear || self.settle_slowly(context)?;
         self.is_unsettled = !settled;
         probe.set_unsettled((!settled).then_some(context.arrival));
+        probe.set_awaits_epoch(!settled && self.exit.awaits_epoch());
         Ok(settled)
     }
 

@@ -1,15 +1,21 @@
-//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whoever made them.
+//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whichever task made them.
 
 #[cfg(loom)]
 mod model {
     use loom::thread;
     use thalweg_memory::sync::{Arc, AtomicU32, Ordering, fence};
-    use thalweg_model::{ProcessingTime, VirtualClock};
+    use thalweg_model::{EventTime, ProcessingTime, VirtualClock};
 
+    use crate::epochs::containers::tests::{bundle, containers};
+    use crate::epochs::origin::model::Bed;
+    use crate::epochs::{Claiming, Deposit, EPOCHS_MAX, Item, STEAL_AFTER_NS};
     use crate::idle::{Idle, Outlook};
+    use crate::meter::Standing;
     use crate::models::model;
+    use crate::task::{FirstSeen, Inlet, Outlet, Probe};
+    use crate::threads::Seat;
 
-    /// What two neighbours publish, what the task itself says of what it has left to emit, and its bed.
+    /// Words that two neighbours publish, the word of the task for what it has left to emit, and its bed.
     struct Task {
         work: AtomicU32,
         room: AtomicU32,
@@ -65,7 +71,85 @@ mod model {
         });
     }
 
-    /// What the task itself has left to emit is seen by who makes room for it.
+    /// A copy with nothing of its own falls asleep while a block is put on the other's shelf: it sleeps no longer than until it
+    /// may take that block. Without a call it would sleep for ever.
+    #[test]
+    fn what_time_makes_claimable_wakes() {
+        model(|| {
+            let containers = containers(Claiming::default());
+            let inputs = Box::new([Inlet::Claims(Arc::clone(&containers.ledger), 1)]);
+            let probe = Arc::new(Probe::new(inputs, Box::default()));
+            let seat = Seat::new(&probe, 0);
+            let depositor = {
+                let (containers, seat) = (Arc::clone(&containers), Arc::clone(&seat));
+                thread::spawn(move || {
+                    containers.deposit(0, bundle(0, 1));
+                    fence(Ordering::SeqCst);
+                    seat.wake_to_work(ProcessingTime::ZERO);
+                })
+            };
+            let (clock, mut due) = (VirtualClock::default(), ProcessingTime::NEVER);
+            while due == ProcessingTime::NEVER {
+                seat.rest(&clock, |now| {
+                    due = probe.next_due(now);
+                    // Under loom a sleep with a timer is one without: what is known now is enough.
+                    if due == ProcessingTime::NEVER { Standing::Idle { due } } else { Standing::Ready }
+                });
+            }
+            assert_eq!(due.as_nanos(), 1 + STEAL_AFTER_NS);
+            depositor.join().unwrap();
+        });
+    }
+
+    /// A split falls silent while as many epochs are open as may be, and the task that closes them releases one: the split is
+    /// woken, tells its silence, and that is behind the end of all that it has reached.
+    #[test]
+    fn a_silence_that_waits_for_an_epoch_is_told() {
+        model(|| {
+            let bed = Bed::new(1);
+            let ledger = Arc::clone(&bed.containers.ledger);
+            let last = EventTime::from_secs(EPOCHS_MAX as i64 * 10 + 5);
+            (0..EPOCHS_MAX as i64)
+                .for_each(|window| _ = bed.origin.advance(0, EventTime::from_secs(window * 10 + 5)));
+            bed.origin.advance(0, last);
+            let outputs = Box::new([Outlet::Deposits(Arc::clone(&ledger))]);
+            let probe = Arc::new(Probe::new(Box::default(), outputs));
+            let seat = Seat::new(&probe, 0);
+            let closing = {
+                let (ledger, seat) = (Arc::clone(&ledger), Arc::clone(&seat));
+                thread::spawn(move || {
+                    let inlet = Inlet::Epochs(Arc::clone(&ledger), FirstSeen::default());
+                    let position = inlet.position();
+                    let Some(Item::End { epoch, .. }) = ledger.next_item() else {
+                        panic!("all but the youngest epoch have their ends");
+                    };
+                    ledger.release(epoch);
+                    // As behind a run.
+                    fence(Ordering::SeqCst);
+                    if inlet.has_freed(position) {
+                        seat.wake_to_work(ProcessingTime::ZERO);
+                    }
+                })
+            };
+            let clock = VirtualClock::default();
+            let mut is_told = bed.origin.fall_idle(0);
+            while !is_told {
+                probe.set_awaits_epoch(true);
+                // As `TaskBody::look` with something that is not through.
+                let look = |_| if probe.can_output() { Standing::Ready } else { Standing::Blocked };
+                seat.rest(&clock, look);
+                is_told = bed.origin.tell_silence();
+            }
+            closing.join().unwrap();
+            let items: Vec<Item> = std::iter::from_fn(|| ledger.next_item()).collect();
+            assert!(
+                matches!(items[..], [.., Item::End { watermark, .. }, Item::Idle] if watermark == last),
+                "{items:?}"
+            );
+        });
+    }
+
+    /// A neighbour that makes room sees that the task itself has something left to emit.
     #[test]
     fn room_for_what_is_left_wakes() {
         model(|| {

@@ -1,28 +1,27 @@
-//! Bad records: how they are handled, and how many of them fail the query.
+//! Bad records: what becomes of them, and how many are too many.
 //!
 //! | option, ours | default | |
 //! |---|---|---|
-//! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts them; `divert:FILE` writes them to a file |
-//! | `thalweg.bad-share-max` | `0.01` | a larger share of 10,000 consecutive records fails the query; `1` never does |
+//! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts and passes over; `divert:FILE` writes them to a file |
+//! | `thalweg.bad-share-max` | `0.01` | a larger share of any 10,000 consecutive records fails the query; `1` lets all pass |
 //!
-//! Records are counted by the lines on which they begin, separately in each split of a table. A small input
-//! may consist of bad records only, as long as their number does not exceed the share of a full window.
+//! Records are counted by the lines on which they begin, in each split of a table on its own: a small input may be bad all
+//! over as long as it holds no more bad records than that.
 //!
-//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`.
-//! Bytes that are not UTF-8 stand in Base64 under `raw_base64` instead. A record that is too long has only
-//! its beginning there, followed by `"truncated":true,"length":..` with the length of the whole record up to
-//! its line end. The file is created at the first bad record. It is published when all splits that divert to
-//! it have ended, and also when one of them fails, to show the reason. A cancelled query removes the file,
-//! unless another job that diverts to it has ended: the records of that job are kept.
+//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`, where bytes that
+//! are no UTF-8 stand in Base64 under `raw_base64` instead. Of a record that is too long only the beginning stands there, and
+//! `"truncated":true,"length":..` behind it: the bytes of all of it up to its line end. The file is created at the first bad
+//! record and published when all splits that divert to it have ended, and also when one of them fails, for then people want
+//! to see what was wrong. A query that is cancelled takes it away, unless another job that diverts to it has ended: what that
+//! one diverted is kept.
 //!
-//! A file that an earlier run diverted to is removed when all jobs of a later run have ended without bad
-//! records, because it would be taken for a result of that run. Only a file that begins like diverted records
-//! is removed.
+//! A file that an earlier run diverted to does not outlast a run that reads its input without bad records: it is removed when all
+//! jobs have read their input to its end, for it would be taken for what this run found. A job that was asked to end before may have
+//! found none because it read little. Only a file that begins as diverted records do is removed.
 //!
 //! The records of a split stand in the order of the input.
 //!
-//! These options belong to no format. `json.ignore-parse-errors` and similar options apply first, and a
-//! record which they let pass is not bad.
+//! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Write};
@@ -35,6 +34,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::error::{ConnectError, RecordPlace};
 use super::files::FileKey;
+use super::job_end::JobEnd;
 use super::options::Given;
 use crate::error::SqlError;
 use crate::formats::{BadRecord, RECORD_BYTES_MAX};
@@ -107,6 +107,8 @@ pub(super) struct BadRecords {
     diversion: Option<Arc<Diversion>>,
     /// The job of the split.
     job: u64,
+    /// How that job ends.
+    end: JobEnd,
     /// The last bad record, while its length is not known yet.
     cut: Option<Cut>,
     recent: RecentBad,
@@ -129,6 +131,7 @@ impl BadRecords {
             options,
             diversion,
             job,
+            end: JobEnd::default(),
             cut: None,
             recent,
             count: 0,
@@ -136,6 +139,12 @@ impl BadRecords {
             lines_before: 0,
             is_over: false,
         }
+    }
+
+    /// Tells how the job ends.
+    pub(super) fn with_end(mut self, end: JobEnd) -> Self {
+        self.end = end;
+        self
     }
 
     /// Counts a bad record of `input` and handles it as the table's options say.
@@ -257,7 +266,7 @@ impl BadRecords {
         match &self.diversion {
             None => Ok(()),
             Some(diversion) => diversion
-                .leave(self.job)
+                .leave(self.job, self.end.is_cut())
                 .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source }),
         }
     }
@@ -397,6 +406,8 @@ struct DiversionState {
     given_up: BTreeSet<u64>,
     /// Whether the file must be published: a job has ended, or has failed because of its records.
     is_kept: bool,
+    /// A job was asked to end before its input had ended.
+    is_cut: bool,
     /// Whether the file was published, or a write failed; no more records are accepted.
     is_closed: bool,
     /// Whether a write failed, so that the diverted records are lost.
@@ -440,9 +451,10 @@ impl Diversion {
         written
     }
 
-    /// Ends a split of a job.
-    fn leave(&self, job: u64) -> io::Result<()> {
+    /// A split of a job has ended, whose input may have been cut short.
+    fn leave(&self, job: u64, is_cut: bool) -> io::Result<()> {
         let mut state = self.state();
+        state.is_cut |= is_cut;
         state.is_kept |= state.is_last(job);
         if state.is_broken && state.diverting.contains(&job) {
             return Err(broken());
@@ -451,8 +463,9 @@ impl Diversion {
             return Ok(());
         }
         let is_empty = state.file.is_none() && state.given_up.is_empty() && !state.is_closed;
+        let is_whole = !state.is_cut;
         state.publish()?;
-        if is_empty { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
+        if is_empty && is_whole { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
     /// Ends a job that fails: accepts no more of its records, and publishes the file if no other job writes

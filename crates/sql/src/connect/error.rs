@@ -176,8 +176,8 @@ impl fmt::Display for ConnectError {
             }
             ConnectError::PageTooLarge { path, bytes, budget_bytes } => write!(
                 f,
-                "{}: reading its pages needs {bytes} bytes at once, and a file may use half of what the memory budget of \
-                 {budget_bytes} bytes has left: raise the memory budget, read fewer columns, or write the file with smaller \
+                "{}: reading its pages needs {bytes} bytes at once, which is more than half of the memory budget of \
+                 {budget_bytes} bytes, or than it has left: raise the memory budget, read fewer columns, or write the file with smaller \
                  pages and dictionaries",
                 path.display()
             ),

@@ -33,8 +33,13 @@ impl JobEnd {
         self.is_cut.get_or_init(|| ());
     }
 
+    /// Whether a source was asked to end before its input has, be the job bounded or not.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.get().is_some()
+    }
+
     /// Returns whether the job has its whole result. Call it after its streams have ended.
     pub fn is_complete(&self) -> bool {
-        !self.is_bounded || self.is_cut.get().is_none()
+        !self.is_bounded || !self.is_cut()
     }
 }

@@ -203,7 +203,11 @@ impl Group {
 
     /// Takes in as many rows of a batch as there is memory for their results.
     fn fold_some(&mut self, batch: Batch) -> Outcome<()> {
-        let rows = self.rows_at_a_time.clamp(1, batch.len().max(1));
+        if batch.is_empty() {
+            // It says nothing of how long results are.
+            return Ok(());
+        }
+        let rows = self.rows_at_a_time.clamp(1, batch.len());
         let batch = if rows < batch.len() {
             let (first, rest) = batch.split(rows);
             self.left = Some(rest);
@@ -225,6 +229,48 @@ impl Group {
         } else {
             self.rows_at_a_time
         };
+        Ok(())
+    }
+
+    /// Takes in the rows of a batch and puts the changes into `out`.
+    fn fold(&mut self, batch: &Batch) -> Outcome<()> {
+        self.keys.begin(self.now.ms());
+        self.calls.reset(&self.keys.recycle(false));
+        let (steps, known, rounds) = self.plan(batch)?;
+        self.counts.folded += steps.len() as u64;
+        self.calls.resize(self.keys.slots());
+        let columns = self.calls.columns(&batch.rows);
+        let mut results = vec![self.calls.results_of(&known)?];
+        for round in &rounds {
+            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
+            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
+            results.push(self.calls.results_of(&round.asked)?);
+        }
+        let mut kinds = Vec::with_capacity(2 * steps.len());
+        let mut rows = Vec::with_capacity(2 * steps.len());
+        let mut from = Vec::with_capacity(2 * steps.len());
+        for step in &steps {
+            let changes: &[(RowKind, (usize, usize))] = match step.change {
+                Change::New => &[(RowKind::Insert, step.after)],
+                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
+                Change::Gone => &[(RowKind::Delete, step.before)],
+            };
+            for (kind, place) in changes {
+                kinds.push(*kind);
+                rows.push(step.row);
+                from.push(*place);
+            }
+        }
+        if !kinds.is_empty() {
+            let mut made: Vec<ArrayRef> = self
+                .places
+                .iter()
+                .map(|place| picked(batch.rows.column(*place), &rows))
+                .collect::<Outcome<_>>()?;
+            made.extend(gathered(&results, self.calls.len(), &from)?);
+            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
+        }
+        self.note_bytes();
         Ok(())
     }
 
@@ -307,48 +353,4 @@ impl BatchOperator for Group {
 /// Returns whether values of a type have no fixed size.
 fn is_long(of: &SqlType) -> bool {
     of.is_text() || of.is_bytes() || matches!(of, SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_))
-}
-
-impl Group {
-    /// Takes in the rows of a batch and puts the changes into `out`.
-    fn fold(&mut self, batch: &Batch) -> Outcome<()> {
-        self.keys.begin(self.now.ms());
-        self.calls.reset(&self.keys.recycle(false));
-        let (steps, known, rounds) = self.plan(batch)?;
-        self.counts.folded += steps.len() as u64;
-        self.calls.resize(self.keys.slots());
-        let columns = self.calls.columns(&batch.rows);
-        let mut results = vec![self.calls.results_of(&known)?];
-        for round in &rounds {
-            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
-            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
-            results.push(self.calls.results_of(&round.asked)?);
-        }
-        let mut kinds = Vec::with_capacity(2 * steps.len());
-        let mut rows = Vec::with_capacity(2 * steps.len());
-        let mut from = Vec::with_capacity(2 * steps.len());
-        for step in &steps {
-            let changes: &[(RowKind, (usize, usize))] = match step.change {
-                Change::New => &[(RowKind::Insert, step.after)],
-                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
-                Change::Gone => &[(RowKind::Delete, step.before)],
-            };
-            for (kind, place) in changes {
-                kinds.push(*kind);
-                rows.push(step.row);
-                from.push(*place);
-            }
-        }
-        if !kinds.is_empty() {
-            let mut made: Vec<ArrayRef> = self
-                .places
-                .iter()
-                .map(|place| picked(batch.rows.column(*place), &rows))
-                .collect::<Outcome<_>>()?;
-            made.extend(gathered(&results, self.calls.len(), &from)?);
-            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
-        }
-        self.note_bytes();
-        Ok(())
-    }
 }

@@ -281,8 +281,8 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        // A query stopped at its watermark ends without a last watermark. A join whose rows wait for
-        // something else still gets one.
+        // A query that is stopped at its watermark ends without a last one. A lookup join whose table is not whole is given the
+        // last watermark, so that it fails instead of losing the rows that wait.
         let is_last = mark == Mark::End && self.inner.is_waiting();
         let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {

@@ -1,29 +1,26 @@
-//! Session windows: each lasts as long as rows of a key follow each other within a gap.
+//! Sessions: gives rows the windows that last as long as rows of a key follow each other within a gap.
 //!
 //! Input      batches with a time column
-//! Output     the same rows, followed by the start, end and time of their session
+//! Output     the same rows with the start, end and time of their session behind their columns
 //! State      the rows of open sessions, by key
 //! Emits      when the watermark reaches the end of a session; sessions in the order of their ends
-//! Late       the session of the row has ended: counted, and dropped
-//! Watermark  forwarded unchanged, after the output of all sessions that it closes
+//! Late       the session that it would be in has ended: counted, and dropped
+//! Watermark  forwarded unchanged, after all that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
-//! A row opens the window `[t, t + gap)`, and windows of a key that touch are merged, as in Flink. Two rows
-//! exactly a gap apart are in the same session, unless the session of the first has ended by the watermark
-//! before the second.
+//! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
+//! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
 //!
-//! Where the time column is TIMESTAMP_LTZ, times are local times of the session's zone, as in Flink and as
-//! for all other windows. So a gap includes an hour that the clocks skip, and counts a repeated hour once.
-//! Starts and ends are intervals of local time that do not overlap within a key, and operators behind
-//! sessions know by the end alone when they are over.
+//! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
+//! windows: a gap that spans the skipped hour is one hour shorter in real time; the repeated hour is counted once. So starts and ends are intervals of readings
+//! that do not overlap within a key, and whatever is behind sessions knows by the end alone when they are over.
 //!
-//! A row that is late by `w` stands only for the part of its window behind `w`. So the rows that belong
-//! together depend only on rows and their watermarks, not on the order in which several readers interleave.
-//! If no part is left, the row is late.
+//! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and
+//! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
 //!
-//! Differs from Flink: in Flink a late row joins a session of its key that happens to be open. Here this
-//! holds only behind a single reader, where the open sessions are determined.
+//! Differs from Flink: there a row that is late alone joins a session of its key that happens to be open. Here it does so behind
+//! one reader only, where it is certain which is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ use thalweg_model::{
 
 use super::calc::{batch_of, schema_of};
 use super::operator::{BatchOperator, Outcome};
-use super::order::bytes_of;
+use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
 use crate::aggregates::Accumulator;
 use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, check_room, pay};
@@ -267,6 +267,17 @@ impl WindowAggregate {
         }
     }
 
+    /// Folds rows into the slice at a place.
+    fn fold_into(&mut self, place: (i64, i64), rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
+        let shape = Arc::clone(&self.shape);
+        let table = self.slices.entry(place).or_insert_with(|| shape.table());
+        check_room(&self.allowance, table.growth_bytes(rows.num_rows()))?;
+        shape.fold(table, rows, groups)?;
+        let counted = table.count();
+        self.note(counted);
+        Ok(())
+    }
+
     /// Updates the byte count after a table changed. Only the change is counted, because there may be many
     /// tables.
     fn note(&mut self, (before, after): (usize, usize)) {
@@ -403,7 +414,6 @@ impl BatchOperator for WindowAggregate {
         self.counts.read += rows as u64;
         let passed = self.clocks.passed(late_by);
         let mut groups = Vec::with_capacity(rows);
-        let shape = Arc::clone(&self.shape);
         let places = match self.only_place(&batch.rows) {
             Some(only) => vec![only],
             None => self.places(&batch.rows),
@@ -415,11 +425,7 @@ impl BatchOperator for WindowAggregate {
                 return Ok(());
             }
             self.counts.folded += rows as u64;
-            let table = self.slices.entry(first).or_insert_with(|| shape.table());
-            check_room(&self.allowance, table.growth_bytes(rows))?;
-            shape.fold(table, &batch.rows, &mut groups)?;
-            let counted = table.count();
-            self.note(counted);
+            self.fold_into(first, &batch.rows, &mut groups)?;
         } else {
             // Rows of the same slice or window are grouped, in the order of arrival.
             let mut order: Vec<u32> = (0..rows as u32).collect();
@@ -431,20 +437,8 @@ impl BatchOperator for WindowAggregate {
                     continue;
                 }
                 self.counts.folded += part.len() as u64;
-                let part = UInt32Array::from(part.to_vec());
-                let columns: Vec<ArrayRef> = batch
-                    .rows
-                    .columns()
-                    .iter()
-                    .map(|column| take(column, &part, None))
-                    .collect::<Result<_, _>>()
-                    .map_err(arrow_error)?;
-                let part = batch_of(&batch.rows.schema(), columns, part.len())?;
-                let table = self.slices.entry(place).or_insert_with(|| shape.table());
-                check_room(&self.allowance, table.growth_bytes(part.num_rows()))?;
-                shape.fold(table, &part, &mut groups)?;
-                let counted = table.count();
-                self.note(counted);
+                let part = taken(&batch.rows, &UInt32Array::from(part.to_vec()))?;
+                self.fold_into(place, &part, &mut groups)?;
             }
         }
         Ok(())

@@ -33,7 +33,8 @@ pub struct Changes {
     pub updates: bool,
     /// Rows are deleted: `-D`.
     pub deletes: bool,
-    /// An update may lack its `-U` or its `+U`: a filter tests each of the two by itself.
+    /// An update may lack its `-U` or its `+U`: a filter looks at each of the two by itself. Only temporal joins ask this, of a table
+    /// below conditions; joins tell it of their rows, too, although no operator asks yet.
     pub halves: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Steady columns: their values are the same when a row is retracted.
+//! Steady columns: values that a row has again when it is taken back.
 //!
-//! A retraction matches an equal row. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every
-//! call, so a retraction that contains such a value never equals the row that it retracts. An operator with
-//! state would keep the row and count it, so planning refuses such a plan. Without such an operator the
-//! values go to the sink as they are.
+//! A row is taken back by an equal one. Metadata tell of the file that a row stands in, and the row that takes it back may stand
+//! in another. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every call, so a row that
+//! they compute from changes is never equal to the row that it takes back. An operator that remembers such rows would keep what
+//! was taken back and count it, so planning refuses it. Without such an operator the values go to the sink as they are.
 //!
-//! [`unsteady`] matches every operator without a wildcard. It runs on plans whose unread columns are pruned.
+//! [`unsteady`] matches every operator without a wildcard. It is asked of plans from which unread columns are pruned.
 //!
 //! Source: Flink, "Determinism in Continuous Queries", `StreamNonDeterministicUpdatePlanVisitor`.
 //!
@@ -47,9 +47,9 @@ fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> 
     Ok(match &plan.node {
         Node::Scan { table, places } => {
             let is_unsteady = |place: &usize| match &table.columns[*place].kind {
-                TableColumnKind::Proctime => true,
+                TableColumnKind::Proctime | TableColumnKind::Metadata { .. } => true,
                 TableColumnKind::Computed(expression) => !expression.is_deterministic(),
-                TableColumnKind::Physical | TableColumnKind::Metadata { .. } => false,
+                TableColumnKind::Physical => false,
             };
             places.iter().map(is_unsteady).collect()
         }
@@ -143,5 +143,44 @@ fn refusal(what: &str, input: &Plan, column: &str) -> SqlError {
         source_of_changes(input)
     );
     SqlError::new(Code::Unsupported, message)
-        .help("leave out PROCTIME(), RAND() and times of now there, or select them behind it")
+        .help("leave out PROCTIME(), RAND(), times of now and METADATA there, or select them behind it")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use thalweg_model::VirtualClock;
+
+    use crate::session::Session;
+
+    /// The row that takes another back may stand in another file, so that its metadata differ.
+    #[test]
+    fn metadata_of_rows_that_change_are_not_remembered() {
+        const TABLES: &str = "SET 'table.exec.state.ttl' = '1 h';
+            CREATE TABLE t (k INT, v INT);
+            CREATE TABLE c (k INT, v INT, f STRING METADATA FROM 'file.name')
+            WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'debezium-json');";
+        let read = |query: &str| {
+            let mut session = Session::new(Arc::new(VirtualClock::default()));
+            session.read(&format!("{TABLES}{query};")).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let refused = |query: &str, what: &str| {
+            let error = read(query).unwrap_err();
+            let has_all =
+                [what, "when a row is taken back", "METADATA"].iter().all(|part| error.contains(part));
+            assert!(has_all, "{query}: {error}");
+        };
+        refused("SELECT f, COUNT(*) FROM c GROUP BY f", "GROUP BY takes rows");
+        refused("SELECT k, MAX(f) FROM c GROUP BY k", "GROUP BY takes rows");
+        refused("SELECT k, f, COUNT(*) FROM c GROUP BY ROLLUP (k, f)", "GROUP BY takes rows");
+        refused("SELECT k FROM c WHERE f = 'a'", "WHERE takes rows");
+        refused("SELECT c.f, t.v FROM c JOIN t ON c.k = t.k", "a join without a bound in time takes rows");
+        refused("SELECT c.k FROM c JOIN t ON c.k = t.k AND c.f <> 'a'", "takes rows");
+        let first = "ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n FROM c) WHERE n <= 2";
+        refused(&format!("SELECT k, f FROM (SELECT *, {first}"), "ROW_NUMBER takes rows");
+        read("SELECT k, f FROM c").unwrap();
+        read("SELECT k, COUNT(*) FROM c GROUP BY k").unwrap();
+        read(&format!("SELECT k FROM (SELECT k, v, {first}")).unwrap();
+    }
 }

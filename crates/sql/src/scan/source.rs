@@ -373,6 +373,10 @@ impl Source for TableSource {
         self.rows.fund(allowance);
     }
 
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || !self.unread.is_empty()
+    }
+
     fn finish(&mut self) -> Result<(), Fault> {
         if !self.has_told_end {
             self.end.note_cut();

@@ -51,6 +51,26 @@ fn a_room_is_given_back_and_a_value_is_held_until_the_end() {
     assert_eq!(left(), 64 << 20);
 }
 
+/// A part of a long array shares the memory of the whole, as a field of a row does, and takes no more than its own values.
+#[test]
+fn a_slice_takes_its_own_values() {
+    let (purse, allowance) = purse(64 << 20);
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..9).map(|_| "x".repeat(1 << 20))));
+    let items = arrow::buffer::OffsetBuffer::from_lengths([1; 9]);
+    let item = Arc::new(arrow::datatypes::Field::new("item", DataType::Utf8, true));
+    let lists: ArrayRef = Arc::new(arrow::array::ListArray::new(item, items, Arc::clone(&text), None));
+    let fields = vec![("a", Arc::clone(&text)), ("b", Arc::clone(&lists))];
+    let row: ArrayRef = Arc::new(arrow::array::StructArray::try_from(fields).unwrap());
+    within(&allowance, 4_096, || {
+        for array in [text, lists] {
+            hold(&ColumnarValue::Array(array.slice(0, 1))).unwrap();
+            assert!(hold(&ColumnarValue::Array(array)).is_err());
+        }
+        hold(&ColumnarValue::Array(row.slice(0, 2))).unwrap();
+    });
+    assert_eq!(*purse.left.lock().unwrap(), 64 << 20);
+}
+
 #[test]
 fn several_rows_and_one_row_have_their_own_bounds() {
     let (_, allowance) = purse(64 << 20);

@@ -1,4 +1,4 @@
-//! The page: a table for who has no JavaScript, and the plots.
+//! The page: a table for readers without JavaScript, and the plots.
 
 use anyhow::{Context, Result};
 
@@ -6,14 +6,14 @@ use super::{Claim, Comparison, GroupFigures, plots};
 use crate::bench::experiment::verdict::Verdict;
 use crate::show;
 
-/// What stands around the figures.
+/// The page around the figures.
 const PAGE: &str = include_str!("../../../assets/compare.html");
-/// What draws the plots: see `assets/vega/README.md`.
+/// The library that draws the plots: see `assets/vega/README.md`.
 const VEGA: &str = include_str!("../../../assets/vega/vega.min.js");
 const VEGA_LITE: &str = include_str!("../../../assets/vega/vega-lite.min.js");
 const VEGA_EMBED: &str = include_str!("../../../assets/vega/vega-embed.min.js");
 
-/// The whole page.
+/// Returns the whole page.
 pub fn page(comparison: &Comparison) -> Result<String> {
     let plots = serde_json::to_string(&plots::plots(comparison)).context("plots are numbers and names")?;
     let parts = [
@@ -26,13 +26,13 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("vega", VEGA.to_owned()),
         ("vega_lite", VEGA_LITE.to_owned()),
         ("vega_embed", VEGA_EMBED.to_owned()),
-        // Nothing that is named can end the element.
+        // Escaped so that no name in the data can end the element.
         ("plots", plots.replace('<', "\\u003c")),
     ];
     Ok(filled(PAGE, &parts))
 }
 
-/// The page with each `{{name}}` replaced, once, so that what is put in is not looked through again.
+/// Replaces each `{{name}}` of the page once; replaced text is not searched again.
 fn filled(page: &str, parts: &[(&str, String)]) -> String {
     let mut text =
         String::with_capacity(page.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>());
@@ -54,7 +54,8 @@ fn claims(claims: &[Claim]) -> String {
     let mut text = "<h2>The paper's claims</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
                     <tr><th>paper</th><th>here</th><th>each repetition</th><th>verdict</th></tr>\n"
         .to_owned();
-    for Claim { paper, found, repetitions, verdict, .. } in claims {
+    for claim in claims {
+        let Claim { paper, found, repetitions, verdict, .. } = claim;
         let class = match verdict {
             Verdict::Holds => "holds",
             Verdict::Weaker | Verdict::NotTested(_) => "weaker",
@@ -66,7 +67,7 @@ fn claims(claims: &[Claim]) -> String {
             escaped(paper),
             escaped(found),
             each.join(", "),
-            escaped(&verdict.text())
+            escaped(&claim.verdict_text())
         );
     }
     text + "</table></div>\n<p>A claim of a factor <em>holds</em> if its direction is right in every repetition and the factor \
@@ -74,7 +75,7 @@ fn claims(claims: &[Claim]) -> String {
             is right, and <em>reversed</em> if that is wrong.</p>"
 }
 
-/// Medians, a row for each label and place.
+/// Returns the table of medians, a row for each label and place.
 fn table(comparison: &Comparison) -> String {
     let axis = comparison.axis.as_deref();
     let mut text = "<table>\n<tr><th></th>".to_owned();
@@ -110,7 +111,7 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
                 count(of(|figures| figures.overdue.map(|overdue| overdue.markers as f64))),
-                count(of(|figures| figures.overdue.map(|overdue| overdue.results as f64))),
+                count(of(|figures| Some(figures.overdue?.results? as f64))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),
@@ -121,7 +122,7 @@ fn table(comparison: &Comparison) -> String {
     text + "</table>"
 }
 
-/// The median throughput, with the least and the highest where they differ.
+/// Returns the median throughput, with the lowest and the highest if they differ.
 fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
     let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at);
     let mut all: Vec<f64> = runs.map(|run| run.figures.throughput_per_s).collect();
@@ -135,7 +136,7 @@ fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
     }
 }
 
-/// Medians of each group of queries, a row for each label and place.
+/// Returns the table of medians of each group of queries, a row for each label and place.
 fn groups(comparison: &Comparison) -> String {
     let groups = comparison.groups();
     if groups.is_empty() {
@@ -172,7 +173,7 @@ fn groups(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p50))),
                 micros(of(|figures| figures.results_us().map(|latency| latency.p99))),
-                of(|figures| figures.overdue.map(|overdue| overdue.results as f64))
+                of(|figures| Some(figures.overdue?.results? as f64))
                     .map_or("-".to_owned(), |count| format!("{count:.0}")),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.in_time)),
@@ -183,7 +184,7 @@ fn groups(comparison: &Comparison) -> String {
     text + "</table>"
 }
 
-/// Text between tags.
+/// Escapes text for use between tags.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(escaped("a < b & c"), "a &lt; b &amp; c");
     }
 
-    /// A script that held the end of its element would end it.
+    /// A script that contained the end tag of its element would end it.
     #[test]
     fn nothing_that_is_embedded_ends_its_element() {
         for script in [VEGA, VEGA_LITE, VEGA_EMBED] {

@@ -1,4 +1,4 @@
-//! What is drawn, as specifications of Vega-Lite with the data in them.
+//! The plots of a comparison, as specifications of Vega-Lite with the data in them.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{Comparison, GroupFigures, Run};
 use crate::bench::observe::Ran;
 
-/// Which specification they are of.
+/// Schema of the specifications.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
 
-/// Runs of the timeline that are drawn for each label: more than a page shows.
+/// Largest number of timeline runs drawn for each label: more than a page shows.
 const RUNS_MAX: usize = 4_000;
 
 /// A plot.
@@ -27,7 +27,8 @@ impl Plot {
     }
 }
 
-/// The 99th percentile of each group of queries: against where runs stand, or if nothing was varied by label.
+/// Returns the plot of each query group's 99th percentile, against the axis, or by label if no parameter was
+/// varied.
 fn groups(comparison: &Comparison) -> Option<Plot> {
     let value = |run: &Run| {
         let (label, at) = (run.label.clone(), run.at);
@@ -72,7 +73,7 @@ fn groups(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Latency of each group, 99th percentile", note, spec })
 }
 
-/// All that the runs give.
+/// Returns all plots that the runs allow.
 pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     let mut plots = Vec::new();
     if comparison.axis.is_some() {
@@ -87,7 +88,7 @@ pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     plots
 }
 
-/// A figure of each run against where it stands, and the median of each place as a line.
+/// Returns the plots of figures against the axis: a point for each run, and the median of each place as a line.
 fn along_the_axis(comparison: &Comparison) -> Vec<Plot> {
     let axis = comparison.axis.as_deref().unwrap_or_default();
     let values: Vec<Value> = comparison
@@ -172,7 +173,7 @@ fn throughput(comparison: &Comparison) -> Plot {
     Plot { title: "Throughput", note: "Bars are medians, points single runs.".to_owned(), spec }
 }
 
-/// Percentiles over time, of the first run of each label.
+/// Returns the plot of latency percentiles over time, for the first run of each label.
 fn latency(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -205,7 +206,7 @@ fn latency(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Latency over time", note, spec })
 }
 
-/// What waits before each task, of the first run of each label.
+/// Returns the plot of pending records before each task over time, for the first run of each label.
 fn pending(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -236,7 +237,7 @@ fn pending(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Pending per operator", note, spec })
 }
 
-/// Which worker ran what, of the first run of each label.
+/// Returns the timeline of what each worker ran, for the first run of each label.
 fn timeline(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -268,7 +269,7 @@ fn timeline(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Who ran what", note, spec })
 }
 
-/// The first run of each label; along an axis, that which stands furthest.
+/// Returns the first run of each label; along an axis, at the last place.
 fn first_runs(comparison: &Comparison) -> impl Iterator<Item = &Run> {
     let last = comparison.places().last().copied().flatten();
     let first = move |label: &str| comparison.runs.iter().find(|run| run.label == label && run.at == last);

@@ -1,14 +1,14 @@
-//! The figures of runs as CSV, one row a run, and what was seen while they ran, one row a look.
+//! The figures of runs as CSV, one row per run, and the samples taken while they ran, one row per sample.
 
 use super::Run;
 use crate::bench::report::Latency;
 
-/// The header of the figures, and of each the value.
+/// Header of the table of figures.
 const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
                        output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
-/// One row a run.
+/// Returns the table of figures, one row per run.
 pub fn figures(runs: &[Run]) -> String {
     let mut text = format!("{FIGURES}\n");
     for Run { label, at, repetition, figures, .. } in runs {
@@ -37,7 +37,7 @@ pub fn figures(runs: &[Run]) -> String {
             of(figures.result_latency_us, |latency| latency.mean),
             of(figures.result_latency_us, |latency| latency.p99),
             figures.overdue.map_or(String::new(), |overdue| overdue.markers.to_string()),
-            figures.overdue.map_or(String::new(), |overdue| overdue.results.to_string()),
+            number(figures.overdue.and_then(|overdue| Some(overdue.results? as f64))),
             number(figures.deadlines_met),
             number(Some(figures.cpu_s)),
             figures.rss_peak_bytes.to_string(),
@@ -51,7 +51,7 @@ pub fn figures(runs: &[Run]) -> String {
     text
 }
 
-/// One row a run and group of its queries.
+/// Returns the table of groups, one row per run and group of its queries.
 pub fn groups(runs: &[Run]) -> String {
     let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
                     output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"
@@ -73,7 +73,7 @@ pub fn groups(runs: &[Run]) -> String {
                 number(group.output_delay_us.map(|delay| delay.p99)),
                 number(group.results_us().map(|latency| latency.p50)),
                 number(group.results_us().map(|latency| latency.p99)),
-                group.overdue.map_or(String::new(), |overdue| overdue.results.to_string()),
+                number(group.overdue.and_then(|overdue| Some(overdue.results? as f64))),
                 group.latency_target_us.map_or(String::new(), |target_us| target_us.to_string()),
                 number(group.deadlines_met),
                 number(group.in_time),
@@ -84,7 +84,7 @@ pub fn groups(runs: &[Run]) -> String {
     text
 }
 
-/// One row a look, in the order of the runs.
+/// Returns the table of samples, one row per sample, in the order of the runs.
 pub fn series(runs: &[Run]) -> String {
     let mut text = "label,at,run,seconds,throughput_per_s,latency_p50_us,latency_p99_us,pending\n".to_owned();
     for (number_of, Run { label, at, series, .. }) in runs.iter().enumerate() {
@@ -105,12 +105,12 @@ pub fn series(runs: &[Run]) -> String {
     text
 }
 
-/// A number as short as it is exact; nothing where there is none.
+/// Formats a number in the shortest exact form; an empty field if there is none.
 fn number(number: Option<f64>) -> String {
     number.map_or(String::new(), |number| number.to_string())
 }
 
-/// A text, quoted where that is needed (RFC 4180).
+/// Formats a text, quoted where needed (RFC 4180).
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! What is written about runs: medians, tables, and a page whose data is what was measured.
+//! Output about runs: medians, tables, and a page whose data is what was measured.
 
 use clap::Parser;
 
@@ -35,7 +35,7 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
 }
 
 fn comparison(runs: Vec<Run>) -> Comparison {
-    let claims = vec![Claim::of_factors("a < b".to_owned(), 2.0, vec![0.5], "b & a".to_owned())];
+    let claims = vec![Claim::of_factors("a < b".to_owned(), 2.0, vec![Some(0.5)], "b & a".to_owned())];
     let texts = ["title", "about", "thalweg bench", "2 cores; seed 1"].map(str::to_owned);
     let [title, about, command, machine] = texts;
     Comparison { title, about, command, machine, claims, axis: None, runs }
@@ -73,7 +73,7 @@ fn tables_have_a_row_for_each_run_and_each_look() {
     assert_eq!(series.lines().count(), 3);
 }
 
-/// Names of operators are users' texts: none ends the element that the data lies in.
+/// Names of operators are users' texts: none may end the element that holds the data.
 #[test]
 fn a_page_holds_what_was_measured_and_no_tag_of_others() {
     let text = page::page(&comparison(vec![run("a", None, 5e6), run("b", None, 7e6)])).unwrap();
@@ -105,6 +105,7 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         queries: 4,
         offered_per_s: Some(9),
         throughput_per_s,
+        query_throughput_per_s: None,
         latency_us: None,
         output_delay_us: None,
         result_latency_us: None,
@@ -115,7 +116,7 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
     }
 }
 
-/// Where queries are not all alike, each group has its rows and its plot.
+/// If queries are not all alike, each group has its rows and its plot.
 #[test]
 fn groups_stand_beside_the_whole() {
     let mut runs = vec![run("a", None, 5.0), run("a", None, 7.0)];

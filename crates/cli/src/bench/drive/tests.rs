@@ -1,4 +1,4 @@
-//! Runs of several queries: what is measured of them, and how one that fails is told.
+//! Runs of several queries: their figures, and the report of one that fails.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use thalweg_workloads::nyt::NytGenerator;
 
 use super::*;
 
-/// An endless query at this rate.
+/// Returns an endless query at this rate.
 fn endless(name: &str, rate_per_s: u64, chaining: Chaining) -> Graph {
     let query = Query::new(name);
     let pace = Pace::Rate { rate_per_s, start: SystemClock::default().now(), time_scale: 1 };
@@ -17,7 +17,7 @@ fn endless(name: &str, rate_per_s: u64, chaining: Chaining) -> Graph {
     query.plan(chaining).unwrap()
 }
 
-/// A query whose sink takes no record.
+/// Returns a query whose sink accepts no record.
 fn doomed(name: &str) -> Graph {
     let query = Query::new(name);
     let records = Given::new(vec![Record::new(EventTime::EPOCH, 7)]);
@@ -38,7 +38,7 @@ fn error_of(graphs: Vec<Graph>) -> String {
     format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("one of them fails"))
 }
 
-/// It ends the run at once, and the others with it; the only query needs no name.
+/// A failing query ends the run at once, and the others with it; a single query is not named.
 #[test]
 fn a_query_that_fails_fails_the_run_by_name() {
     let full = "SINK_FULL: `source-sink` failed: the collecting sink holds 0 records, its maximum; give it a higher one";
@@ -48,17 +48,18 @@ fn a_query_that_fails_fails_the_run_by_name() {
     assert_eq!(error_of(vec![doomed("b")]), full);
 }
 
-/// So people see how many fit.
+/// The error names the query, so that users see how many fit.
 #[test]
 fn a_query_that_cannot_be_started_fails_the_run_by_name() {
     let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
-    // What is one task needs no memory; between two tasks there is an edge.
+    // A query of one task needs no memory; between two tasks there is an edge.
     let graphs = vec![endless("a", 1_000, Chaining::All), endless("b", 1_000, Chaining::None)];
     let told = format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("an edge does not fit"));
     assert!(told.starts_with("query b cannot be started: BUDGET_TOO_SMALL: "), "{told}");
 }
 
-/// Records that queries have made up to a moment so many milliseconds behind `first`, and latencies since the one before.
+/// Returns a moment `millis` milliseconds after `first`, with the events of the queries so far, and their
+/// latencies since the previous one.
 fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 2]) -> Moment {
     let latencies = latencies_ns.map(|latencies_ns| {
         let mut latencies = Latencies::new();
@@ -76,8 +77,8 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
     }
 }
 
-/// A query whose last results are out has none that are overdue; one that was left waiting has all its own, with their ages,
-/// and does not look fast.
+/// A query whose last results are out has no overdue ones. A query that was left waiting has its overdue
+/// results counted, with their ages, and does not look fast.
 #[test]
 fn what_is_overdue_counts_with_its_age() {
     let first = Instant::now();
@@ -99,14 +100,15 @@ fn what_is_overdue_counts_with_its_age() {
     assert_eq!(counted(measured.result_latency), Some((3, 200)));
     assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
     assert_eq!(counted(measured.overdue.latency), Some((5, 900)));
-    // One of two of the first; of the second that of 100 ns, and that of 900 ns is late already. That of 400 ns is not yet.
+    // In time are: one of two results of the first query; of the second the one of 100 ns. Its result of 900 ns
+    // is late already; that of 400 ns is not yet.
     assert_eq!(measured.overdue.results_in_time, Some(0.5));
     let second = Measured::among(&moments, &targets, &[1]);
     assert_eq!((second.overdue.results, second.overdue.results_in_time), (2, Some(0.5)));
     assert_eq!(Measured::among(&moments, &targets, &[0]).overdue.results, 0);
 }
 
-/// The warm-up is none of them, nor what came behind the end; latencies are those of all queries together.
+/// Neither the warm-up nor events after the end are measured; latencies are those of all queries together.
 #[test]
 fn figures_are_of_the_interval_and_of_all_queries() {
     let first = Instant::now();
@@ -134,11 +136,11 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
     assert_eq!((overdue.results, overdue.markers), (0, 0));
-    // The first query has a target: 100 ns of 100 and 200.
+    // The first query has a target of 100 ns, with latencies of 100 and 200.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
 
-    // The second alone has none, and its own share of the rest.
+    // The second query alone has no target, and its own share of the figures.
     let second = Measured::among(&moments[1..=2], &targets, &[1]);
     assert_eq!((second.throughput_per_s, second.deadlines_met), (500.0, None));
     assert_eq!(second.latency.map(|latency| (latency.count, latency.max_ns)), Some((1, 300)));
@@ -155,7 +157,7 @@ fn all_queries_run_while_they_are_measured() {
         endless("b", 2_000, Chaining::Default),
         endless("c", 3_000, Chaining::Default),
     ];
-    let length = Duration::from_millis(200);
+    let length = Duration::from_millis(600);
     let until = Until::Measured {
         deployed: Vec::new(),
         warmup: Duration::ZERO,

@@ -5,7 +5,7 @@
 //! | holds | the direction is right in every repetition, and `log(found) / log(claimed)` is at least [`SHARE_MIN`] |
 //! | weaker | the direction of the median is right |
 //! | reversed | the direction of the median is wrong |
-//! | not tested | the runs are too short, or a figure is missing: the reason says which |
+//! | not tested | runs are too short, a repetition lacks a figure, or nothing may be said by these runs: the reason says which |
 //!
 //! A factor above 1 is in favour of the paper's system. The logarithm makes a claim of 4 times that is found as 2 times
 //! count as half of it, whatever the unit. A claim without a factor ("90 % are in time") has a bound instead, which the
@@ -21,24 +21,24 @@ const SHARE_MIN: f64 = 0.5;
 /// A claim of a paper, and what was found here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// The claim in the paper's words, as far as they are short.
+    /// The claim in the paper's words, where they are short.
     pub paper: String,
     /// The figures behind the verdict.
     pub found: String,
-    /// The factor that the paper gives; none for a bound.
+    /// The factor that the paper gives; `None` for a bound.
     pub claimed: Option<f64>,
-    /// One value per repetition: the factor, or the figure that has a bound.
+    /// One value per repetition that has it: the factor, or the figure that has a bound.
     pub repetitions: Vec<f64>,
     pub verdict: Verdict,
 }
 
-/// How a claim fares.
+/// Verdict on a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
     Weaker,
     Reversed,
-    /// With the reason.
+    /// Not tested, with the reason.
     NotTested(String),
 }
 
@@ -69,35 +69,65 @@ impl Serialize for Verdict {
 }
 
 impl Claim {
-    /// Judges a claim that one figure is `claimed` times another, above 1, by the factor that each repetition found.
-    pub fn of_factors(paper: String, claimed: f64, repetitions: Vec<f64>, found: String) -> Self {
+    /// Judges a claim that one figure is `claimed` times another, above 1, by the factor that each repetition found: none
+    /// where the repetition lacks a figure.
+    pub fn of_factors(paper: String, claimed: f64, repetitions: Vec<Option<f64>>, found: String) -> Self {
         assert!(1.0 < claimed, "a claim of a factor is told in favour of the paper's system");
-        let verdict = match median(repetitions.clone()) {
-            None => Verdict::NotTested("no repetition has both figures".to_owned()),
-            Some(found) if found <= 1.0 => Verdict::Reversed,
-            Some(found) => {
-                let is_right_each_time = repetitions.iter().all(|factor| 1.0 < *factor);
-                let is_enough = SHARE_MIN <= found.ln() / claimed.ln();
-                if is_right_each_time && is_enough { Verdict::Holds } else { Verdict::Weaker }
+        let judged = |repetitions: &[f64], median: f64| {
+            let is_right_each_time = repetitions.iter().all(|factor| 1.0 < *factor);
+            let is_enough = SHARE_MIN <= median.ln() / claimed.ln();
+            match median {
+                median if median <= 1.0 => Verdict::Reversed,
+                _ if is_right_each_time && is_enough => Verdict::Holds,
+                _ => Verdict::Weaker,
             }
         };
-        Claim { paper, found, claimed: Some(claimed), repetitions, verdict }
+        Claim { claimed: Some(claimed), ..Claim::judged(paper, repetitions, found, judged) }
     }
 
-    /// Judges a claim that a figure is at least `bound`, by the figure of each repetition.
-    pub fn at_least(paper: String, bound: f64, repetitions: Vec<f64>, found: String) -> Self {
+    /// Judges a claim that a figure is at least `bound`, by the figure of each repetition: none where it is missing.
+    pub fn at_least(paper: String, bound: f64, repetitions: Vec<Option<f64>>, found: String) -> Self {
+        let judged = |repetitions: &[f64], median: f64| match median {
+            median if median < bound => Verdict::Reversed,
+            _ if repetitions.iter().all(|figure| bound <= *figure) => Verdict::Holds,
+            _ => Verdict::Weaker,
+        };
+        Claim::judged(paper, repetitions, found, judged)
+    }
+
+    /// Judges by every repetition and their median. Where one lacks its figure there is no verdict: the others could be those
+    /// that are in favour.
+    fn judged(
+        paper: String,
+        repetitions: Vec<Option<f64>>,
+        found: String,
+        judged: impl FnOnce(&[f64], f64) -> Verdict,
+    ) -> Self {
+        let is_complete = repetitions.iter().all(Option::is_some);
+        let repetitions: Vec<f64> = repetitions.into_iter().flatten().collect();
         let verdict = match median(repetitions.clone()) {
-            None => Verdict::NotTested("no repetition has the figure".to_owned()),
-            Some(found) if found < bound => Verdict::Reversed,
-            Some(_) if repetitions.iter().all(|figure| bound <= *figure) => Verdict::Holds,
-            Some(_) => Verdict::Weaker,
+            None => Verdict::NotTested("no repetition has the figures".to_owned()),
+            Some(_) if !is_complete => Verdict::NotTested("a repetition lacks a figure".to_owned()),
+            Some(median) => judged(&repetitions, median),
         };
         Claim { paper, found, claimed: None, repetitions, verdict }
     }
 
-    /// Returns the claim without a verdict, for a reason that concerns all of the experiment.
-    pub fn not_tested(self, why: &str) -> Self {
-        Claim { verdict: Verdict::NotTested(why.to_owned()), ..self }
+    /// Returns the claim without a verdict if there is a reason for that.
+    pub fn unless(self, why: Option<String>) -> Self {
+        match why {
+            Some(why) => Claim { verdict: Verdict::NotTested(why), ..self },
+            None => self,
+        }
+    }
+
+    /// Returns the verdict and how many repetitions it is by, or why there is none.
+    pub fn verdict_text(&self) -> String {
+        match (&self.verdict, self.repetitions.len()) {
+            (Verdict::NotTested(_), _) => self.verdict.text(),
+            (verdict, 1) => format!("{} (1 repetition)", verdict.name()),
+            (verdict, repetitions) => format!("{} ({repetitions} repetitions)", verdict.name()),
+        }
     }
 }
 
@@ -107,7 +137,8 @@ mod tests {
 
     #[track_caller]
     fn check_factor(claimed: f64, repetitions: &[f64], expected: &str) {
-        let claim = Claim::of_factors(String::new(), claimed, repetitions.to_vec(), String::new());
+        let each = repetitions.iter().copied().map(Some).collect();
+        let claim = Claim::of_factors(String::new(), claimed, each, String::new());
         assert_eq!(claim.verdict.name(), expected, "{claimed} claimed, {repetitions:?} found");
     }
 
@@ -128,7 +159,8 @@ mod tests {
     #[test]
     fn bounds_are_kept_by_every_repetition_or_by_the_median() {
         let check = |repetitions: &[f64], expected| {
-            let claim = Claim::at_least(String::new(), 0.9, repetitions.to_vec(), String::new());
+            let each = repetitions.iter().copied().map(Some).collect();
+            let claim = Claim::at_least(String::new(), 0.9, each, String::new());
             assert_eq!(claim.verdict.name(), expected, "{repetitions:?}");
         };
         check(&[0.9, 1.0], "holds");
@@ -137,10 +169,25 @@ mod tests {
         check(&[], "not tested");
     }
 
+    /// What is left when a repetition fails may be all that is in favour.
     #[test]
-    fn reasons_are_told() {
-        let claim = Claim::at_least(String::new(), 0.9, vec![1.0], String::new()).not_tested("too short");
-        assert_eq!(claim.verdict.text(), "not tested: too short");
+    fn a_repetition_without_a_figure_leaves_no_verdict() {
+        let texts = || (String::new(), String::new());
+        let (paper, found) = texts();
+        let claim = Claim::of_factors(paper, 2.0, vec![Some(9.0), None, Some(9.0)], found);
+        assert_eq!(claim.verdict_text(), "not tested: a repetition lacks a figure");
+        assert_eq!(claim.repetitions, [9.0, 9.0], "shown all the same");
+        let (paper, found) = texts();
+        let claim = Claim::at_least(paper, 0.9, vec![None, Some(1.0)], found);
+        assert_eq!(claim.verdict_text(), "not tested: a repetition lacks a figure");
+    }
+
+    #[test]
+    fn reasons_and_repetitions_are_told() {
+        let claim = || Claim::at_least(String::new(), 0.9, vec![Some(1.0); 3], String::new());
+        assert_eq!(claim().unless(None).verdict_text(), "holds (3 repetitions)");
+        let claim = claim().unless(Some("too short".to_owned()));
+        assert_eq!(claim.verdict_text(), "not tested: too short");
         assert_eq!(serde_json::to_string(&claim.verdict).unwrap(), "\"not tested: too short\"");
     }
 }

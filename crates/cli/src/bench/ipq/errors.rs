@@ -1,4 +1,4 @@
-//! IPQ4: how many errors the requests of each job have ended in, per window.
+//! IPQ4: the number of errors of each job's requests, per window.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::bench::rows::{Kept, Rows, difference};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many events of all queries a run is checked for conservation only: the reference must not take much longer than
-/// the run.
+/// Number of events of all queries above which a run is checked for conservation only: the reference must not
+/// take much longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 50_000_000;
 
 /// Runs the queries.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let size_us = fit::reference_windows(args).size_us;
-    // Each query as one offer for either of its streams, and with requests as dense as its rate asks for.
+    // Each query is one offer per stream, with requests as dense as its rate asks for.
     let of_query = |offered: &Offered| {
         let sides = [Side::Requests, Side::Errors];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0, size_us)));

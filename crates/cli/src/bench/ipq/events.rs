@@ -1,4 +1,4 @@
-//! IPQ3: how many events of each level every job has logged per window.
+//! IPQ3: the number of events of each level that every job has logged, per window.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::bench::rows::{Kept, Rows, difference};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many events of all queries a run is checked for conservation only: the reference must not take longer than the
-/// run.
+/// Number of events of all queries above which a run is checked for conservation only: the reference must not
+/// take longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 300_000_000;
 
 /// Runs the queries.

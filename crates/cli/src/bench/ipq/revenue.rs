@@ -1,4 +1,4 @@
-//! IPQ1 and IPQ2: what ads have earned per window, back to back or sliding.
+//! IPQ1 and IPQ2: the revenue of ads per window, tumbling or sliding.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::bench::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many events of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
-/// some 10 million a second.
+/// Number of events of all queries above which a run is checked for conservation only, where the reference
+/// takes one by one: it takes some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
 /// Runs the queries.
@@ -30,7 +30,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     part.run(args, &engine, interrupt)
 }
 
-/// The queries of these names, and how they are checked.
+/// Returns the queries of these names, with their checks.
 pub fn part(
     name: &'static str,
     args: &BenchArgs,
@@ -85,7 +85,7 @@ fn checker(
     })
 }
 
-/// What a period of the generator's events earn, from one of them on.
+/// Returns the revenues of one period of the generator's events, from this index on.
 fn period_from(generator: &AdGenerator, index: u64) -> Vec<u64> {
     let cache = generator.cache();
     let (before, behind) = cache.split_at((index % cache.len() as u64) as usize);

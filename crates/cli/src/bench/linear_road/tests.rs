@@ -1,4 +1,4 @@
-//! Engine and reference take the same lines for rows, and read the same from them.
+//! Engine and reference accept the same lines as rows, and read the same from them.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const BALANCE: &str = "2,1020,673,-1,-1,-1,-1,-1,-1,7,-1,-1,-1,-1,-1";
 const DAILY: &str = "3,1020,673,-1,0,-1,-1,-1,-1,7,-1,-1,-1,-1,69";
 const TRAVEL_TIME: &str = "4,1020,673,-1,-1,-1,-1,-1,-1,7,0,0,0,0,-1";
 
-/// The row that both make of a line, or none if both refuse it.
+/// Returns the row that both read from a line, or `None` if both refuse it.
 #[track_caller]
 fn row(line: &str) -> Option<LrbColumns> {
     let fields: Vec<&str> = line.split(',').collect();
@@ -33,7 +33,7 @@ fn lines_of_all_types_are_rows() {
     assert_eq!(columns_of_line(None), None, "a line that breaks a rule of the dialect");
 }
 
-/// Every column of every type with every kind of text: whatever is made of it, both make the same.
+/// Every column of every type with every kind of text: both read the same from it.
 #[test]
 fn both_agree_on_every_column() {
     let texts = [

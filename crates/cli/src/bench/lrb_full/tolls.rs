@@ -1,5 +1,5 @@
-//! `--tolls`: what cars were charged on days in the past, read before anything runs. Unlike lines of input, every one of
-//! them must be right: whoever asks for a toll that was passed over would be told nothing.
+//! `--tolls`: the tolls charged on days in the past, read before anything runs. Unlike lines of input, every
+//! line must be valid, since a request for a toll that was skipped would get no answer.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::bench::plain_lines::plain_lines;
 use crate::bench::recorded::bytes_of;
 use crate::failure;
 
-/// A toll in the table: places of 16 bytes, of which it fills a quarter or more.
+/// Bytes per toll in the table: slots of 16 bytes, of which a quarter or more are filled.
 const TOLL_BYTES: usize = 64;
 
-/// The tolls of a run, or that there are none.
+/// The historical tolls of a run, if there are any.
 pub struct Tolls<'a> {
     file: Option<(&'a Path, HistoricalTolls)>,
-    /// Counts the table in the memory budget.
+    /// Reservation of the table's bytes in the memory budget.
     _reserved: Option<Reservation>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Tolls<'a> {
         let rows = read(path)?;
         let reserved = engine.budget().reserve(rows.len() * TOLL_BYTES);
         let reserved = reserved.context("BUDGET_TOO_SMALL: --tolls does not fit into --memory-budget")?;
-        // With its line: all lines are rows, and are counted from 1. One that stands there twice says nothing new.
+        // Each row has its line number: all lines are rows, counted from 1. A repeated row is redundant.
         let mut distinct: Vec<(TollRow, usize)> = rows.into_iter().zip(1..).collect();
         distinct.sort_unstable();
         distinct.dedup_by_key(|(row, _)| *row);
@@ -53,12 +53,12 @@ impl<'a> Tolls<'a> {
         Ok(Tolls { file: Some((path, table)), _reserved: Some(reserved) })
     }
 
-    /// For the query.
+    /// Returns the tolls for the query.
     pub fn for_the_query(&self) -> Option<HistoricalTolls> {
         self.file.as_ref().map(|(_, table)| table.clone())
     }
 
-    /// For the reference, read once more from the file: vehicle, day, xway, toll.
+    /// Returns the tolls for the reference, read once more from the file: vehicle, day, xway, toll.
     pub fn for_the_reference(&self) -> Result<Vec<[i32; 4]>> {
         let Some((path, _)) = &self.file else { return Ok(Vec::new()) };
         let toll = |line: Option<String>| {
@@ -71,7 +71,7 @@ impl<'a> Tolls<'a> {
     }
 }
 
-/// Vehicle, day and xway, and their toll.
+/// Vehicle, day and xway, with their toll.
 type TollRow = ((u32, u8, u16), u32);
 
 fn read(path: &Path) -> Result<Vec<TollRow>> {
@@ -80,7 +80,7 @@ fn read(path: &Path) -> Result<Vec<TollRow>> {
     let toll_of_row = |row: &Row<'_>| {
         let field = |index: usize| (index < columns.len()).then(|| row.text(index));
         let toll = csv::historical_toll_of(field).map_err(|error| linear_road::row_error(&error))?;
-        // They have no time.
+        // Tolls have no event time.
         Ok(Record::new(EventTime::EPOCH, ((toll.vehicle, toll.day, toll.xway), toll.toll)))
     };
     let source = CsvSource::open(options, Arc::new(RealDisk), toll_of_row);
@@ -94,7 +94,7 @@ fn read(path: &Path) -> Result<Vec<TollRow>> {
     }
 }
 
-/// What a source is asked to put its records into.
+/// Output that collects a source's records.
 struct Gathered(Vec<TollRow>);
 
 impl Output<TollRow> for Gathered {
@@ -107,7 +107,7 @@ impl Output<TollRow> for Gathered {
     }
 }
 
-/// Here, bad lines cannot be skipped or diverted.
+/// Converts a fault to an error; bad lines of tolls cannot be skipped or diverted.
 fn told(fault: Fault) -> anyhow::Error {
     let code = fault.code();
     let fault: Box<dyn Error> = fault;

@@ -21,10 +21,10 @@ use crate::bench::report::{Checked, Figures};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Of the first line, so much is looked at to see whether this is the right file.
+/// Largest number of bytes of the first line that are read to check that this is the right file.
 const FIRST_LINE_BYTES_MAX: u64 = 1_000;
 
-/// How much of a field or a line a message shows.
+/// Largest number of characters of a field or a line that a message shows.
 const VALUE_SHOWN_CHARS_MAX: usize = 60;
 
 /// Runs the query to the end of `input`.
@@ -63,8 +63,9 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Whether the file begins with a header. Recorded probes have none, so what tells another kind of file is its first line:
-/// it is refused if it has not as many fields as there are columns. What cannot be read is left to the source to tell.
+/// Returns whether the file begins with a header. Recorded probes usually have none, so another kind of file is
+/// recognised by its first line: it is refused if its number of fields is not that of the columns. The source
+/// reports read errors.
 fn header_of(path: &Path) -> Result<Header> {
     let Some(line) = first_line(path) else { return Ok(Header::None) };
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -80,7 +81,7 @@ fn header_of(path: &Path) -> Result<Header> {
     Ok(if fields == COLUMNS { Header::Expect } else { Header::None })
 }
 
-/// The first line, if it can be read.
+/// Returns the first line, if it can be read.
 fn first_line(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));

@@ -46,8 +46,8 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     })
 }
 
-/// Lines as the reference wants them, which passes over empty lines and headers. The query does not read the first
-/// column: with this in it, a line is neither empty nor a header, and alone it is no trip.
+/// Converts lines for the reference, which skips empty lines and headers. The query does not read the first
+/// column: with `_` in it, a line is neither empty nor a header, and a line of `_` alone is no trip.
 fn plain_trips(lines: impl Iterator<Item = Option<String>>) -> String {
     let mut text = String::new();
     for line in lines {

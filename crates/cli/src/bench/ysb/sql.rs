@@ -1,7 +1,7 @@
-//! `bench ysb --api sql`: the same question as a text, asked of the connector `ysb`, whose events lie in memory.
+//! `bench ysb --api sql`: the query as SQL text, over the connector `ysb`, whose events are kept in memory.
 //!
-//! Which events these are is told by the connector itself: a second query reads one period of them, and the reference counts as many
-//! periods as were read.
+//! The connector itself supplies the reference's events: a second query reads one period of them, and the
+//! reference counts as many periods as were read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,16 +24,16 @@ use crate::bench::report::{Checked, Figures};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// After so many events the connector's come again, with new times.
+/// Number of events after which the connector's events repeat, with new times.
 const PERIOD: u64 = 1 << 20;
 
-/// Counts views per campaign and window.
+/// Query that counts views per campaign and window.
 const VIEWS: &str = "
     SELECT window_start, campaign, COUNT(*) AS views
     FROM TABLE(TUMBLE(TABLE viewed, DESCRIPTOR(event_time), INTERVAL '10' SECOND))
     GROUP BY window_start, window_end, campaign";
 
-/// Runs the queries until the time is up, and holds their rows to the reference.
+/// Runs the queries until the time is up, and compares their rows with the reference.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.edges(BATCH_EDGES).build().map_err(|error| failure::of_plan(&error))?;
     let (mut graphs, mut counted) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     Ok(Figures { api: "sql", ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// A query of the events, of which `options` may say more, and the rows that it will have given.
+/// Creates a query over the events, with further connector `options`; also returns access to its result rows.
 fn query(args: &BenchArgs, options: &str, select: &str) -> Result<(Query, Collected)> {
     let sql = format!(
         "CREATE TABLE events (
@@ -85,7 +85,7 @@ fn query(args: &BenchArgs, options: &str, select: &str) -> Result<(Query, Collec
     Ok((assembled.query, collected))
 }
 
-/// Event type and ad of the events, before they come again.
+/// Returns event type and ad of one period of events.
 fn period(args: &BenchArgs) -> Result<Vec<(u64, u64)>> {
     let (query, collected) =
         query(args, &format!(", 'events.num' = '{PERIOD}'"), "SELECT event_type, ad_id FROM events")?;
@@ -117,7 +117,7 @@ fn counts_of(batches: &[RecordBatch]) -> Vec<YsbCount> {
     batches.iter().flat_map(of).collect()
 }
 
-/// What a query has given, which has ended.
+/// Takes the results of a query that has ended.
 fn taken(collected: &Collected) -> Vec<RecordBatch> {
     let rows = std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner));
     rows.into_iter().map(|(rows, _)| rows).collect()

@@ -1,4 +1,4 @@
-//! Frames as they are written: their columns, their width, and how one is drawn over the other.
+//! Frames as they are written: their columns, their width, and drawing in place.
 
 use thalweg::Span;
 
@@ -10,7 +10,7 @@ fn latency(p50_ns: u64, p99_ns: u64) -> LatencySummary {
     LatencySummary { count: 1, mean_ns: 0.0, p50_ns, p90_ns: 0, p99_ns, p999_ns: 0, max_ns: 0 }
 }
 
-/// One query in full flow, and one that has only just begun.
+/// Returns a frame with one query in full flow, and one that has only just begun.
 fn frame(last_line: &str) -> Frame<'_> {
     let flowing = Row {
         query: "ysb-1",
@@ -26,7 +26,7 @@ fn frame(last_line: &str) -> Frame<'_> {
     Frame { elapsed: Duration::from_millis(512), now: NOW, rows, last_line: last_line.to_owned() }
 }
 
-/// One frame above the other: the cursor goes up by as many lines as there are.
+/// A frame over the previous one: the cursor goes up by the number of lines.
 #[test]
 fn frames_are_drawn_in_place() {
     let mut screen = Screen::Live { drawn: 0 };
@@ -52,7 +52,7 @@ fn without_a_terminal_there_is_a_line_per_query() {
     assert_eq!(screen.draw(&frame("")), rows);
 }
 
-/// A watermark ahead of the clock promises what is not there yet: then nothing lies behind.
+/// A watermark ahead of the clock promises future records: then nothing lies behind.
 #[test]
 fn how_far_a_watermark_lies_behind() {
     let shown = |micros: i64| behind(NOW.minus(Span::from_micros(micros)), NOW);
@@ -61,7 +61,7 @@ fn how_far_a_watermark_lies_behind() {
     assert_eq!(behind(EventTime::MAX, NOW), "at the end");
 }
 
-/// Also after a day without a result, at a rate that nobody reaches.
+/// This also holds after a day without a result, and at an unrealistic rate.
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let worst = || Row {
@@ -78,7 +78,7 @@ fn no_line_is_wider_than_the_terminal() {
     for mut screen in [Screen::Live { drawn: 0 }, Screen::Lines { has_head: false }] {
         let drawn = screen.draw(&frame).replace("\x1b[K", "").replace('\r', "");
         assert!(drawn.lines().all(|line| line.chars().count() < COLUMNS), "{drawn}");
-        // And the prompt below it is in sight.
+        // The prompt below the frame is visible as well.
         assert!(drawn.lines().count() < ROWS_MIN.into(), "{drawn}");
     }
 }

@@ -1,6 +1,6 @@
-//! What is seen of a record ahead of its turn: its bucket and those that it reaches into, the words of their indexes, the
-//! entries of its key. One step for all records of a batch, then the next, so that a batch waits for memory about as long
-//! as one record would.
+//! The look-up of a record ahead of its turn: its bucket and those that it reaches into, the words of their indexes,
+//! and the entries of its key. One step is done for all records of a batch, then the next, so that a batch waits for
+//! memory about as long as one record would.
 
 use std::hash::Hash;
 
@@ -11,18 +11,18 @@ use crate::join::dense_table::{NOWHERE, Tag};
 use crate::join::funds::Funds;
 use crate::join::interval_side::{NEAR_MAX, Near, Side};
 
-/// What was seen of a record ahead of its turn. Written in place and never copied: what is read as a whole just after it
-/// was written in parts, the processor waits for.
+/// The look-up of a record ahead of its turn. It is written in place and never copied: the processor stalls on
+/// reading a whole which was written in parts just before.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) is_left: bool,
     pub(super) is_late: bool,
     pub(super) tag: Tag,
-    /// Its own bucket, and the entry of its key there, if that was found at first sight; else `NOWHERE`.
+    /// The record's own bucket, and the entry of its key there, if `candidate` found it; otherwise `NOWHERE`.
     pub(super) own_place: u32,
     pub(super) own_entry: u32,
     own_word: u64,
-    /// The buckets of those that it may meet, and the same of each.
+    /// The buckets that the record reaches into on the other side, and the entry and index word of its key in each.
     pub(super) near: Near,
     pub(super) near_entries: [u32; NEAR_MAX],
     near_words: [u64; NEAR_MAX],
@@ -43,7 +43,7 @@ impl Seen {
         }
     }
 
-    /// Finds out which buckets matter, and opens that of the record, if anybody may come for it.
+    /// Finds the buckets that matter, and opens the record's own one if a match may still come.
     #[inline(always)]
     pub(super) fn look<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -61,13 +61,13 @@ impl Seen {
         }
     }
 
-    /// Nothing was found at first sight.
+    /// Marks all entries as not found.
     pub(super) fn forget_entries(&mut self) {
         self.own_entry = NOWHERE;
         self.near_entries = [NOWHERE; NEAR_MAX];
     }
 
-    /// Loads what the indexes say at the homes of the key.
+    /// Loads the index words at the home slots of the key.
     #[inline(always)]
     pub(super) fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -84,7 +84,7 @@ impl Seen {
         }
     }
 
-    /// Loads the entries behind them.
+    /// Loads the entries that the index words point to.
     #[inline(always)]
     pub(super) fn find<K: Eq + Hash, V, N: Fate, W, M: Fate>(
         &mut self,
@@ -103,13 +103,13 @@ impl Seen {
         }
     }
 
-    /// Loads the first rows of those that the record may meet.
+    /// Loads the first rows that the record may meet.
     #[inline(always)]
     pub(super) fn touch<K: Eq + Hash, W, M: Fate>(&mut self, theirs: &Side<K, W, M>) {
         let near = self.near_entries.iter().zip(&self.near.places[..self.near.count]);
         for (word, (&entry, &place)) in self.near_words.iter_mut().zip(near) {
             if place != NOWHERE && entry != NOWHERE {
-                // Kept only so that it is loaded.
+                // Stored only so that the load is not optimised away.
                 *word = u64::from(theirs.bucket(place).table.value(entry).touch());
             }
         }

@@ -1,5 +1,5 @@
-//! How a record meets those of the other side, stops when there is no room and goes on, and what becomes of those who met
-//! nobody.
+//! How a record meets rows of the other side, stops when there is no room and continues, and how records without a
+//! match are emitted.
 
 use std::hash::Hash;
 
@@ -12,18 +12,18 @@ use crate::join::funds::Funds;
 use crate::join::interval_side::{Near, Side};
 use crate::join::timeline::{Place, Row, Timeline};
 
-/// A record that meets those of the other side, one bucket after the other.
+/// A record that meets rows of the other side, one bucket after the other.
 #[derive(Debug)]
 pub(super) struct Meeting<K, V, N> {
     row: Row<V, N>,
     tag: Tag,
     key: K,
-    /// The bucket that it looks into, and where there it goes on.
+    /// The bucket that it is in, and where in that bucket it continues.
     bucket: i64,
     place: Option<Place>,
 }
 
-/// What is known of a record that arrives.
+/// A record that arrives, with the results of its look-up.
 pub(super) struct Fresh<'a, K> {
     pub(super) seen: &'a Seen,
     pub(super) key: K,
@@ -31,7 +31,8 @@ pub(super) struct Fresh<'a, K> {
     pub(super) funds: &'a mut Funds,
 }
 
-/// A record of `own` meets those of `theirs` and is kept; itself if it has not met them all, for want of room.
+/// Lets a record of `own` meet rows of `theirs`, and keeps it. Returns the record if it has not met all, because
+/// there was no room.
 #[inline(always)]
 pub(super) fn arrive_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
@@ -66,7 +67,7 @@ where
         }
     }
     if own.is_over(row.time, watermark) {
-        // Behind all of them.
+        // All buckets are done: continue after the last.
         let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
         let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
         return part(meeting, alone, output);
@@ -83,7 +84,7 @@ where
     None
 }
 
-/// The same, for a record that has met some.
+/// Continues as [`arrive_at`] does, for a record that has met some rows.
 pub(super) fn go_on_at<K, V, N, W, M, U, O>(
     own: &mut Side<K, V, N>,
     theirs: &mut Side<K, W, M>,
@@ -129,7 +130,7 @@ where
     None
 }
 
-/// Lets a row meet those behind `place` up to `last`.
+/// Lets a row meet those after `place` up to the instant `last`.
 #[inline(always)]
 fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     timeline: &mut Timeline<W, M>,
@@ -154,7 +155,8 @@ fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
     }
 }
 
-/// The end of a record for which nobody can come any more: a result of its own, if it met nobody and that is asked for.
+/// Ends a record for which no match can come any more: emits a result if it had no match and such results are asked
+/// for.
 fn part<K, V, N: Fate, U, O: Output<U>>(
     meeting: Meeting<K, V, N>,
     alone: impl Fn(&V) -> U,
@@ -169,7 +171,7 @@ fn part<K, V, N: Fate, U, O: Output<U>>(
     None
 }
 
-/// Emits the rows of a side that met nobody and that nobody can meet any more.
+/// Emits the rows of a side that had no match and can have none any more.
 pub(super) fn give_up<K: Eq + Hash, V, N: Fate, U, O: Output<U>>(
     side: &mut Side<K, V, N>,
     watermark: EventTime,

@@ -1,5 +1,5 @@
-//! Interval joins: by hand, and against nested loops over the whole input. Values are keyed by their last digit;
-//! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
+//! Interval joins: hand-made cases, and comparison with nested loops over the whole input. Values are keyed by their
+//! last digit; `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one without a match.
 
 use proptest::prelude::*;
 use thalweg_model::staged::Held;
@@ -27,7 +27,7 @@ fn inner(left: &i64, right: &i64) -> String {
     pair(Some(left), Some(right))
 }
 
-/// With plenty of room and with room for one result.
+/// Checks with plenty of room and with room for one result.
 fn check<C>((lower, upper): (i64, i64), combine: C, input: &str, expected: &str)
 where
     C: Combine<i64, i64, Out = String> + Copy,
@@ -56,7 +56,7 @@ fn pairs_within_the_interval_meet_as_soon_as_both_are_there() {
     check((-6, -4), Inner(inner), "L1@0 R1@-7 R11@-6 R21@-4 R31@-3", "1+11@0 1+21@0");
 }
 
-/// A left record at `l` waits until the watermark is above `l + upper`: at it, somebody may still come.
+/// A left record at `l` waits until the watermark is above `l + upper`: at that watermark, a match may still come.
 #[test]
 fn whoever_met_nobody_is_emitted_when_nobody_can_come_any_more() {
     let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
@@ -68,7 +68,7 @@ fn whoever_met_nobody_is_emitted_when_nobody_can_come_any_more() {
     check((-2, 3), FullOuter(pair), "END", "END");
 }
 
-/// Who reaches only what has passed is told at once that nobody can come.
+/// A record whose interval lies in the past is emitted at once: no match can come.
 #[test]
 fn an_interval_that_has_passed_is_not_waited_for() {
     let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
@@ -103,12 +103,12 @@ fn the_ends_of_time() {
     let expected = format!("1+1@{last} 11+11@{first} 2+-@{last} -+2@{first} END");
     let shown = Bed::of_two(join(interval(0, 0), FullOuter(pair))).run(&format!("{input} END"));
     assert_eq!(shown, expected);
-    // As wide as can be: everybody meets who is not at the other end of time.
+    // An interval as wide as possible: all records match, except those at the other end of time.
     let all = Interval::new(Span::from_micros(first), Span::MAX).unwrap();
     let shown =
         Bed::of_two(join(all, Inner(inner))).run(&format!("R1@0 L1@{last} L11@{first} R11@{last} END"));
     assert_eq!(shown, format!("1+1@{last} 1+11@{last} END"));
-    // One beyond the end.
+    // One microsecond beyond the end.
     check(
         (1, 2),
         FullOuter(pair),
@@ -117,7 +117,7 @@ fn the_ends_of_time() {
     );
 }
 
-/// Buckets are a quarter of the interval wide: what lies in one of them lies in two of a narrower interval.
+/// Buckets are a quarter of the interval wide: rows of one bucket lie in two buckets of a narrower interval.
 #[test]
 fn state_of_another_interval_is_refused() {
     let mut wide = join(interval(0, 800_000), Inner(inner));
@@ -149,7 +149,7 @@ fn many(from: i64, stamp: i64) -> String {
     (from..from + 300).map(|n| format!("L{}@{} R{}@{stamp} ", n % 50, stamp + n, n % 50)).collect()
 }
 
-/// What time has passed by is given back, and its tables serve what comes.
+/// Memory of expired buckets is given back, and their tables are reused.
 #[test]
 fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
     let purse = Purse::of(1 << 30);
@@ -162,11 +162,11 @@ fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
         assert!(bed.state_bytes() <= purse.granted());
     }
     assert!(held[0] > 600 * 24, "{held:?}");
-    // Two seconds of records and what was left over from their tables, however long it goes on.
+    // Bytes of two seconds of records and of their spare tables, however long it goes on.
     assert!(held.iter().all(|&bytes| bytes <= 3 * held[0]), "{held:?}");
 }
 
-/// Whoever is refused goes without, and nothing breaks until the query ends.
+/// A join that is refused memory drops records, and nothing else breaks until the query ends.
 #[test]
 fn refusals_lose_records_and_nothing_else() {
     for bytes in [0, 300, 1_000, 3_000, 10_000, 30_000] {
@@ -180,7 +180,7 @@ fn refusals_lose_records_and_nothing_else() {
     }
 }
 
-/// Nested loops over the records that were on time, in 128 bits. Behind the end of the stream nobody is.
+/// Nested loops over the records that were on time, in 128 bits. Behind the end of the stream nothing matches.
 fn recompute(
     streams: &TwoStreams,
     (lower, upper): (i64, i64),
@@ -217,7 +217,7 @@ fn bounds() -> impl Strategy<Value = (i64, i64)> {
     (-20..20i64, prop_oneof![Just(0i64), 0..30i64]).prop_map(|(lower, length)| (lower, lower + length))
 }
 
-/// Small, or nearly as far as the range is wide.
+/// A small bound, or one nearly as large as the range.
 fn bound() -> impl Strategy<Value = i64> {
     prop_oneof![
         -20..20i64,
@@ -226,7 +226,7 @@ fn bound() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// The same streams with time running faster, so that they span many buckets.
+/// Returns the same streams with time running faster, so that they span many buckets.
 fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
     let stretch = |said: &Said| match *said {
         Said::Value { value, time } => Said::Value { value, time: time * factor },
@@ -236,7 +236,8 @@ fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
 }
 
 proptest! {
-    /// With any room, in any interleaving, saved and loaded at every watermark or not, in one bucket or in many.
+    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not, in
+    /// one bucket or in many.
     #[test]
     fn equals_nested_loops(
         (lower, upper) in bounds(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,

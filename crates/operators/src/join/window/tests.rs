@@ -1,5 +1,5 @@
-//! Window joins: by hand, and against nested loops over the whole input. Values are keyed by their last digit;
-//! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
+//! Window joins: hand-made cases, and comparison with nested loops over the whole input. Values are keyed by their
+//! last digit; `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one without a match.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn inner(left: &i64, right: &i64) -> String {
     pair(Some(left), Some(right))
 }
 
-/// Tumbling windows of 10, with plenty of room and with room for one result.
+/// Checks tumbling windows of 10, with plenty of room and with room for one result.
 fn check<C: Combine<i64, i64, Out = String> + Copy>(combine: C, input: &str, expected: &str) {
     check_windows(even(10, 10, 0), combine, input, expected);
 }
@@ -71,7 +71,7 @@ fn one_side_may_be_empty() {
     check(FullOuter(pair), "END", "END");
 }
 
-/// A record is late by the watermark of its own input, whatever the join still keeps.
+/// A record is late by the watermark of its own input, whatever state the join still keeps.
 #[test]
 fn late_records_are_counted_and_meet_nobody() {
     let mut bed = Bed::of_two(join(even(10, 10, 0), FullOuter(pair)));
@@ -107,7 +107,7 @@ fn a_pair_meets_in_each_common_window() {
     check_windows(even(10, 5, 0), FullOuter(pair), "L1@4 R1@7 END", "1+1@9 1+-@4 -+1@14 END");
 }
 
-/// On time for the second of its windows only.
+/// The record is on time for the second of its windows only.
 #[test]
 fn a_record_may_be_late_for_some_of_its_windows() {
     let input = "L1@7 I10 R1@7 END";
@@ -116,7 +116,7 @@ fn a_record_may_be_late_for_some_of_its_windows() {
     check_windows(even(10, 5, 0), FullOuter(pair), "L1@7 W10 R1@7 END", "1+-@9 W10 1+1@14 END");
 }
 
-/// Each of these records counts for eighty-six billion windows; when they close, nobody goes through them.
+/// Each of these records counts for eighty-six billion windows; when these close, the join does not visit each.
 #[test]
 fn windows_that_begin_at_every_instant_close_at_once() {
     let day = 86_400_000_000;
@@ -167,8 +167,8 @@ impl Shape {
         even(self.size, self.slide, self.offset)
     }
 
-    /// The starts of the windows that a record counts for, in 128 bits: of those that it lies in, the ones that end behind
-    /// its watermark. None ends behind the range.
+    /// Returns the starts of the windows that a record counts for, in 128 bits: of its windows, those that end after
+    /// its watermark. No window ends beyond the range.
     fn starts(self, record: Judged) -> Vec<i128> {
         let [size, slide, offset] = [self.size, self.slide, self.offset].map(i128::from);
         let (time, late_by) = (i128::from(record.time), i128::from(record.late_by));
@@ -212,7 +212,7 @@ impl Shape {
 }
 
 proptest! {
-    /// With any room, in any interleaving, saved and loaded at every watermark or not.
+    /// Results equal nested loops with any room, in any interleaving, saved and loaded at every watermark or not.
     #[test]
     fn equals_nested_loops(
         shape in Shape::any(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
@@ -233,14 +233,14 @@ proptest! {
         prop_assert_eq!(got, shape.recompute(&streams, outer.0, outer.1));
     }
 
-    /// Records and watermarks at either end of the range, in windows that reach beyond it, or across it.
+    /// Records and watermarks at one end of the range, in windows that reach beyond it, or across it.
     #[test]
     fn the_ends_of_time_equal_nested_loops(
         shape in Shape::any(), is_wide: bool, streams in TwoStreams::any(), end in ends_of_time(), run in Run::any(),
         is_outer: bool,
     ) {
         let Shape { size, slide, offset } = shape;
-        // Of windows that begin every microsecond those before the range are left out.
+        // If windows begin every microsecond, those before the range are left out.
         let wide = Shape { size: i64::MAX - size, slide: i64::MAX - slide, offset };
         let shape = if is_wide { wide } else { Shape { size, slide: slide.max(2), offset } };
         let streams = streams.moved_to(end);
@@ -276,7 +276,7 @@ mod funding {
         WindowJoin::new("join", even(10, 10, 0), |value: &i64| *value, |value: &i64| *value, combine)
     }
 
-    /// What is held never exceeds what was lent; tables of closed windows serve the next.
+    /// Bytes held never exceed bytes lent; tables of closed windows are reused.
     #[test]
     fn state_is_paid_before_it_grows_and_used_again() {
         let purse = Purse::of(1 << 30);
@@ -285,7 +285,7 @@ mod funding {
         assert_eq!(bed.state_bytes(), 0);
         bed.run(&many(0, 0));
         let (full, first) = (bed.state_bytes(), purse.granted());
-        // A key and two values with their tags, and a linked value, of 500 keys.
+        // Bytes of a key and two values with their tags, and a linked value, for 500 keys.
         assert!(full >= 500 * (8 + 16 + 16 + 16), "{full} bytes");
         assert!(full <= first && first < 3 * full, "{full} bytes held, {first} lent");
         for window in 1..10 {
@@ -295,7 +295,7 @@ mod funding {
         }
     }
 
-    /// Whoever is refused goes without, and nothing breaks until the query ends.
+    /// A join that is refused memory drops records, and nothing else breaks until the query ends.
     #[test]
     fn refusals_lose_records_and_nothing_else() {
         for bytes in [0, 200, 1_000, 3_000, 10_000, 30_000] {
@@ -311,7 +311,7 @@ mod funding {
         }
     }
 
-    /// A window of many keys does not make the ones behind it pay: what is too large for them is given back.
+    /// A window of many keys does not cost later ones: tables too large for them are given back.
     #[test]
     fn what_a_burst_needed_is_given_back() {
         let mut bed = Bed::of_two(by_value(Inner(inner)));

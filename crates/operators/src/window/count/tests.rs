@@ -1,5 +1,5 @@
-//! Count windows: by hand, and against a recomputation from the whole input. Values are keyed by their last digit and
-//! summed; `key=sum@stamp` is a result.
+//! Count windows: hand-made cases, and comparison with a recomputation from the whole input. Values are keyed by
+//! their last digit and summed; `key=sum@stamp` is a result.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -79,7 +79,7 @@ fn values_keep_their_order() {
     assert_eq!(bed.run("1@0 2@9 3@8 4@1 5@2 6@3"), "1234@1 3456@3");
 }
 
-/// A key that has completed its window takes no place.
+/// A key that has completed its window takes no slot.
 #[test]
 fn state_is_that_of_windows_that_are_not_complete() {
     let all = CountAggregate::new("all", windows(2, 2), |value: &i64| *value, Values);
@@ -110,7 +110,7 @@ fn what_panes_and_accumulators_hold_is_counted() {
     }
 }
 
-/// Keeps a buffer for what it does not need it for.
+/// Keeps a buffer that it does not need.
 struct Roomy;
 
 impl Fold<i64> for Roomy {
@@ -138,8 +138,7 @@ impl Fold<i64> for Roomy {
     }
 }
 
-/// Also what the sum of panes held when it was made: the pane that is complete, and the one that is open, are counted
-/// in full.
+/// The bytes of a sum of panes are counted when it is made: the complete pane and the open one are counted in full.
 #[test]
 fn what_a_sum_of_panes_holds_at_first_is_counted() {
     let mut bed = Bed::new(over(3, 1, Roomy));
@@ -170,7 +169,7 @@ fn state_stays_within_its_allowance() {
     }
 }
 
-/// Each key's values, cut by hand.
+/// Recomputes the results by cutting each key's values into windows.
 fn recompute(size: usize, slide: usize, values: &[i64]) -> Vec<String> {
     let mut of_key: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut results = Vec::new();
@@ -186,7 +185,7 @@ fn recompute(size: usize, slide: usize, values: &[i64]) -> Vec<String> {
 }
 
 proptest! {
-    /// Whether sums go on or are made anew, and wherever the state is saved and loaded.
+    /// Sums may be continued or made anew, and the state may be saved and loaded anywhere.
     #[test]
     fn equals_recomputation(
         size in 1..12u64,

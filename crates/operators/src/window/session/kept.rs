@@ -6,13 +6,13 @@
 //!   late values ---------------------------+                                                  one update
 //! ```
 //!
-//! Late values never touch an open session, so what fires on time is the same whatever comes late. They join the kept
-//! sessions that they meet, or make one of their own. If an open session meets what they have changed, the update waits
-//! for it: that session joins the kept ones when it fires, and the update comes behind it. For such a session, what it
-//! meets is kept beyond its time.
+//! Late values never touch an open session, so the results on time do not depend on late records. They join the kept
+//! sessions that they meet, or make one of their own. If an open session meets a changed session, the update waits
+//! for it: the open session joins the kept ones when it fires, and the update comes after it. For such an open
+//! session, the sessions that it meets are kept beyond their time.
 //!
-//! As with open sessions, what belongs together does not depend on the order of arrival: spans are merged, and one that
-//! an open session or a record to come may still meet is there.
+//! As with open sessions, the order of arrival does not decide which records belong together: spans are merged, and a
+//! span is kept as long as an open session or a later record may meet it.
 
 use std::collections::binary_heap::PeekMut;
 use std::hash::Hash;
@@ -23,11 +23,12 @@ use super::of_key::{Folded, Melt, Reach, Session, end_of};
 use super::timed::TimedSessions;
 use super::timers::{Timer, Timers};
 
-/// What a kept session holds: its accumulator, and, if it has changed since it was emitted, the instant that its update
-/// was asked for with. An instant without such a timer is none: an open session which meets it will ask.
+/// Content of a kept session: its accumulator, and, if it has changed since it was emitted, the instant of the timer
+/// for its update. An instant without such a timer counts as none: an open session which meets the session will ask
+/// for the update.
 type Kept<A> = (A, Option<EventTime>);
 
-/// How kept sessions are put together.
+/// Rule by which kept sessions are merged.
 struct KeptFolded<'a, V, F>(Folded<'a, V, F>);
 
 impl<'a, V, F: Fold<V>> KeptFolded<'a, V, F> {
@@ -50,11 +51,11 @@ impl<V, F: Fold<V>> Melt<Kept<F::Accumulator>> for KeptFolded<'_, V, F> {
 /// The kept sessions of all keys.
 #[derive(Debug)]
 pub(super) struct KeptSessions<K, A> {
-    /// Each with a timer for when it is over, but for those that an open session has to see to.
+    /// The sessions, each with a timer for its expiry, except for those that wait for an open session.
     sessions: TimedSessions<K, Kept<A>>,
-    /// When to update those that have changed.
+    /// Timers for updates of changed sessions.
     updates: Timers<K>,
-    /// How long after its end a session takes updates.
+    /// Time after its end in which a session takes updates.
     lateness: Span,
 }
 
@@ -64,23 +65,23 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         KeptSessions { sessions: TimedSessions::new(), updates, lateness: Span::ZERO }
     }
 
-    /// How long after its end a session takes updates.
+    /// Returns the time after its end in which a session takes updates.
     pub(super) fn lateness(&self) -> Span {
         self.lateness
     }
 
-    /// Takes updates until so long after the end of a session; only before the first record.
+    /// Takes updates until this long after the end of a session; allowed only before the first record.
     pub(super) fn allow(&mut self, lateness: Span) {
         self.lateness = lateness;
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         self.sessions.fund(allowance);
         self.updates = Timers::new(allowance.clone());
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         self.sessions.seed(seed);
     }
@@ -114,7 +115,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         }
     }
 
-    /// Keeps a session that has fired. If it meets others, they have become one, which is to be updated.
+    /// Keeps a session that has fired. If it meets others, they become one session, which is to be updated.
     pub(super) fn keep<V, F>(&mut self, fold: &F, key: K, fired: Session<A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -125,13 +126,13 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         let mut last = None;
         self.sessions.change(&melt, &key, &reach, |session| {
             let Some(mut fired) = fired.take() else { return };
-            // What came earlier lies in front.
+            // The earlier content lies in front.
             if session.start == start {
                 std::mem::swap(&mut session.content.0, &mut fired.content);
             }
             fold.merge(&mut session.content.0, fired.content);
             session.content.1 = Some(session.last);
-            // Perhaps it had none any more.
+            // It may have had no timer any more.
             session.timer = session.last;
             last = Some(session.last);
         });
@@ -156,7 +157,8 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         let _is_granted = self.updates.set(Timer { last, key }, session_count, is_asked_for);
     }
 
-    /// Whether a session is to be updated at a watermark, at which all that ended by then in `open` has fired.
+    /// Returns whether a session is to be updated at a watermark; all sessions that ended by then in `open` must have
+    /// fired.
     pub(super) fn has_update(&mut self, watermark: EventTime, open: &mut TimedSessions<K, A>) -> bool {
         while let Some(mut timer) = self.updates.first() {
             if end_of(timer.last) > watermark {
@@ -179,7 +181,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         false
     }
 
-    /// The session that [is to be updated](Self::has_update), with all that it holds by now.
+    /// Returns the session that [is to be updated](Self::has_update), with its present content.
     pub(super) fn take_update(&mut self) -> Option<(K, Session<A>)>
     where
         A: Clone,
@@ -191,7 +193,7 @@ impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
         Some((key, Session { from, last, start, timer, content: accumulator.clone() }))
     }
 
-    /// Drops the sessions that take no more updates at a watermark, but for those that a session in `open` meets.
+    /// Drops the sessions that take no more updates at a watermark, except for those that a session in `open` meets.
     pub(super) fn forget<V, F>(&mut self, fold: &F, watermark: EventTime, open: &mut TimedSessions<K, A>)
     where
         F: Fold<V, Accumulator = A>,
@@ -217,7 +219,7 @@ impl<K: Clone + Eq + Hash + State, A: State> KeptSessions<K, A> {
         self.sessions.save(state)
     }
 
-    /// Timers are set anew.
+    /// Loads the sessions; timers are set anew.
     pub(super) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,

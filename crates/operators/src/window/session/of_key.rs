@@ -1,6 +1,6 @@
-//! The sessions of one key, which never overlap: a record that overlaps several makes them one.
+//! The sessions of one key, which never overlap: a record that overlaps several merges them.
 //!
-//! A key has seldom more than one: that lies in the key's place in the table, others in a tree beside it.
+//! A key seldom has more than one session: one lies in the key's slot of the table, the others in a tree beside it.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use thalweg_model::{EventTime, Fold, SessionGap, Span, Window};
 
 use crate::window::held::held;
 
-/// What a record stands for: the span in which it meets others, and where it lies itself.
+/// Span of a record: the instants in which it meets other records, and its own event time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     /// The first and the last instant of the span.
@@ -19,7 +19,8 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// That of a record at `instant`, for which whatever has ended by `over` is over; it has not ended itself by then.
+    /// Returns the span of a record at `instant`, for which sessions that have ended by `over` are over; its own
+    /// session has not ended by then.
     #[inline(always)]
     pub(super) fn of(gap: SessionGap, instant: EventTime, over: EventTime) -> Self {
         let last = instant.plus(Span::from_micros(gap.span().as_micros() - 1));
@@ -27,16 +28,16 @@ impl Reach {
     }
 }
 
-/// What sessions hold: how that of one takes in that of another.
+/// Rule by which the content of one session is merged into that of another.
 pub(super) trait Melt<A> {
-    /// Takes in what a later session holds.
+    /// Merges the content of a later session into `content`.
     fn melt(&self, content: &mut A, later: A);
 
-    /// Bytes that it holds beyond itself.
+    /// Returns the bytes that the content holds beyond itself.
     fn held(&self, content: &A) -> usize;
 }
 
-/// The accumulators of a fold.
+/// Merges the accumulators of a fold.
 #[derive(Debug)]
 pub(super) struct Folded<'a, V, F> {
     fold: &'a F,
@@ -64,18 +65,19 @@ impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
 /// A session.
 #[derive(Debug)]
 pub(super) struct Session<A> {
-    /// The span in which it meets records: that of all its records together.
+    /// The first instant of the span in which it meets records: the union of its records' spans. The last one
+    /// follows.
     pub(super) from: EventTime,
     pub(super) last: EventTime,
     /// The first instant of the window.
     pub(super) start: EventTime,
-    /// The last instant that it had when its timer was set.
+    /// The last instant of the session when its timer was set.
     pub(super) timer: EventTime,
     pub(super) content: A,
 }
 
 impl<A> Session<A> {
-    /// One whose timer is to be set to its end.
+    /// Creates a session whose timer is to be set to its end.
     pub(super) fn of(&Reach { from, last, start }: &Reach, content: A) -> Self {
         Session { from, last, start, timer: last, content }
     }
@@ -84,7 +86,7 @@ impl<A> Session<A> {
         Window { start: self.start, end: end_of(self.last) }
     }
 
-    /// What its records stand for together.
+    /// Returns the union of its records' spans.
     pub(super) fn reach(&self) -> Reach {
         Reach { from: self.from, last: self.last, start: self.start }
     }
@@ -101,7 +103,7 @@ impl<A> Session<A> {
         self.start = self.start.min(reach.start);
     }
 
-    /// Takes another in, whose timer stays behind. What came earlier lies in front.
+    /// Merges another session into this one; that one's timer stays behind. The earlier content lies in front.
     fn absorb(&mut self, melt: &impl Melt<A>, mut other: Session<A>) {
         if other.start < self.start {
             std::mem::swap(&mut self.content, &mut other.content);
@@ -111,18 +113,18 @@ impl<A> Session<A> {
     }
 }
 
-/// Where a session ends that has this last instant; at the end of time, it is that.
+/// Returns the end of a session with this last instant; at the end of time, the last instant itself.
 pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }
 
-/// Sessions that were merged into another.
+/// Counts of sessions that were merged into another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merged {
-    /// How many, and how many trees have become empty by it.
+    /// Number of sessions merged, and of trees that became empty.
     pub(super) count: usize,
     pub(super) tree_count: usize,
-    /// What their contents held before, and hold now.
+    /// Bytes that their contents held before, and hold now.
     pub(super) held_before: usize,
     pub(super) held_after: usize,
 }
@@ -130,17 +132,17 @@ pub(super) struct Merged {
 /// The sessions of a key.
 #[derive(Debug)]
 pub(super) struct Sessions<A> {
-    /// One of them; of most keys the only one.
+    /// One of the sessions; for most keys the only one.
     here: Session<A>,
-    /// The others, by where they begin to meet records.
+    /// The other sessions, by the starts of their spans.
     beside: BTreeMap<EventTime, Session<A>>,
 }
 
 impl<A> Sessions<A> {
-    /// The first node of a tree, which has room for eleven, and what links it to others.
+    /// Bytes of the first node of a tree, which has room for eleven, and of its links.
     pub(super) const TREE_BYTES: usize = 11 * size_of::<(EventTime, Session<A>)>() + 2 * size_of::<usize>();
 
-    /// A session more in a tree: nodes that others follow are at least half full.
+    /// Bytes of one more session in a tree: nodes that others follow are at least half full.
     pub(super) const BESIDE_BYTES: usize = 2 * size_of::<(EventTime, Session<A>)>();
 
     pub(super) fn of(session: Session<A>) -> Self {
@@ -155,18 +157,18 @@ impl<A> Sessions<A> {
         std::iter::once(&self.here).chain(self.beside.values())
     }
 
-    /// Where the last of the sessions beside begins that meets records from one instant to another.
+    /// Returns the start of the last session in the tree that meets the instants `from` to `last`.
     fn met(&self, from: EventTime, last: EventTime) -> Option<EventTime> {
         let (begin, session) = self.beside.range(..=last).next_back()?;
         (from <= session.last).then_some(*begin)
     }
 
-    /// Whether one of them meets a record.
+    /// Returns whether one of the sessions meets a record.
     pub(super) fn meet(&self, reach: &Reach) -> bool {
         self.here.meets(reach) || self.met(reach.from, reach.last).is_some()
     }
 
-    /// The session that a record belongs to, which is made of all that it meets; none if it meets none.
+    /// Returns the session that a record belongs to, merged from all that it meets; `None` if it meets none.
     #[inline(always)]
     pub(super) fn gather(
         &mut self,
@@ -191,7 +193,8 @@ impl<A> Sessions<A> {
         if !self.here.meets(reach) {
             let met = self.met(reach.from, reach.last)?;
             if met <= reach.from {
-                // The only one, for what lies before it ends before it begins; and its place is what it was.
+                // It is the only one, for the session before it ends before this begins; and its place in the tree is
+                // unchanged.
                 return self.beside.get_mut(&met);
             }
             let session = self.beside.remove(&met)?;
@@ -209,13 +212,13 @@ impl<A> Sessions<A> {
         Some(&mut self.here)
     }
 
-    /// Puts a session in the place of the key; it overlaps with no other.
+    /// Puts a session in the slot of the key; it overlaps with no other.
     pub(super) fn begin(&mut self, session: Session<A>) {
         let previous = std::mem::replace(&mut self.here, session);
         self.beside.insert(previous.from, previous);
     }
 
-    /// The session that has an instant.
+    /// Returns the session that contains an instant.
     pub(super) fn at(&mut self, instant: EventTime) -> Option<&mut Session<A>> {
         if self.here.from <= instant && instant <= self.here.last {
             return Some(&mut self.here);
@@ -224,12 +227,12 @@ impl<A> Sessions<A> {
         self.beside.get_mut(&begin)
     }
 
-    /// The session whose timer was set to there: it has the instant for which it was set.
+    /// Returns the session whose timer was set to this instant, which it still contains.
     pub(super) fn timed(&mut self, timer: EventTime) -> Option<&mut Session<A>> {
         self.at(timer).filter(|session| session.timer == timer)
     }
 
-    /// Takes the session out that has an instant, if there are others.
+    /// Removes the session that contains an instant, if there are others.
     pub(super) fn remove(&mut self, instant: EventTime) -> Option<Session<A>> {
         let session = match self.met(instant, instant) {
             Some(begin) => self.beside.remove(&begin)?,
@@ -239,12 +242,12 @@ impl<A> Sessions<A> {
         Some(session)
     }
 
-    /// The only session.
+    /// Returns the only session.
     pub(super) fn into_only(self) -> Session<A> {
         self.here
     }
 
-    /// A tree from which all was taken would keep a node.
+    /// Frees an empty tree, which would keep a node; returns whether it was empty.
     fn drop_tree_if_empty(&mut self) -> bool {
         let is_empty = self.beside.is_empty();
         if is_empty {

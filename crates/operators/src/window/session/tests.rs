@@ -1,6 +1,6 @@
-//! Session windows: by hand, against the definition of who belongs together, against the rule by which a record joins
-//! sessions, and under interleavings of two inputs. Values are keyed by their last digit and summed; `key=sum@stamp` is a
-//! result, stamped with the last instant of its session.
+//! Session windows: hand-made cases; comparison with the definition of records that belong together, and with the
+//! rule by which a record joins sessions; and interleavings of two inputs. Values are keyed by their last digit and
+//! summed; `key=sum@stamp` is a result, stamped with the last instant of its session.
 
 mod allowed_lateness;
 
@@ -22,7 +22,7 @@ fn sums(gap: i64) -> Summed {
     SessionAggregate::new("sums", gap, |value| value.rem_euclid(10), Sum)
 }
 
-/// Sessions that end together come in no promised order: sorted by key.
+/// Sorts sessions that end together by key: their order is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let stamp = |token: &str| token.split_once('@').map(|(_, stamp)| stamp.to_owned());
@@ -32,7 +32,7 @@ fn sorted(shown: &str) -> String {
     tokens.join(" ")
 }
 
-/// With a gap of ten, at any room, and saved and loaded wherever that can be.
+/// Checks with a gap of ten, at several rooms, and with the state saved and loaded wherever possible.
 fn check(input: &str, expected: &str) {
     for room in [1, 100_000] {
         let bed = || Bed::new(sums(10)).with_room(room);
@@ -49,7 +49,7 @@ fn a_session_ends_a_gap_behind_its_last_record() {
     check("END", "END");
 }
 
-/// Exactly a gap apart is too far: it cannot depend on what the watermark does in between.
+/// Records exactly a gap apart stay apart: this must not depend on the watermark in between.
 #[test]
 fn sessions_that_touch_stay_apart() {
     check("1@0 11@10 W30", "1=1@9 1=11@19 W30");
@@ -61,13 +61,13 @@ fn a_record_between_two_sessions_makes_them_one() {
     check("1@0 11@15 21@8 W30", "1=33@24 W30");
     check("11@15 1@0 21@30 31@8 41@23 W60", "1=105@39 W60");
     check("1@0 11@15 21@30 31@45 41@8 W60", "1=53@24 1=21@39 1=31@54 W60");
-    // Not if it touches only the one of them.
+    // The record joins nothing else if it touches only one of them.
     check("1@0 11@15 21@5 W30", "1=22@14 1=11@24 W30");
 }
 
 #[test]
 fn sessions_end_in_order_whatever_was_extended() {
-    // The timer of the first goes off at 10, and finds that it lasts until 27.
+    // The timer of the first session goes off at 10, and finds that the session lasts until 27.
     check("1@0 2@5 1@8 1@17 W40", "2=2@14 1=3@26 W40");
     check("1@0 2@5 1@8 1@17 W20 3@21 W40", "2=2@14 W20 1=3@26 3=3@30 W40");
 }
@@ -77,18 +77,18 @@ fn a_record_whose_own_session_would_be_over_is_late() {
     let mut bed = Bed::new(sums(10));
     assert_eq!(bed.run("1@0 1@9 W12 1@2 1@3 W40"), "W12 1=3@18 W40");
     assert_eq!(bed.counts(), "sums: 4 read, 3 folded, 1 late");
-    // Alone it is not late, and the session is over that it would have joined.
+    // The record alone is not late, and the session that it would have joined has ended.
     check("1@0 W10 11@5 W40", "1=1@9 W10 1=11@14 W40");
 }
 
 #[test]
 fn lateness_is_that_of_its_own_edge() {
-    // Behind another input: late by its own, though the session is open.
+    // Behind another input: late by its own watermark, though the session is open.
     check("1@9 I12 1@2 1@3 W40", "1=2@18 W40");
-    // The session of the first is over by the second's input, so they stay apart, whoever comes first.
+    // The first record's session is over by the second's input, so they stay apart in either order.
     check("1@0 I10 11@5 W40", "1=1@9 1=11@14 W40");
     check("I10 11@5 I0 1@0 W40", "1=1@9 1=11@14 W40");
-    // A third joins both: neither was over when it came, nor is it over for them.
+    // A third record joins both: neither was over when it came, nor is its own session over for them.
     check("I10 11@5 I0 1@0 21@1 W40", "1=33@14 W40");
     check("21@1 1@0 I10 11@5 W40", "1=33@14 W40");
 }
@@ -122,7 +122,7 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(bed.panics("0@0"), "broken");
 }
 
-/// What is merged keeps the order of time.
+/// Merged sessions keep the order of time.
 #[test]
 fn values_of_merged_sessions_lie_one_behind_the_other() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -134,7 +134,7 @@ fn values_of_merged_sessions_lie_one_behind_the_other() {
     assert_eq!(bed.run("1@100 2@103 5@115 6@116 9@108 W150"), "12569@125 W150");
 }
 
-/// A hot key with as many sessions as records: each is counted, none searched for among all others, and a record that
+/// A hot key with as many sessions as records: each is counted, and none is searched for linearly. A record that
 /// joins two leaves a timer behind, which does not stay for ever.
 #[test]
 fn a_hundred_thousand_sessions_of_one_key() {
@@ -151,7 +151,7 @@ fn a_hundred_thousand_sessions_of_one_key() {
     assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
 }
 
-/// A tree of one session takes a node, which has room for eleven.
+/// A tree of one session takes one node, which has room for eleven.
 #[test]
 fn second_sessions_of_many_keys_are_counted() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -166,7 +166,7 @@ fn second_sessions_of_many_keys_are_counted() {
     assert!(bed.state_bytes() <= two_each - 1_000 * 11 * 48, "{} bytes of {two_each}", bed.state_bytes());
 }
 
-/// Sessions come and are merged for ever, far ahead of the watermark: memory does not grow.
+/// Sessions are opened and merged without end, far ahead of the watermark: memory does not grow.
 #[test]
 fn timers_without_a_session_are_swept_out() {
     let mut bed = Bed::new(sums(1_000));
@@ -183,7 +183,7 @@ fn timers_without_a_session_are_swept_out() {
     assert_eq!(bed.run("END").matches("1=").count(), 1);
 }
 
-/// What is refused is not kept, and what is kept was granted.
+/// State that is refused is not kept, and all state kept was granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
@@ -208,7 +208,7 @@ fn what_accumulators_hold_is_counted() {
     let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&purse);
     bed.run("1@100");
     let little = bed.state_bytes();
-    // Two sessions, which become one.
+    // Two sessions, which are merged into one.
     bed.run(&format!("{} {} 1@8", ["1@0"; 1_000].join(" "), ["1@16"; 1_000].join(" ")));
     let much = bed.state_bytes();
     assert!((little + 2_001 * 8..=purse.granted()).contains(&much), "{much} bytes after {little}");
@@ -223,10 +223,11 @@ struct Came {
     late_by: i64,
 }
 
-/// Sessions by key, start and end.
+/// Sums of sessions by key, start and end.
 type Found = BTreeMap<(i64, i64, i64), i64>;
 
-/// By definition: who belongs together, record by record, and then all that belong together by way of others.
+/// Finds sessions by definition: pairs of records that belong together, then all records that are connected by such
+/// pairs.
 fn by_definition(gap: i64, records: &[Came]) -> Found {
     let on_time: Vec<Came> = records.iter().copied().filter(|it| it.stamp + gap > it.late_by).collect();
     let mut groups: Vec<usize> = (0..on_time.len()).collect();
@@ -255,8 +256,8 @@ fn by_definition(gap: i64, records: &[Came]) -> Found {
     found
 }
 
-/// By the rule for one input: a record that is not late joins the sessions of its key that it overlaps and that have not
-/// ended.
+/// Finds sessions by the rule for one input: a record that is not late joins the sessions of its key that it overlaps
+/// and that have not ended.
 fn by_the_rule(gap: i64, records: &[Came]) -> Found {
     let mut sessions: Vec<((i64, i64, i64), i64)> = Vec::new();
     for came in records.iter().filter(|it| it.stamp + gap > it.late_by) {
@@ -278,7 +279,7 @@ fn by_the_rule(gap: i64, records: &[Came]) -> Found {
     sessions.into_iter().collect()
 }
 
-/// The sessions that came out, each at the first watermark that has reached its end, and none before.
+/// Returns the sessions that were emitted; asserts that each came at the first watermark that reached its end.
 fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
     let fresh = move || sums(gap);
     let mut bed = Bed::new(fresh()).with_room(room).with_restores(fresh);
@@ -291,7 +292,7 @@ fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
             let end = stamp.parse::<i64>().unwrap() + 1;
             assert!(last_end <= end && end <= watermark && end > last, "{shown} at {watermark}");
             last_end = end;
-            // Where it began is not shown; the oracles drop it too.
+            // The start is not shown; the oracles drop it too.
             *found.entry((key.parse().unwrap(), 0, end)).or_insert(0) += sum.parse::<i64>().unwrap();
         }
         last = watermark;
@@ -306,7 +307,7 @@ fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
     found
 }
 
-/// Without where sessions began. Two may end together.
+/// Returns sessions without their starts. Two may end together.
 fn ends(found: Found) -> Found {
     let mut ends = Found::new();
     for ((key, _, end), sum) in found {
@@ -315,7 +316,7 @@ fn ends(found: Found) -> Found {
     ends
 }
 
-/// Records around a watermark that rises; those of an input that is ahead are late by more.
+/// Generates records around a rising watermark; those of an input that is ahead are late by more.
 fn events(ahead: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<(Came, Option<i64>)>> {
     let event = (0..50i64, -30..40i64, ahead, 0..12i64);
     proptest::collection::vec(event, 0..60).prop_map(|events| {
@@ -329,7 +330,7 @@ fn events(ahead: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<(Came,
     })
 }
 
-/// One of two inputs.
+/// Generates one of two inputs.
 fn input() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec((0..4u8, 0..30i64, -30..30i64), 0..40).prop_map(|events| {
         let mut watermark = 0;
@@ -359,7 +360,7 @@ proptest! {
         prop_assert_eq!(found(gap, &events, room), ends(sessions));
     }
 
-    /// However two inputs interleave, the sessions and what is late stay the same.
+    /// Sessions and late records do not depend on how two inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         gap in 1..25i64,

@@ -1,8 +1,8 @@
-//! The sessions of all keys, and when they are over: those that are open, or those that have fired and are kept.
+//! The sessions of all keys, with their timers: either the open ones, or those that have fired and are kept.
 //!
-//! Each session has a timer, which is lazy: a record that extends the session leaves it where it is, and when it goes
-//! off, the session is over, or the timer is set to where the session ends by then. So sessions come out in the order of
-//! their ends.
+//! Each session has a timer, which is lazy: a record that extends the session leaves the timer unchanged. When the
+//! timer goes off, either the session is over, or the timer is set to its present end. So sessions come out in the
+//! order of their ends.
 
 use std::collections::binary_heap::PeekMut;
 use std::hash::Hash;
@@ -19,7 +19,7 @@ use crate::window::held::Held;
 pub(super) struct TimedSessions<K, A> {
     keys: KeyTable<K, Sessions<A>>,
     timers: Timers<K>,
-    /// Sessions beside the one in the place of their key, and the keys that have such.
+    /// Sessions in trees, beside the one in the slot of their key, and the number of keys with trees.
     beside_count: usize,
     tree_count: usize,
     held: Held,
@@ -44,13 +44,13 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         }
     }
 
-    /// Pays from `allowance` from now on; only before the first record.
+    /// Pays from `allowance` from now on; allowed only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(self.hash.clone(), allowance.clone());
     }
 
-    /// Hashes with this seed from now on; only before the first record.
+    /// Hashes with this seed from now on; allowed only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
         debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = TimedSessions::with(KeyHash::new(seed), self.allowance.clone());
@@ -74,7 +74,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         }
     }
 
-    /// Changes the session that a record belongs to; `false` if there is none.
+    /// Changes the session that a record belongs to; returns `false` if there is none.
     #[inline(always)]
     pub(super) fn change(
         &mut self,
@@ -96,14 +96,14 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         true
     }
 
-    /// Opens a session that overlaps with no other of its key; `false` if there is no memory for it.
+    /// Opens a session that overlaps with no other of its key; returns `false` if there is no memory for it.
     #[cold]
     #[inline(never)]
     pub(super) fn begin(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
         self.set_timer(key.clone(), session.timer) && self.put(melt, key, session)
     }
 
-    /// Sets the timer of a session that says so, or will.
+    /// Sets a timer for a session which has this `timer`, or will have it.
     pub(super) fn set_timer(&mut self, key: K, last: EventTime) -> bool {
         let (session_count, keys) = (self.len(), &mut self.keys);
         let is_live =
@@ -111,7 +111,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         self.timers.set(Timer { last, key }, session_count, is_live)
     }
 
-    /// Puts a session in without a timer; `false` if there is no memory for it.
+    /// Adds a session without a timer; returns `false` if there is no memory for it.
     pub(super) fn put(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
         let held_bytes = melt.held(&session.content);
         match self.keys.get_mut(&key) {
@@ -131,17 +131,18 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         true
     }
 
-    /// Whether a session meets a record of its key.
+    /// Returns whether a session meets a record of its key.
     pub(super) fn meet(&mut self, key: &K, reach: &Reach) -> bool {
         self.keys.get_mut(key).is_some_and(|sessions| sessions.meet(reach))
     }
 
-    /// The session of a key that has an instant.
+    /// Returns the session of a key that contains an instant.
     pub(super) fn at(&mut self, key: &K, instant: EventTime) -> Option<&mut Session<A>> {
         self.keys.get_mut(key)?.at(instant)
     }
 
-    /// Whether a session has ended so long before a watermark; timers that go off before the first are seen to.
+    /// Returns whether the first session has ended this long before a watermark; timers that go off before it are set
+    /// anew or dropped.
     pub(super) fn has_ended(&mut self, watermark: EventTime, ago: Span) -> bool {
         while let Some(mut timer) = self.timers.first() {
             if end_of(timer.last).plus(ago) > watermark {
@@ -159,7 +160,7 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         false
     }
 
-    /// Takes the session out that [has ended](Self::has_ended).
+    /// Removes and returns the session that [has ended](Self::has_ended).
     pub(super) fn take(&mut self, melt: &impl Melt<A>) -> Option<(K, Session<A>)> {
         let Timer { last, key } = self.timers.pop()?;
         let sessions = self.keys.get_mut(&key)?;
@@ -175,12 +176,12 @@ impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
         Some((key, session))
     }
 
-    /// Every session, in no order.
+    /// Iterates over every session, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &Session<A>)> {
         self.keys.iter().flat_map(|(key, sessions)| sessions.iter().map(move |session| (key, session)))
     }
 
-    /// Bytes of all sessions and timers. What keys hold on the heap themselves is not seen from here.
+    /// Returns the bytes of all sessions and timers. Heap memory of keys is not counted.
     pub(super) fn bytes(&self) -> usize {
         let trees = self.tree_count * Sessions::<A>::TREE_BYTES;
         let beside = (self.beside_count - self.tree_count) * Sessions::<A>::BESIDE_BYTES;
@@ -196,7 +197,7 @@ impl<K: Clone + Eq + Hash + State, A: State> TimedSessions<K, A> {
         })
     }
 
-    /// Timers are set anew.
+    /// Loads the sessions; timers are set anew.
     pub(super) fn load(
         &mut self,
         melt: &impl Melt<A>,

@@ -1,7 +1,7 @@
-//! When to look after sessions: a heap of timers, the earliest first.
+//! Timers of sessions: a heap of timers, the earliest first.
 //!
-//! Timers are lazy. A session that is extended leaves its timer where it is; one that is merged into another leaves it
-//! behind, and it finds nothing when it goes off. If that is what most of them are, they are swept out.
+//! Timers are lazy. A session that is extended leaves its timer unchanged. One that is merged into another leaves its
+//! timer behind, which finds nothing when it goes off. If most timers are such, they are removed.
 
 use std::cmp::Ordering;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
@@ -10,10 +10,10 @@ use thalweg_model::{Allowance, EventTime};
 
 use crate::funded::room_in_heap;
 
-/// So many timers without a session are no reason to sweep.
+/// Number of timers without a session up to which none are removed.
 const STALE_TIMERS_MAX: usize = 64;
 
-/// When to look after a session: one of its instants, the last when the timer was set.
+/// A timer of a session: one of its instants, the last one when the timer was set.
 #[derive(Debug)]
 pub(super) struct Timer<K> {
     pub(super) last: EventTime,
@@ -21,7 +21,7 @@ pub(super) struct Timer<K> {
 }
 
 impl<K> Ord for Timer<K> {
-    /// The earliest is the greatest, so that a heap gives it first.
+    /// Orders the earliest timer as the greatest, so that a heap gives it first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.last.cmp(&self.last)
     }
@@ -53,8 +53,8 @@ impl<K> Timers<K> {
         Timers { heap: BinaryHeap::new(), allowance }
     }
 
-    /// Sets a timer; `false` if there is no memory for it. Those that are not live are swept out, if they are more than
-    /// the sessions.
+    /// Sets a timer; returns `false` if there is no memory for it. Timers that are not live are removed, if there are
+    /// more of them than sessions.
     pub(super) fn set(
         &mut self,
         timer: Timer<K>,
@@ -71,12 +71,12 @@ impl<K> Timers<K> {
         has_room
     }
 
-    /// The first to go off.
+    /// Returns the first timer to go off.
     pub(super) fn first(&mut self) -> Option<PeekMut<'_, Timer<K>>> {
         self.heap.peek_mut()
     }
 
-    /// Takes the first out.
+    /// Removes and returns the first timer.
     pub(super) fn pop(&mut self) -> Option<Timer<K>> {
         self.heap.pop()
     }

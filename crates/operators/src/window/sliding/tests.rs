@@ -1,5 +1,5 @@
-//! Sliding windows: by hand, against a recomputation from the whole input, and under interleavings of two inputs.
-//! Values are keyed by their last digit and summed; `key=sum@stamp` is a result, `key=sum!@stamp` an update.
+//! Sliding windows: hand-made cases, comparison with a recomputation from the whole input, and interleavings of two
+//! inputs. Values are keyed by their last digit and summed; `key=sum@stamp` is a result, `key=sum!@stamp` an update.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::map::Map;
 use crate::purse::Purse;
 use crate::test_bed::{Bed, Event, Sum, sum, together};
 
-/// A sum that takes away what leaves a window.
+/// A sum that subtracts values which leave a window.
 #[derive(Clone, Copy, Debug)]
 struct Inverting;
 
@@ -55,7 +55,7 @@ fn sums<F: Fold<i64>>(spans: Spans, fold: F) -> Summed<F> {
     aggregate.allow_lateness(Span::from_micros(lateness))
 }
 
-/// Results of one window come in no promised order: sorted, between two marks, by stamp and key.
+/// Sorts results between two marks by stamp and key: the order within one window is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let run_of =
@@ -66,7 +66,7 @@ fn sorted(shown: &str) -> String {
     tokens.join(" ")
 }
 
-/// Whether the sum is made anew or goes on, whatever the room, and saved and loaded wherever that can be.
+/// Checks with sums made anew and continued, at several rooms, and with the state saved and loaded wherever possible.
 fn check(spans: Spans, input: &str, expected: &str) {
     for room in [1, 2, 100_000] {
         check_one(spans, Sum, room, input, expected);
@@ -102,7 +102,7 @@ fn a_record_counts_in_each_of_its_windows() {
 
 #[test]
 fn a_key_whose_panes_have_left_has_no_result() {
-    // Its sum is zero while it is there, and it is gone afterwards.
+    // The key's sum is zero while it is in the window, and the key is gone afterwards.
     check(TEN_BY_FIVE, "-4@0 6@3 1@7 W30", "6=2@4 1=1@9 6=2@9 1=1@14 W30");
     check(TEN_BY_FIVE, "-4@0 4@3 1@7 W30", "4=4@4 6=-4@4 1=1@9 4=4@9 6=-4@9 1=1@14 W30");
 }
@@ -118,14 +118,14 @@ fn spans_without_records_are_skipped_however_long() {
 #[test]
 fn windows_at_the_ends_of_time_fire() {
     let (first, last) = (i64::MIN, i64::MAX);
-    // The epoch is an edge, and 2^63 is 3 above a multiple of 5.
+    // The epoch is the edge of a window, and 2^63 is 3 above a multiple of 5.
     let input = format!("1@{first} 2@{last} END");
     let (end, stamp) = (first + 3, last - 1);
     let expected = format!("1=1@{} 1=1@{} 2=2@{stamp} 2=2@{stamp} END", end - 1, end + 4);
     check(TEN_BY_FIVE, &input, &expected);
 }
 
-/// Windows that do not touch: what lies between two of them is filtered.
+/// Windows that do not touch: records between two of them are filtered.
 #[test]
 fn samples() {
     let samples = Spans { size: 2, slide: 5, offset: 1, lateness: 0 };
@@ -138,7 +138,8 @@ fn samples() {
 #[test]
 fn a_record_that_is_late_for_some_of_its_windows_counts_for_the_others() {
     check(TEN_BY_FIVE, "W5 1@3 W10 1@3 W20", "W5 1=1@9 W10 W20");
-    // Behind another input it is late by its own: the first window does not hold it, though it has not fired.
+    // Behind another input the record is late by its own watermark: the first window does not hold it, though it has
+    // not fired.
     check(TEN_BY_FIVE, "I5 1@3 I0 11@3 W20", "1=11@4 1=12@9 W20");
     let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum));
     bed.run("I5 1@3 I10 1@3 I4 1@3");
@@ -151,9 +152,9 @@ fn updates_replace_what_has_fired() {
     check(spans, "1@3 W5 11@3 W6 W20", "1=1@4 W5 1=12!@4 W6 1=12@9 W20");
     // Both windows have fired, and both are updated; a key that was not there is new.
     check(spans, "1@3 W10 11@3 2@3 W11", "1=1@4 1=1@9 W10 1=12!@4 2=2!@4 1=12!@9 2=2!@9 W11");
-    // Only those within the allowance: the first window is over at 15.
+    // Only windows within the allowed lateness are updated: the first window is over at 15.
     check(spans, "1@3 W15 1@3 W16 1@3 W20 1@3 W21", "1=1@4 1=1@9 W15 1=2!@9 W16 1=3!@9 W20 W21");
-    // Once per watermark, and not again without a change.
+    // One update per watermark, and none without a change.
     check(
         spans,
         "1@3 W10 1@4 1@4 W10 W11 1@2 END",
@@ -164,7 +165,8 @@ fn updates_replace_what_has_fired() {
     assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
 }
 
-/// Behind another input, what is late comes in before its window has fired: it does not count on time, but right behind.
+/// Behind another input, a late record may come before its window has fired: it does not count on time, but right
+/// after.
 #[test]
 fn updates_wait_for_their_window() {
     let spans = Spans { lateness: 10, ..TEN_BY_FIVE };
@@ -173,7 +175,8 @@ fn updates_wait_for_their_window() {
     check(spans, "I15 1@3 I0 1@3 W20", "1=1@4 1=1@9 1=2!@9 W20");
 }
 
-/// Between two panes side by side, two that are not, three, and back to one whose neighbour has fired.
+/// Records alternate between two adjacent panes, two that are not adjacent, three, and back to one whose neighbour
+/// has fired.
 #[test]
 fn records_go_to_and_fro() {
     let spans = Spans { slide: 10, ..TEN_BY_FIVE };
@@ -192,7 +195,7 @@ fn records_go_to_and_fro() {
     );
 }
 
-/// What a record is late by may fall again: what was current before is no longer.
+/// The watermark by which records are late may fall again: a pane that was current before no longer is.
 #[test]
 fn inputs_take_turns() {
     let spans = Spans { size: 20, slide: 5, offset: 0, lateness: 2 };
@@ -200,8 +203,8 @@ fn inputs_take_turns() {
     check(spans, "I12 1@3 I14 1@3 I15 1@3 I2 1@3 W5 W10 W15", "1=1@4 W5 1=1@9 W10 1=3@14 1=4!@14 W15");
 }
 
-/// Records that get later by and by, one microsecond at a time, in one pane: with each window that is closed to them, or
-/// shut for good, begins another part.
+/// Records that get later, one microsecond at a time, in one pane: a new part begins with each window that is closed
+/// to them, on time or for updates.
 #[test]
 fn a_pane_has_no_more_than_two_parts_for_each_window() {
     let spans = Spans { size: 30, slide: 5, offset: 0, lateness: 12 };
@@ -231,7 +234,7 @@ fn late_records_are_diverted() {
     assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 right:8@2 W16");
 }
 
-/// Nothing ends behind the end of time.
+/// No window ends behind the end of time.
 #[test]
 fn after_the_end_all_is_late() {
     for lateness in [0, 10] {
@@ -252,13 +255,13 @@ fn a_panic_is_blamed_on_it() {
     let windows = SlidingWindows::of_size(Span::from_micros(10)).every(Span::from_micros(5)).unwrap();
     let broken = || SlidingAggregate::new("broken", windows, |value: &i64| 1 / value, Sum);
     assert_eq!(Bed::new(broken()).panics("0@0"), "broken");
-    // While panes are merged: an accumulator that overflows.
+    // A panic while panes are merged: an accumulator that overflows.
     let most = i64::MAX;
     let overflowing = SlidingAggregate::new("broken", windows, |_: &i64| 0, Sum);
     assert_eq!(Bed::new(overflowing).panics(&format!("{most}@0 {most}@5 W20")), "broken");
 }
 
-/// Values of one pane lie in the order in which they came, and panes in the order of their time.
+/// Values of one pane lie in the order of arrival, and panes in the order of time.
 #[test]
 fn values_lie_in_order() {
     for lateness in [0, 7] {
@@ -272,7 +275,7 @@ fn values_lie_in_order() {
     }
 }
 
-/// Scattered stamps: as many panes as records, each counted, none searched for among all others.
+/// Scattered stamps: as many panes as records; each is counted, and none is searched for linearly.
 #[test]
 fn a_hundred_thousand_panes() {
     let purse = Purse::of(usize::MAX);
@@ -288,7 +291,7 @@ fn a_hundred_thousand_panes() {
     assert!(bed.state_bytes() <= 4 * 1_024, "{} bytes when all is over", bed.state_bytes());
 }
 
-/// What is refused is not kept, and what is kept was granted.
+/// State that is refused is not kept, and all state kept was granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 100, 1_000, 10_000, 100_000, usize::MAX] {
@@ -306,7 +309,8 @@ fn state_stays_within_its_allowance() {
     }
 }
 
-/// Windows so close that there is no end of them: who is refused memory comes back to say so.
+/// Windows so close that their number is practically unlimited: an operator that is refused memory returns, so that
+/// the query can fail.
 #[test]
 fn more_windows_than_memory() {
     for lateness in [0, 1 << 50] {
@@ -354,7 +358,7 @@ fn what_accumulators_hold_is_counted() {
     }
 }
 
-/// The table in hand is emptied, too: it then has less than when it was taken in hand for the second time.
+/// The table in hand is emptied as well: it then has less than when it was taken in hand for the second time.
 #[test]
 fn what_a_table_in_hand_gives_back_is_counted() {
     let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
@@ -365,14 +369,14 @@ fn what_a_table_in_hand_gives_back_is_counted() {
     assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
 }
 
-/// What happens to an operator.
+/// An event of an operator.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Record { value: i64, stamp: i64, late_by: i64 },
     Watermark(i64),
 }
 
-/// What comes out, per watermark: on time, and as updates; by definition, window by window and record by record.
+/// Expected results per watermark: on time, and as updates; by definition, window by window and record by record.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     at_watermarks: Vec<[BTreeMap<(i64, i64), i64>; 2]>,
@@ -383,7 +387,7 @@ struct Expected {
 fn recompute(spans: Spans, steps: &[Step]) -> Expected {
     let Spans { size, slide, offset, lateness } = spans;
     let mut expected = Expected::default();
-    // By end and key: what counts on time, what counts at all, and whether that has changed.
+    // By end and key: the sum on time, the whole sum, and whether that has changed.
     let mut windows: BTreeMap<(i64, i64), (Option<i64>, i64, bool)> = BTreeMap::new();
     let mut last = i64::MIN;
     for step in steps {
@@ -433,7 +437,7 @@ fn recompute(spans: Spans, steps: &[Step]) -> Expected {
     expected
 }
 
-/// Runs the steps, saved and loaded at every watermark if asked for, and reads back what came out.
+/// Runs the steps, saved and loaded at every watermark if asked for, and parses the output.
 fn run<F: Fold<i64, Result = i64> + Copy>(
     spans: Spans,
     fold: F,
@@ -483,7 +487,7 @@ fn spans() -> impl Strategy<Value = Spans> {
         .prop_map(|(size, slide, offset, lateness)| Spans { size, slide, offset, lateness })
 }
 
-/// Records around a watermark that rises, some of an input that is ahead of it.
+/// Generates records around a rising watermark, some of an input that is ahead of it.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = (0..6u8, 0..30i64, -40..40i64, 0..40i64);
     proptest::collection::vec(step, 0..80).prop_map(|steps| {
@@ -505,7 +509,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// At any room, saved and loaded or not, whether sums are made anew or go on.
+    /// At any room, saved and loaded or not, with sums made anew or continued.
     #[test]
     fn equals_recomputation(spans in spans(), steps in steps(), room in 1..20usize, restores: bool) {
         let expected = recompute(spans, &steps);
@@ -515,7 +519,7 @@ proptest! {
         prop_assert_eq!(&got, &expected);
     }
 
-    /// Tumbling windows are sliding ones, whatever comes late.
+    /// Tumbling windows equal sliding ones of the same slide, with late records.
     #[test]
     fn tumbling_equals_sliding_by_its_size(size in 1..30i64, lateness in 0..30i64, steps in steps()) {
         let spans = Spans { size, slide: size, offset: 0, lateness };
@@ -532,7 +536,7 @@ proptest! {
         }
     }
 
-    /// However two inputs interleave, what windows fire on time, and the last update of each, stay the same.
+    /// Results on time, and the last update of each window, do not depend on how two inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         spans in spans(),
@@ -560,7 +564,7 @@ proptest! {
     }
 }
 
-/// One of two inputs.
+/// Generates one of two inputs.
 fn inputs() -> impl Strategy<Value = Vec<Event>> {
     let event = (0..4u8, 0..30i64, -30..30i64);
     proptest::collection::vec(event, 0..40).prop_map(|events| {
@@ -585,7 +589,7 @@ fn late_by_is_saved() {
     assert_eq!(bed.counts(), "sums: 1 read, 1 late");
 }
 
-/// An operator and its copies: it sees the watermarks, they see the records.
+/// An operator and its copies: the operator sees the watermarks, the copies the records.
 struct Copies<P> {
     whole: P,
     copies: Vec<P>,

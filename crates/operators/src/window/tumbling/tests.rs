@@ -1,5 +1,5 @@
-//! Tumbling windows: by hand, and against a recomputation from the whole input. Values are keyed by their last
-//! digit and summed; `key=sum@stamp` is a result.
+//! Tumbling windows: hand-made cases, and comparison with a recomputation from the whole input. Values are keyed by
+//! their last digit and summed; `key=sum@stamp` is a result.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn sums(size: i64) -> Summed {
     TumblingAggregate::new("sums", windows, |value| value % 10, Sum)
 }
 
-/// Results of one window come in no promised order: sorted, between two marks, by stamp and key.
+/// Sorts results between two marks by stamp and key: the order within one window is not promised.
 fn sorted(shown: &str) -> String {
     let mut tokens: Vec<&str> = shown.split_whitespace().collect();
     let stamp = |token: &str| token.split_once('@').map(|(_, stamp)| stamp.parse::<i64>().unwrap());
@@ -53,8 +53,8 @@ fn the_end_fires_everything() {
     check("END", "END");
 }
 
-/// Late is what lies in a closed window, by the watermark at the record's place; a record behind the watermark
-/// whose window is open is not late.
+/// A record is late if its window is closed by the watermark at its position; a record behind the watermark whose
+/// window is open is not late.
 #[test]
 fn late_records_are_counted_and_merged_into_nothing() {
     let mut bed = Bed::new(sums(10));
@@ -75,7 +75,7 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(bed.panics("0@0"), "broken");
 }
 
-/// In the middle of a chain: what stands before it feeds it, what stands behind it sees its results.
+/// In the middle of a chain: the operator before it feeds it, and the one behind it sees its results.
 #[test]
 fn in_a_chain_it_emits_through_what_follows() {
     let before = Filter::new("positive", |value: &i64| *value > 0);
@@ -105,7 +105,7 @@ fn state_grows_with_keys_and_tables_are_used_again() {
     }
 }
 
-/// The whole input sorted into a map, by definition; late records judged by the watermarks before them.
+/// Recomputes the sums in a map, by definition; the watermark before a record decides whether it is late.
 fn recompute(events: &[(i64, i64)], watermarks: &[i64], size: i64) -> BTreeMap<(i64, i64), i64> {
     let mut sums = BTreeMap::new();
     for (place, &(value, stamp)) in events.iter().enumerate() {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 use thalweg_memory::sync::AtomicBool;
+use thalweg_memory::{BlockShape, Depot, EdgeOptions};
 use thalweg_model::Weighed;
 
 use super::*;
@@ -13,17 +14,77 @@ use super::*;
 #[test]
 fn a_thread_that_cannot_be_had_is_an_error() {
     let check = |execution, name| {
-        let builder = Engine::builder().execution(execution).workers(2);
+        let clock = Arc::new(VirtualClock::default());
+        let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+        let builder = Engine::builder().execution(execution).workers(2).clock(engine_clock);
         let refused = EngineBuilder { refused_thread: Some(name), ..builder };
         let error = refused.build().err().expect("a thread is missing");
         assert_eq!(error.code(), "NO_THREAD");
         let text = error.to_string();
         assert!(text.starts_with(&format!("the machine has no thread for `{name}`: ")), "{text}");
+        assert_eq!(Arc::strong_count(&clock), 1, "a thread that runs has the clock");
     };
     for name in ["thalweg-worker-0", "thalweg-worker-1", "thalweg-memory"] {
         check(Execution::Workers, name);
     }
     check(Execution::Threads, "thalweg-memory");
+}
+
+/// Whichever task of a query has no thread, the error names it; tasks that had begun end, and all memory is given back, although
+/// a sink panics when it is dropped.
+#[test]
+fn a_task_that_has_no_thread_is_an_error() {
+    for name in ["source", "repeat", "sink"] {
+        let builder = Engine::builder().execution(Execution::Threads).edges(tiny());
+        let engine = EngineBuilder { refused_thread: Some(name), ..builder }.build().unwrap();
+        let mut graph = Graph::new("refused");
+        let (first_exit, first_entry) = graph.edge();
+        let (second_exit, second_entry) = graph.edge();
+        graph.source("source", records(100..100_000_000), strategy(), Repeat::new(1), first_exit);
+        graph.operator("repeat", first_entry, Repeat::new(1), second_exit);
+        graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(Explosive));
+        let error = engine.submit(graph).err().expect("a thread is missing");
+        assert_eq!(error.code(), "NO_THREAD");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("the machine has no thread for `{name}`: ")), "{text}");
+        engine.driver.join();
+        assert!(engine.metrics().queries.is_empty());
+        engine.pool.give_up_spare();
+        assert_eq!(engine.budget().used_bytes(), 0, "without `{name}`");
+    }
+}
+
+/// A clock that panics on the thread that makes chunks: queries fail, requests of others are served, and the engine ends.
+#[test]
+fn a_clock_that_panics_beside_the_workers_ends_every_query() {
+    #[derive(Default)]
+    struct Broken(AtomicBool);
+    impl Clock for Broken {
+        fn now(&self) -> ProcessingTime {
+            let is_memory = std::thread::current().name() == Some("thalweg-memory");
+            assert!(!is_memory || self.0.swap(true, Ordering::Relaxed), "the clock is broken");
+            ProcessingTime::ZERO
+        }
+    }
+    let edges = EdgeLimits { chunks_max: 4, ..tiny() };
+    let engine = Engine::builder().clock(Arc::new(Broken::default())).edges(edges).build().unwrap();
+    let query = engine.submit(graph(100..100_000_000, 1, &Seen::default())).unwrap();
+    assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
+    let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
+    let options = EdgeOptions { shape, chunks_max: 4, marks_max: 1 };
+    let depot = Depot::<u64>::new(&engine.pool, options, 1).unwrap();
+    let (mut stock, chunks) = (depot.stock(), depot.chunks());
+    let is_served = (0..10_000_000).any(|value| {
+        let mut filler = stock.open(0);
+        if filler.room() > 0 {
+            filler.push(value);
+        }
+        std::thread::yield_now();
+        depot.chunks() > chunks
+    });
+    assert!(is_served, "requests are served as long as there is an engine");
+    drop((stock, depot));
+    drop(engine);
 }
 
 /// Runs what it is given when it is asked what it has written.
@@ -89,6 +150,52 @@ fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
     }
 }
 
+/// Panics when it is dropped.
+struct Explosive;
+
+impl Sink<i64> for Explosive {
+    fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        panic!("in a drop");
+    }
+}
+
+/// Two sinks of one query panic when it is refused, whatever for: other queries go on.
+#[test]
+fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
+    let explosive = || {
+        let mut graph = Graph::new("explosive");
+        for name in ["a", "b"] {
+            graph.source(name, records(0..1), strategy(), Repeat::new(1), SinkPlan(Explosive));
+        }
+        graph
+    };
+    let one = || {
+        let mut graph = Graph::new("one");
+        graph.source("source", records(20..30), strategy(), Repeat::new(1), SinkPlan(Seen::default()));
+        graph
+    };
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let running: Vec<QueryHandle> =
+        (0..limits::QUERIES.max).map(|_| stepped.engine.submit(one()).unwrap()).collect();
+    let error = stepped.engine.submit(explosive()).err().expect("there are too many queries");
+    assert_eq!(error.code(), "OUT_OF_RANGE", "{error}");
+    run(&mut stepped, &clock);
+    running.into_iter().for_each(|query| assert_eq!(query.wait().unwrap().events_in, 10));
+    stepped.engine.driver.close(&|| QueryError::Cancelled);
+    assert_eq!(stepped.engine.submit(explosive()).err(), Some(PlanError::EngineClosed));
+
+    let threads = Engine::builder().execution(Execution::Threads).build().unwrap();
+    threads.driver.close(&|| QueryError::Cancelled);
+    assert_eq!(threads.submit(explosive()).err(), Some(PlanError::EngineClosed));
+}
+
 /// Code of users that submits a query while its own is planned waits for no lock.
 #[test]
 fn a_query_may_be_submitted_while_another_is_planned() {
@@ -117,20 +224,26 @@ fn a_query_may_be_submitted_while_another_is_planned() {
 /// An edge that has asked for a chunk is given back when its query is cancelled, before anybody makes one.
 #[test]
 fn a_request_for_memory_does_not_keep_its_edge() {
-    let clock = Arc::new(VirtualClock::default());
-    let mut stepped = stepped(EdgeLimits { chunks_max: 4, ..tiny() }, &clock);
-    let budget = Arc::clone(stepped.engine.budget());
-    let query = stepped.engine.submit(graph(100..100_000, 1, &Seen::default())).unwrap();
-    for microsecond in 0..100u64 {
-        clock.advance_to(ProcessingTime::from_nanos(microsecond * 1_000));
-        stepped.workers[0].step(clock.as_ref());
+    for is_served in [true, false] {
+        let clock = Arc::new(VirtualClock::default());
+        let mut stepped = stepped(EdgeLimits { chunks_max: 4, ..tiny() }, &clock);
+        let budget = Arc::clone(stepped.engine.budget());
+        let query = stepped.engine.submit(graph(100..100_000, 1, &Seen::default())).unwrap();
+        for microsecond in 0..100u64 {
+            clock.advance_to(ProcessingTime::from_nanos(microsecond * 1_000));
+            stepped.workers[0].step(clock.as_ref());
+        }
+        if is_served {
+            assert!(stepped.growth.step(), "after so many steps a request waits");
+            continue;
+        }
+        query.cancel();
+        for _ in 0..10 {
+            stepped.workers[0].step(clock.as_ref());
+        }
+        assert!(matches!(query.wait(), Err(QueryError::Cancelled)));
+        stepped.engine.pool.give_up_spare();
+        assert_eq!(budget.used_bytes(), 0, "nobody uses the edge any more");
+        assert!(!stepped.growth.step(), "its request is passed over");
     }
-    query.cancel();
-    for _ in 0..10 {
-        stepped.workers[0].step(clock.as_ref());
-    }
-    assert!(matches!(query.wait(), Err(QueryError::Cancelled)));
-    stepped.engine.pool.give_up_spare();
-    assert_eq!(budget.used_bytes(), 0, "nobody uses the edge any more");
-    assert!(!stepped.growth.step(), "its request is passed over");
 }

@@ -1,18 +1,19 @@
-//! Who claims what: by hand, and under loom, where every interleaving of those who deposit and claim is searched.
+//! Claims of blocks: by hand, and under loom, where every interleaving of tasks that deposit and claim is searched.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
 /// Empty ones, with two shelves.
-fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
+pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
     Containers::new(depot, 2, Vec::new(), claiming)
 }
 
-fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
+/// A bundle without a block.
+pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
     Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
 }
 
@@ -72,7 +73,7 @@ mod by_hand {
         check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
     }
 
-    /// What is derived of a later epoch goes into the first that has no end.
+    /// A block derived of a later epoch goes into the first that has no end.
     #[test]
     fn without_boundaries_epochs_are_mixed() {
         let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
@@ -90,7 +91,7 @@ mod models {
     /// The owner of a shelf against one who takes what has waited for long: every bundle is claimed, once, and the counts by
     /// which others look for work agree with the shelf.
     #[test]
-    fn a_bundle_is_claimed_once_whoever_looks_for_it() {
+    fn a_bundle_is_claimed_once_by_whichever_copy() {
         model(|| {
             let containers = containers(Claiming::default());
             let claim_all = |containers: &Containers<u32>, copy| {
@@ -142,7 +143,7 @@ mod models {
         });
     }
 
-    /// What was deposited before a copy is called is found by it, also by one that looks at no lock first.
+    /// A copy that is called finds what was deposited before the call, also if it looks at no lock first.
     #[test]
     fn what_is_deposited_before_a_call_is_found() {
         model(|| {

@@ -185,7 +185,7 @@ mod models {
     /// The last consumer against the assignment of the end: whoever comes second retrieves the container, once, and sees
     /// what was gathered.
     #[test]
-    fn an_epoch_is_retrieved_once_whoever_comes_last() {
+    fn an_epoch_is_retrieved_once_by_the_last() {
         model(|| {
             let ledger = ledger(Vec::new());
             let gathered = Arc::new(AtomicU32::new(0));

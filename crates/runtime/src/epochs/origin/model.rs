@@ -12,9 +12,9 @@ use crate::models::model;
 /// Epochs that the splits of these models get to.
 const EPOCHS: usize = 4;
 
-struct Bed {
-    origin: Arc<Origin>,
-    containers: Arc<Containers<u32>>,
+pub(crate) struct Bed {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) containers: Arc<Containers<u32>>,
     /// Bundles of each epoch, counted before they are deposited, and when they are consumed.
     deposited: [AtomicU64; EPOCHS],
     consumed: [AtomicU64; EPOCHS],
@@ -22,7 +22,7 @@ struct Bed {
 
 impl Bed {
     /// So many splits of windows of ten seconds.
-    fn new(splits: usize) -> Arc<Self> {
+    pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
         let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
@@ -60,7 +60,7 @@ impl Bed {
     }
 }
 
-/// Two splits fall silent with a backlog: whoever is the last to do so, and however far the copy is, the silence is told once
+/// Two splits fall silent with a backlog: whichever is the last to do so, and however far the copy is, the silence is told once
 /// and behind the end of every epoch that both have left.
 #[test]
 fn silence_with_a_backlog_comes_last() {
@@ -71,7 +71,7 @@ fn silence_with_a_backlog_comes_last() {
             thread::spawn(move || {
                 bed.deposit(bed.origin.start().epoch);
                 bed.origin.advance(index, EventTime::from_secs(second));
-                bed.origin.fall_idle(index);
+                assert!(bed.origin.fall_idle(index), "there is room for one more epoch");
             })
         };
         let copy = {
@@ -97,7 +97,7 @@ fn a_split_that_comes_back_deposits_into_an_open_epoch() {
     model(|| {
         let bed = Bed::new(2);
         bed.origin.advance(0, EventTime::from_secs(5));
-        bed.origin.fall_idle(0);
+        assert!(bed.origin.fall_idle(0), "there is room for one more epoch");
         let returning = {
             let bed = Arc::clone(&bed);
             thread::spawn(move || {
@@ -111,7 +111,7 @@ fn a_split_that_comes_back_deposits_into_an_open_epoch() {
             thread::spawn(move || {
                 bed.deposit(bed.origin.start().epoch);
                 bed.origin.advance(1, EventTime::from_secs(12));
-                bed.origin.fall_idle(1);
+                assert!(bed.origin.fall_idle(1), "there is room for one more epoch");
             })
         };
         let copy = {

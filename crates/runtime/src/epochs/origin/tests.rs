@@ -1,5 +1,5 @@
 //! Where epochs end, as text: `a10` is split a at a watermark of ten seconds, `a-` its silence, `a+` its return, `a.` its
-//! end, and `a,` its end where it stands. Windows of ten seconds end every ten.
+//! end, `a^` the end of time without its end, and `a,` its end where it stands. Windows of ten seconds end every ten.
 
 use proptest::prelude::*;
 use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
@@ -19,16 +19,35 @@ fn bed(splits: usize) -> (Arc<Origin>, Arc<Ledger>) {
     (Origin::new(splits, horizon, vec![Arc::clone(&ledger)]), ledger)
 }
 
-/// The ends that were assigned by now, all of which are consumed at once.
-fn ends(ledger: &Ledger) -> Vec<EventTime> {
-    let mut ends = Vec::new();
-    while let Some(item) = ledger.next_item() {
-        if let Item::End { epoch, watermark } = item {
+/// Returns what was told by now; the epochs of all ends are released at once.
+fn items(ledger: &Ledger) -> Vec<Item> {
+    let next = || {
+        let item = ledger.next_item()?;
+        if let Item::End { epoch, .. } = item {
             ledger.release(epoch);
-            ends.push(watermark);
         }
+        Some(item)
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn end_of(item: Item) -> Option<EventTime> {
+    if let Item::End { watermark, .. } = item { Some(watermark) } else { None }
+}
+
+/// Returns the ends among what was told by now.
+fn ends(ledger: &Ledger) -> Vec<EventTime> {
+    items(ledger).into_iter().filter_map(end_of).collect()
+}
+
+fn show(item: Item) -> String {
+    match item {
+        Item::End { watermark: EventTime::MAX, .. } => "W".to_owned(),
+        Item::End { watermark, .. } => format!("W{}", watermark.as_micros() / 1_000_000),
+        Item::Marker(intended) => format!("L{}", intended.as_nanos()),
+        Item::Idle => "idle".to_owned(),
+        Item::Over => "over".to_owned(),
     }
-    ends
 }
 
 fn check(splits: usize, input: &str, expected: &str) {
@@ -38,7 +57,7 @@ fn check(splits: usize, input: &str, expected: &str) {
         let (split, act) = word.split_at(1);
         let index = usize::from(split.as_bytes()[0] - b'a');
         match act {
-            "-" => origin.fall_idle(index),
+            "-" => assert!(origin.fall_idle(index), "there is room for one more epoch"),
             "+" => {
                 let Standing { epoch, late_by, .. } = origin.rejoin(index);
                 shown.push(format!("{split}:{epoch}/{}", late_by.as_micros() / 1_000_000));
@@ -47,6 +66,7 @@ fn check(splits: usize, input: &str, expected: &str) {
                 origin.advance(index, EventTime::MAX);
                 origin.end(index);
             }
+            "^" => _ = origin.advance(index, EventTime::MAX),
             "," => origin.end(index),
             seconds => {
                 let watermark = EventTime::from_secs(seconds.parse().unwrap());
@@ -55,20 +75,14 @@ fn check(splits: usize, input: &str, expected: &str) {
                 shown.push(format!("{split}:{epoch}"));
             }
         }
-        let show = |end: EventTime| match end {
-            EventTime::MAX => "W".to_owned(),
-            end => format!("W{}", end.as_micros() / 1_000_000),
-        };
         // Epochs that nothing was in between end where the one before does.
-        for end in ends(&ledger).into_iter().map(show) {
-            if shown.last() != Some(&end) {
-                shown.push(end);
+        for item in items(&ledger).into_iter().map(show) {
+            if shown.last() != Some(&item) {
+                shown.push(item);
             }
         }
     }
-    if ledger.is_over() {
-        shown.push("over".to_owned());
-    }
+    assert_eq!(ledger.is_over(), shown.last().is_some_and(|last| last == "over"));
     assert_eq!(shown.join(" "), expected, "{input}");
 }
 
@@ -97,38 +111,66 @@ fn silence_holds_nobody_up() {
     check(2, "a3 b3 a15 b- a25 b+ b31 a31", "a:0 b:1 a:2 W3 W15 a:3 W25 b:3/25 b:4 a:4 W31");
     check(2, "a3 b3 a15 b.", "a:0 b:1 a:2 W3 W15");
     // The last that falls silent: the farthest counts.
-    check(2, "a3 b3 a15 a- b-", "a:0 b:1 a:2 W3 W15");
-    check(2, "a3 b3 a15 b5 b- a-", "a:0 b:1 a:2 W3 b:1 W15");
+    check(2, "a3 b3 a15 a- b-", "a:0 b:1 a:2 W3 W15 idle");
+    check(2, "a3 b3 a15 b5 b- a-", "a:0 b:1 a:2 W3 b:1 W15 idle");
 }
 
 /// When all are silent, or over, the farthest counts, also if it was held in its epoch because another had not begun.
 #[test]
 fn who_is_held_goes_on_when_all_are_silent() {
-    check(2, "a15 b- a-", "a:0 W15");
-    check(2, "a1000000 a- b-", "a:0 W1000000");
-    // The end of a split is the end of time, which counts alone beside those that are silent; so it does on edges.
-    check(2, "a15 a- b.", "a:0 W");
+    check(2, "a15 b- a-", "a:0 W15 idle");
+    check(2, "a1000000 a- b-", "a:0 W1000000 idle");
     check(2, "a15 a- b,", "a:0");
-    check(2, "a15 a- b- b+ b31 a+ a31", "a:0 W15 b:1/15 b:2 W31 a:2/31 a:2");
+    check(2, "a15 a- b- b+ b31 a+ a31", "a:0 W15 idle b:1/15 b:2 W31 a:2/31 a:2");
 }
 
+/// The end of a split is the end of time, which is no watermark of those that are silent: a split that speaks again is late
+/// by what it had reached itself.
 #[test]
-fn silence_is_told_when_the_last_that_moved_is_over() {
+fn a_split_at_the_end_of_time_ends_no_other() {
+    check(2, "a15 a- b.", "a:0 W15 idle");
+    check(2, "a15 a- b^ a+ a17 b.", "a:0 W15 idle a:1/15 a:1");
+    check(2, "a3 b3 a15 a- b. a+ a25", "a:0 b:1 a:2 W3 W15 idle a:2/15 a:3 W25");
+    check(2, "a- b.", "idle");
+    check(2, "a- b. a+ a- a.", "idle a:0/-9223372036854 idle W over");
+    check(3, "a15 a- b. c12 c-", "a:0 c:1 W12 idle");
+}
+
+/// A split at the end of time that is not over may still have records of the last instant: they go into an epoch that stays
+/// open until they are there.
+#[test]
+fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
     let (origin, ledger) = bed(2);
-    origin.fall_idle(0);
-    assert_eq!(ledger.next_item(), None);
-    let are_of_the_end = |ends: Vec<EventTime>| ends.iter().all(|end| *end == EventTime::MAX);
-    origin.advance(1, EventTime::MAX);
-    assert!(are_of_the_end(ends(&ledger)));
-    origin.end(1);
-    assert_eq!((ledger.next_item(), ledger.next_item()), (Some(Item::Idle), None));
-    origin.rejoin(0);
-    origin.fall_idle(0);
-    assert_eq!(ledger.next_item(), Some(Item::Idle));
+    let at = |second| EventTime::from_secs(second);
+    origin.advance(1, at(1));
     origin.advance(0, EventTime::MAX);
-    origin.end(0);
-    let last = ends(&ledger);
-    assert!(!last.is_empty() && are_of_the_end(last) && ledger.is_over());
+    let told = |windows: std::ops::Range<i64>| -> Vec<EventTime> {
+        let told_at = |window| {
+            origin.advance(1, at(window * 10 + 1));
+            ends(&ledger)
+        };
+        windows.flat_map(told_at).collect()
+    };
+    let before = told(0..200);
+    assert_eq!((before.len(), before.last()), (200, Some(&at(1_991))), "it holds nobody up");
+    let Standing { epoch, late_by, .. } = origin.rejoin(0);
+    assert_eq!((epoch, late_by), (200, EventTime::MAX));
+    assert_eq!(told(200..210), [], "its epoch is open");
+    assert!(!origin.fall_idle(1), "what is owed is told when the other split says that it has deposited");
+    assert_eq!(items(&ledger), []);
+    origin.advance(0, EventTime::MAX);
+    let items: Vec<String> = items(&ledger).into_iter().map(show).collect();
+    assert_eq!(
+        (&items[0][..], &items[items.len() - 2][..], &items[items.len() - 1][..]),
+        ("W2001", "W2091", "idle")
+    );
+}
+
+/// Nothing comes behind the last item, also if a split was stopped while it was silent.
+#[test]
+fn silence_comes_before_the_end_of_all() {
+    check(2, "a5 b3 a- a, b.", "a:0 b:1 W3 idle W5 over");
+    check(2, "a5 b3 a- b- a, b.", "a:0 b:1 W3 idle W5 over");
 }
 
 #[test]
@@ -146,6 +188,7 @@ fn a_split_that_is_stopped_holds_the_others_up() {
     check(2, "a3 b3 b12 a, b.", "a:0 b:1 b:2 W3 over");
     // One that is silent does not.
     check(2, "a3 b3 b- b, a15 a,", "a:0 b:1 a:2 W3 W15 over");
+    check(2, "a3 a- b. a,", "a:0 W3 idle W3 over");
     check(1, "a3 a17 a,", "a:1 W3 a:2 W17 over");
     check(2, "a, b,", "W-9223372036854 over");
 }
@@ -165,6 +208,58 @@ fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
     assert_eq!(origin.advance(0, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(origin.advance(1, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(ends(&ledger).last(), Some(&at(1_001)));
+}
+
+/// Silence comes behind the end of all that the farthest split has reached, also if as many epochs are open as may be: then
+/// it is told as soon as one is closed, and a split that speaks and falls silent again waits as well.
+#[test]
+fn silence_comes_behind_what_a_full_ring_held() {
+    let (origin, ledger) = bed(1);
+    let at = |second| EventTime::from_secs(second);
+    (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
+    assert!(ledger.is_full());
+    assert!(!origin.fall_idle(0), "the end of the youngest epoch comes first");
+    let mut told = Vec::new();
+    let oldest = ledger.oldest_here();
+    while let Some(item) = ledger.next_item() {
+        told.push(item);
+        if let Item::End { epoch, .. } = item {
+            assert!(!ledger.has_freed_epoch(oldest) && !origin.tell_silence() || 0 < epoch);
+            ledger.release(epoch);
+            assert!(ledger.has_freed_epoch(oldest));
+            assert!(origin.tell_silence());
+        }
+    }
+    let last = told.len() - 1;
+    assert_eq!((end_of(told[last - 1]), told[last]), (Some(at(991)), Item::Idle), "{told:?}");
+    assert!(!told[..last].contains(&Item::Idle), "{told:?}");
+}
+
+/// A silence that is owed is not told when a split has spoken again; and when another ends meanwhile, it is still owed.
+#[test]
+fn a_silence_that_is_owed_is_over_when_a_split_speaks() {
+    for ends in [false, true] {
+        let (origin, ledger) = bed(3);
+        let at = |second| EventTime::from_secs(second);
+        [1, 2].into_iter().for_each(|index| _ = origin.advance(index, at(1)));
+        (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
+        let mut told = vec![origin.fall_idle(0), origin.fall_idle(1)];
+        if ends {
+            origin.advance(2, EventTime::MAX);
+            told.extend([origin.tell_silence(), origin.tell_silence()]);
+            assert_eq!(told, [true, true, false, false]);
+        } else {
+            told.push(origin.fall_idle(2));
+            origin.rejoin(0);
+            told.push(origin.tell_silence());
+            assert_eq!(told, [true, true, false, true]);
+        }
+        let items = items(&ledger);
+        assert!(!items.contains(&Item::Idle) && !items.is_empty(), "{items:?}");
+        assert!(origin.tell_silence());
+        let items: Vec<String> = self::items(&ledger).into_iter().map(show).collect();
+        assert_eq!(items, if ends { vec!["W991", "idle"] } else { Vec::new() });
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -201,6 +296,7 @@ proptest! {
             if is_over[split] {
                 continue;
             }
+            let mut is_told = true;
             match act {
                 Act::Advance(by) => {
                     at[split] += by;
@@ -209,7 +305,7 @@ proptest! {
                 }
                 Act::Silence => {
                     is_idle[split] = true;
-                    origin.fall_idle(split);
+                    is_told = origin.fall_idle(split);
                 }
                 Act::Return => {
                     is_idle[split] = false;
@@ -218,10 +314,29 @@ proptest! {
                 Act::End => {
                     is_over[split] = true;
                     origin.advance(split, EventTime::MAX);
-                    origin.end(split);
+                    is_told = origin.tell_silence();
                 }
             }
-            all_ends.extend(ends(&ledger));
+            let mut told = items(&ledger);
+            if !is_told {
+                prop_assert!(!told.contains(&Item::Idle));
+                prop_assert!(origin.tell_silence(), "with nothing left that is open there is room");
+                told.extend(items(&ledger));
+            }
+            if is_over[split] {
+                origin.end(split);
+                told.extend(items(&ledger));
+            }
+            for item in told {
+                all_ends.extend(end_of(item));
+                // All that the farthest split has reached ends before a silence.
+                if item == Item::Idle {
+                    let farthest = (0..splits).filter(|&split| !is_over[split]).map(|split| at[split]).max();
+                    let due = farthest.unwrap_or(0).div_euclid(10) * 10;
+                    let closed = all_ends.last().map_or(i64::MIN, |end| end.as_micros() / 1_000_000);
+                    prop_assert!(due == 0 || closed >= due, "silent at {} seconds, {} closed", due, closed);
+                }
+            }
             prop_assert!(all_ends.is_sorted());
             for split in (0..splits).filter(|&split| !is_over[split] && !is_idle[split]) {
                 let Standing { epoch, late_by, .. } = standing[split];

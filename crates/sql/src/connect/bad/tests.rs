@@ -145,6 +145,28 @@ fn nothing_bad_leaves_nothing() {
     assert!(folder.names().is_empty());
 }
 
+/// Records that an earlier run diverted go when all jobs have read their input to its end, and stay if one of them was cut short.
+#[test]
+fn a_run_that_is_cut_short_leaves_what_an_earlier_one_diverted() {
+    for (is_cut, is_bounded) in [(false, true), (true, true), (false, false), (true, false)] {
+        let folder = Folder::new();
+        let mut earlier = diverting(&folder, &Diversions::default());
+        earlier.take("f", &bad(1)).unwrap();
+        earlier.finish().unwrap();
+        let diversions = Diversions::default();
+        let (cut, whole) = (JobEnd::new(is_bounded), JobEnd::new(true));
+        let mut first = diverting_of(&folder, &diversions, 0).with_end(cut.clone());
+        let mut second = diverting_of(&folder, &diversions, 1).with_end(whole);
+        if is_cut {
+            cut.note_cut();
+        }
+        first.finish().unwrap();
+        second.finish().unwrap();
+        let expected: &[&str] = if is_cut { &["bad.jsonl"] } else { &[] };
+        assert_eq!(folder.names(), expected, "{is_cut} {is_bounded}");
+    }
+}
+
 /// A failure publishes the diverted records and accepts no more; a cancelled query removes them.
 #[test]
 fn failures_publish_and_cancellation_does_not() {

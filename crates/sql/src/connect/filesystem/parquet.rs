@@ -16,6 +16,7 @@
 //! bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
 
 mod int96;
+mod open;
 mod pages;
 mod types;
 
@@ -37,8 +38,8 @@ use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion_expr::ColumnarValue;
+use thalweg_model::Allowance;
 use thalweg_model::disk::FileIdentity;
-use thalweg_model::{Allowance, Payment};
 
 use super::part::PartFile;
 use super::split::Reading;
@@ -52,6 +53,8 @@ use crate::functions::{Bound, column};
 use crate::panics::caught;
 use crate::types::SqlType;
 use int96::Seconds;
+pub(super) use open::OpenPages;
+use open::{PaidPages, Room};
 use pages::Needs;
 use types::{cast_plain, plain};
 
@@ -126,7 +129,7 @@ pub(super) struct ParquetFile {
     given: u64,
     batches: u64,
     /// The payment for the memory of its pages.
-    _payment: Payment,
+    _pages: PaidPages,
 }
 
 /// How a table column is computed from the columns of the file.
@@ -142,7 +145,7 @@ struct Take {
 }
 
 impl ParquetFile {
-    /// Opens a file and skips its first `skip` rows.
+    /// Opens a file behind so many rows; none if another file of the table has to be closed first.
     pub(super) fn open(
         reading: &Reading,
         path: &Path,
@@ -150,7 +153,7 @@ impl ParquetFile {
         wanted: &[ParquetColumn],
         skip: u64,
         allowance: &Allowance,
-    ) -> Result<Self, ConnectError> {
+    ) -> Result<Option<Self>, ConnectError> {
         let file = reading.files.open_file(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 ConnectError::Changed { path: path.to_owned(), change: "it was removed".to_owned() }
@@ -211,15 +214,17 @@ impl ParquetFile {
         let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
         let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
-        let needs = guarded(|| pages::needs(&file, metadata.metadata(), |leaf| mask.leaf_included(leaf)));
+        let needs =
+            guarded(|| pages::needs(&file, metadata.metadata(), allowance, |leaf| mask.leaf_included(leaf)));
         let Needs { rows, bytes } = needs.map_err(failed)?;
-        let budget_bytes = allowance.limit_bytes();
-        let payment = if bytes <= budget_bytes / 2 { allowance.pay(bytes) } else { None };
-        let payment = payment.ok_or_else(|| ConnectError::PageTooLarge {
-            path: path.to_owned(),
-            bytes,
-            budget_bytes,
-        })?;
+        let pages = match reading.pages.pay(bytes, allowance) {
+            Room::Paid(pages) => pages,
+            Room::Later => return Ok(None),
+            Room::None => {
+                let (path, budget_bytes) = (path.to_owned(), allowance.limit_bytes());
+                return Err(ConnectError::PageTooLarge { path, bytes, budget_bytes });
+            }
+        };
         let is_fine = |(root, unit): (&usize, &TimeUnit)| (*unit != TimeUnit::Millisecond).then_some(*root);
         let checked: BTreeSet<usize> = units.iter().filter_map(is_fine).collect();
         let seconds = match checked.is_empty() {
@@ -232,7 +237,7 @@ impl ParquetFile {
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
         let builder = builder.with_projection(mask).with_batch_size(rows).with_offset(offset);
         let reader = guarded(|| builder.build()).map_err(failed)?;
-        Ok(ParquetFile {
+        Ok(Some(ParquetFile {
             path: path.to_owned(),
             identity,
             reader,
@@ -241,8 +246,8 @@ impl ParquetFile {
             waiting: None,
             given: skip,
             batches: 0,
-            _payment: payment,
-        })
+            _pages: pages,
+        }))
     }
 
     /// Returns at most `rows_max` further rows; `None` at the end of the file, if the file was not changed.

@@ -63,6 +63,19 @@ enum Content {
     Columns(Box<ParquetPart>),
 }
 
+impl Content {
+    /// The file, with all that was written.
+    fn whole(self) -> io::Result<InProgressFile> {
+        match self {
+            Content::Lines { mut file, text, .. } => {
+                file.write_all(&text)?;
+                file.whole()
+            }
+            Content::Columns(part) => part.finish()?.whole(),
+        }
+    }
+}
+
 /// The destination of a part: its file, or memory until it has one.
 #[derive(Default)]
 pub(super) struct PartFile {
@@ -91,11 +104,10 @@ impl PartFile {
         Ok(())
     }
 
-    /// Syncs the file to disk and closes it.
-    fn seal(mut self) -> io::Result<SealedFile> {
+    /// The file, with all that was written.
+    fn whole(mut self) -> io::Result<InProgressFile> {
         self.write_kept()?;
-        let file = self.file.ok_or_else(|| io::Error::other("it has no file"))?;
-        file.seal()
+        self.file.ok_or_else(|| io::Error::other("it has no file"))
     }
 }
 
@@ -228,20 +240,17 @@ impl Part {
     /// Syncs the part to disk and closes it; it must have a file.
     pub(super) fn seal(self) -> Result<SealedPart, Fault> {
         let Part { content, name, .. } = self;
-        let seal = || -> io::Result<SealedFile> {
-            let file = match content {
-                Content::Lines { mut file, text, .. } => {
-                    file.write_all(&text)?;
-                    file
-                }
-                Content::Columns(part) => part.finish()?,
-            };
-            file.seal()
-        };
-        match seal() {
+        match content.whole().and_then(InProgressFile::seal) {
             Ok(file) => Ok(SealedPart { file, name }),
             Err(error) => Err(failed(&name, error).into()),
         }
+    }
+
+    /// Brings it onto the disk and gives it its name; it must have a file, which keeps its lock until then.
+    pub(super) fn publish(self) -> Result<(), Fault> {
+        let Part { content, name, .. } = self;
+        let published = content.whole().and_then(InProgressFile::publish);
+        Ok(published.map_err(|error| failed(&name, error))?)
     }
 }
 

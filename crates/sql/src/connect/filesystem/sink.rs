@@ -1,36 +1,33 @@
-//! Sink of rows into files: `part-UID-N` in the directory of the table, or of the partition.
+//! Rows into files: `part-UID-N` in the directory of the table, or of their partition.
 //!
-//! A file is written as `.part-UID-N.inprogress`, which readers ignore. It is synced to disk and closed when
-//! it exceeds the table's size limit, when it is open or untouched for too long, and when the query ends. The
-//! UID is drawn at random in every run, so that no run replaces the files of another. Files of a killed run
-//! are removed by the next one (`leftovers.rs`).
+//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and closed when it is longer
+//! than the table's options allow, open or untouched for too long, and when the query ends. UID is another word in every run,
+//! drawn at random, so that no run replaces what another has written. What a killed run left is removed by the next one
+//! (`leftovers.rs`).
 //!
-//! A closed file of an unbounded job gets its name at once. The files of a bounded job get their names
-//! together when its input has ended. A job that is stopped or killed before that publishes nothing, unless
-//! the stop asks for the partial result.
+//! A closed file of an unbounded job gets its name at once. Those of a bounded job get their names together when its input has
+//! ended: a job that is stopped or killed before publishes nothing.
 //!
-//! A success file says that its directory is complete, so it is written last, when all files of the job are
-//! published and the job is complete. It is removed before the first file of a run is published beside it, so
-//! a run that is killed in between leaves none.
+//! A success file says that its directory is complete, so it is written last, when all files of the job are published and the job
+//! has what it was to have. It is taken away before the first file of a run is published beside it: a run that is killed between
+//! leaves none.
 //!
-//! A query that fails or is cancelled removes its unpublished files; published files stay. Times and sizes
-//! are checked between batches, so a file may be longer by one batch, and an idle file stays open until rows
-//! or a watermark come.
+//! A query that fails, or is cancelled, takes the files away that it has not published; those that it has stay. Times and
+//! sizes are looked at between batches, so a file may be a batch longer, and an idle one stays open until rows or a watermark
+//! come.
 //!
-//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are collected in
-//! memory, up to [`GATHERED_BYTES_MAX`] for the table. Beyond that the largest collections are written to
-//! files, and for each of them the open file with the oldest last write is closed. So there are many files
-//! only if the rows of many partitions alternate and exceed this memory; each file then holds what could be
-//! collected for its partition.
+//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
+//! [`GATHERED_BYTES_MAX`] for the table and one of [`GATHERED_PARTS`] parts of the memory budget. Beyond that the largest gathered ones are written to files, and for each of them the
+//! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
+//! and are more than can be gathered, and then each holds what could be gathered of its partition.
 //!
-//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the
-//! query ends. It is created even if it is empty, and replaces an existing file. Only a regular file is
-//! replaced, and two sinks of a run may not write to the same file.
+//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
+//! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
+//! of a run do not write to one.
 //!
-//! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit";
-//! `FileSystemTableSink`. Differs from Flink: files of unbounded jobs are published when they are closed, and
-//! not with the next checkpoint; partitions are committed when the job ends; a table without partitions has
-//! its success file, too.
+//! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
+//! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
+//! committed when the job ends; a table without partitions has its success file, too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -44,7 +41,7 @@ use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
 use thalweg_connectors::{InProgressFile, SinkError};
 use thalweg_model::disk::Disk;
-use thalweg_model::{Clock, EventTime, Fault, ProcessingTime};
+use thalweg_model::{Allowance, Clock, EventTime, Fault, ProcessingTime};
 
 use super::leftovers;
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
@@ -65,6 +62,9 @@ pub const OPEN_PARTS_MAX: usize = 128;
 /// The most bytes of collected rows in one table. Rows of column formats, and rows of partitions without an
 /// open file, are collected before they are written. The default budget of an engine is 256 MiB.
 const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Rows that are gathered may use one of so many parts of the memory budget: other tables and the state of operators need theirs.
+const GATHERED_PARTS: usize = 8;
 
 /// Writes the files of a table.
 pub(super) struct FileSink {
@@ -93,6 +93,8 @@ pub(super) struct FileSink {
     names_bytes: usize,
     /// How many parts in `open` have a file.
     files_open: usize,
+    /// How many bytes may be gathered.
+    gathered_max: usize,
     /// Shows other runs that this one is live; removed when it is dropped.
     marker: Option<InProgressFile>,
     count: u64,
@@ -144,6 +146,7 @@ impl FileSink {
             end: world.end.clone(),
             names_bytes: 0,
             files_open: 0,
+            gathered_max: GATHERED_BYTES_MAX,
             marker: None,
             count: 0,
             notes: world.notes.clone(),
@@ -270,6 +273,10 @@ impl FileSink {
             self.attach(&mut part, directory)?;
         }
         self.files_open -= 1;
+        if self.is_single {
+            // Another run may write to the same path, so the file is held until it has its name. It is closed when the query ends.
+            return part.publish();
+        }
         let sealed = part.seal()?;
         if self.end.is_bounded() {
             self.names_bytes += directory.len() + sealed.held_bytes();
@@ -360,7 +367,7 @@ impl FileSink {
     /// left.
     fn flush(&mut self) -> Result<(), Fault> {
         let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
-        if gathered <= GATHERED_BYTES_MAX {
+        if gathered <= self.gathered_max {
             return Ok(());
         }
         let mut largest: Vec<(usize, String)> =
@@ -374,7 +381,7 @@ impl FileSink {
         leaving.sort();
         let mut leaving: VecDeque<String> = leaving.into_iter().map(|(.., name)| name).collect();
         for (before, directory) in largest {
-            if gathered <= GATHERED_BYTES_MAX / 2 {
+            if gathered <= self.gathered_max / 2 {
                 break;
             }
             // The part may have been closed already to make room for an earlier one.
@@ -389,7 +396,7 @@ impl FileSink {
                         "{}: rows of more than {OPEN_PARTS_MAX} partitions come in turns, and are more than the {} MiB that are \
                          gathered: there will be several files for a partition; rows in the order of the partitions make fewer",
                         self.root.display(),
-                        GATHERED_BYTES_MAX >> 20
+                        self.gathered_max >> 20
                     ));
                 }
                 self.attach(&mut part, &directory)?;
@@ -487,6 +494,10 @@ impl RowSink for FileSink {
         // All files are published, so no other run can take one for a leftover.
         self.marker = None;
         Ok(())
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.gathered_max = GATHERED_BYTES_MAX.min(allowance.limit_bytes() / GATHERED_PARTS);
     }
 
     fn held_bytes(&self) -> usize {

@@ -34,7 +34,7 @@ use thalweg_model::disk::{Disk, FileIdentity};
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use super::listing::{Found, Listing};
-use super::parquet::{ParquetColumn, ParquetFile};
+use super::parquet::{OpenPages, ParquetColumn, ParquetFile};
 use super::{FileFormat, FileSystem};
 use crate::batch::BATCH_ROWS_MAX;
 use crate::catalog::TableColumnKind;
@@ -54,11 +54,15 @@ use crate::types::{INSTANT_ZONE, SqlType};
 /// records of a batch.
 const POLL_BYTES_MAX: usize = 8 << 20;
 
+/// How long a split waits before it asks again for the memory of its next file: 1 ms, far less than a file takes to be read.
+const ASK_AGAIN_NS: u64 = 1_000_000;
+
 /// The parameters for reading the files of a table, which all of its splits share.
 pub(super) struct Reading {
     pub(super) listing: Listing,
     pub(super) files: Arc<dyn Files>,
     pub(super) context: Context,
+    pub(super) pages: Arc<OpenPages>,
     content: Content,
     /// The interval between two listings of the directory; `None` without watching.
     watch_ns: Option<u64>,
@@ -129,6 +133,7 @@ impl Reading {
             listing: Listing { root: world.path(of.path), pattern: of.pattern.clone(), keys },
             files: Arc::clone(&world.files),
             context: Context { zone: world.zone, clock: Arc::clone(&world.clock) },
+            pages: Arc::default(),
             content,
             watch_ns: of.watch.map(|interval| u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)),
             default_partition: of.default_partition.clone(),
@@ -203,8 +208,9 @@ impl Reading {
         Ok(Rows { columns, kinds })
     }
 
-    /// Opens a file that was found, if it has not changed.
-    fn open(&self, file: &Found, allowance: &Allowance) -> Result<OpenFile, ConnectError> {
+    /// Opens a file that was found, if it is still the same; one of columns behind `skip` rows. None if it has to wait for
+    /// memory.
+    fn open(&self, file: &Found, skip: u64, allowance: &Allowance) -> Result<Option<OpenFile>, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
             Ok(_) => Err(changed(&file.path, "it was replaced or written to")),
@@ -220,16 +226,13 @@ impl Reading {
                 is_there(Ok(lines.identity()))?;
                 OpenContent::Lines { file: lines, more: More::Now }
             }
-            Content::Columns(columns) => OpenContent::Columns(ParquetFile::open(
-                self,
-                &file.path,
-                file.identity,
-                columns,
-                0,
-                allowance,
-            )?),
+            Content::Columns(columns) => {
+                let opened = ParquetFile::open(self, &file.path, file.identity, columns, skip, allowance)?;
+                let Some(opened) = opened else { return Ok(None) };
+                OpenContent::Columns(opened)
+            }
         };
-        Ok(OpenFile { name: file.path.display().to_string(), told: self.told(file)?, content })
+        Ok(Some(OpenFile { name: file.path.display().to_string(), told: self.told(file)?, content }))
     }
 }
 
@@ -282,6 +285,8 @@ pub(super) struct FileSplit {
     names_bytes: usize,
     /// The index of the file that is open, or is opened next.
     next: usize,
+    /// Rows of the next file that were given out already, while it waits for memory to be opened again.
+    skip: u64,
     open: Option<OpenFile>,
     /// The decoder of lines; `None` for Parquet files.
     decoding: Option<Decoding>,
@@ -302,6 +307,7 @@ impl FileSplit {
             files,
             names_bytes,
             next: 0,
+            skip: 0,
             open: None,
             decoding,
             bad,
@@ -366,7 +372,11 @@ impl FileSplit {
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
-                self.open = Some(self.reading.open(file, &self.allowance)?);
+                self.open = self.reading.open(file, self.skip, &self.allowance)?;
+                if self.open.is_none() {
+                    return Ok(Some(SourceStatus::IdleUntil(now.plus_nanos(ASK_AGAIN_NS))));
+                }
+                self.skip = 0;
                 return Ok(None);
             }
             let Some(watch_ns) = self.reading.watch_ns else {
@@ -473,9 +483,12 @@ impl FileSplit {
     /// Opens the file at the position again and skips the part that was read.
     fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
         let Some(found) = self.files.get(self.next) else { return Ok(()) };
-        let mut open = self.reading.open(found, &self.allowance)?;
-        match (&mut open.content, &mut self.decoding, &self.reading.content) {
-            (OpenContent::Lines { file, .. }, Some(decoding), _) => {
+        let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance)? else {
+            self.skip = resume.rows;
+            return Ok(());
+        };
+        match (&mut open.content, &mut self.decoding) {
+            (OpenContent::Lines { file, .. }, Some(decoding)) => {
                 let mut passed = vec![0; 256 << 10];
                 let mut left = resume.at.offset;
                 while left > 0 {
@@ -489,12 +502,8 @@ impl FileSplit {
                 let known = if self.bad.diverts() { 0 } else { resume.bad };
                 decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
             }
-            (OpenContent::Columns(file), _, Content::Columns(columns)) => {
-                let (path, identity) = (&found.path, found.identity);
-                *file =
-                    ParquetFile::open(&self.reading, path, identity, columns, resume.rows, &self.allowance)?;
-            }
-            _ => return Err(mixed(&open.name)),
+            (OpenContent::Columns(_), _) => {}
+            (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
         }
         self.open = Some(open);
         Ok(())
@@ -555,7 +564,7 @@ impl RowSource for FileSplit {
         };
         state.put(&self.files.iter().map(saved).collect::<Vec<_>>())?;
         let resume = match (&self.open, &self.decoding) {
-            (None, _) => None,
+            (None, _) => (self.skip > 0).then(|| Resume { rows: self.skip, ..Resume::default() }),
             (Some(OpenFile { content: OpenContent::Columns(file), .. }), _) => {
                 Some(Resume { rows: file.given(), ..Resume::default() })
             }
@@ -583,7 +592,7 @@ impl RowSource for FileSplit {
         };
         self.files = files.into_iter().map(found).collect();
         self.names_bytes = names_bytes(&self.files);
-        (self.next, self.open, self.looked_at) = (next, None, None);
+        (self.next, self.skip, self.open, self.looked_at) = (next, 0, None, None);
         if let Some(decoding) = &mut self.decoding {
             decoding.start(Position::default());
         }

@@ -172,6 +172,20 @@ fn distinct_rows() {
     assert_eq!(bed.take(&[], None), Vec::<String>::new());
 }
 
+/// A batch without rows, such as those that fill an edge behind a long one, says nothing of how long results are.
+#[test]
+fn a_batch_without_rows_leaves_the_bytes_of_a_row() {
+    let rows: Vec<In> = (0..40).map(|id| In { id, k: Some("a"), v: Some(1), ts: 0 }).collect();
+    let mut bed = Bed::new(group(vec![K], all_calls(), false));
+    let mut row_bytes = |rows: &[In]| {
+        bed.take(rows, None);
+        bed.operator.as_any().downcast_mut::<Group>().unwrap().row_bytes
+    };
+    let known = row_bytes(&rows);
+    assert!(known > 0);
+    assert_eq!(row_bytes(&[]), known);
+}
+
 /// One key with many rows, and many keys with one row, come out in batches of bounded size.
 #[test]
 fn pieces_are_small() {

@@ -91,7 +91,8 @@ impl JoinOperator for LookupJoin {
         if side == Side::Left {
             self.counts.forwarded += batch.len() as u64;
             self.bytes += bytes_of(&batch.rows);
-            self.waiting.push_back(batch);
+            // The state has paid for it from here on.
+            self.waiting.push_back(Batch { payment: None, ..batch });
             self.note_bytes();
             return Ok(());
         }

@@ -1,12 +1,16 @@
-//! Left rows of a temporal join that have come out, each with its matched version, so that the pair can be
-//! retracted.
+//! Left rows of a temporal join that the watermark has passed, with the version of each, so that the pair can be taken back.
 //!
-//! A row is often retracted long after the watermark has passed it: an order deleted on the next day still
-//! has its old time. The versions of that time may be forgotten by then, or a version that came late may be
-//! found instead, so the matched version is kept here. Rows are identified by their values alone: equal rows
-//! have the same time and key, and so the same version.
+//! A row is often taken back long after the watermark has passed it: an order that is deleted the next day still has its old
+//! time. The versions of that time may be forgotten by then, and a version that came late may be found instead, so the version
+//! is remembered here. Rows are told apart by their values alone: equal rows have one time and one key, and so one version.
 //!
-//! A row is kept until it is retracted, and no longer than the time to live.
+//! A row is remembered until it is taken back, and no longer than the time to live. A row with a version is remembered also if
+//! the condition of the join does not hold for the pair, since it may hold for the row that an update puts in its place.
+//!
+//! The new row of an update has the version of the old row if it has the same time and key. [`Met::replace`] notes that version
+//! until [`Met::replaced`] finds it. Updates that change the time or the key never ask for theirs, so only the last
+//! [`REPLACED_MAX`] are noted. The new row of an update follows its old row at once, unless a batch ends between them: then up
+//! to one batch of each other reader lies between them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,10 +21,14 @@ use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
 use thalweg_model::{Clock, StateError, StateReader, StateWriter};
 
+use crate::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::expression::arrow_error;
 use crate::keys::{ROW_FORMAT, check_row_format};
+
+/// Versions of old rows that are noted at most.
+const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;
 
 /// Holds left rows by their values.
 pub struct Met {
@@ -31,11 +39,24 @@ pub struct Met {
     /// The times at which rows came out, in order. The entry of a retracted row stays here until it is due.
     written: VecDeque<(i64, Arc<[u8]>)>,
     now_ms: i64,
+    /// Versions of old rows whose new rows have not come, by time and key.
+    replaced: HashMap<Arc<[u8]>, Replaced, foldhash::fast::RandomState>,
+    /// When they were noted, in order, by a number that rises. A version whose new row came leaves its entry here.
+    noted: VecDeque<(u64, Arc<[u8]>)>,
+    noted_count: u64,
     bytes: usize,
 }
 
+struct Replaced {
+    version: Option<Box<[u8]>>,
+    /// How many new rows have not come.
+    count: u64,
+    /// The number of the last of them.
+    noted_at: u64,
+}
+
 struct MetRow {
-    /// The version as bytes; `None` if the row came out with NULL.
+    /// The version as bytes; none if there is none.
     version: Option<Box<[u8]>>,
     /// How many equal rows came out.
     count: u64,
@@ -45,6 +66,7 @@ struct MetRow {
 /// Bytes of a row beside its values and its version, and of an entry of `written`, which holds the values.
 const ROW_BYTES: usize = size_of::<MetRow>() + 48;
 const NOTE_BYTES: usize = size_of::<(i64, Arc<[u8]>)>();
+const REPLACED_BYTES: usize = size_of::<Replaced>() + 48;
 
 impl Met {
     /// Keeps left rows of a schema for `ttl_ms` milliseconds by `clock`.
@@ -56,6 +78,9 @@ impl Met {
             rows: HashMap::default(),
             written: VecDeque::new(),
             now_ms: i64::MIN,
+            replaced: HashMap::default(),
+            noted: VecDeque::new(),
+            noted_count: 0,
             bytes: 0,
         })
     }
@@ -80,7 +105,7 @@ impl Met {
         self.converter.convert_columns(columns).map_err(arrow_error)
     }
 
-    /// Records that a row came out with a version.
+    /// Notes that the watermark passed a row with a version.
     pub fn add(&mut self, row: &[u8], version: Option<&[u8]>) {
         if let Some(met) = self.rows.get_mut(row) {
             met.count += 1;
@@ -93,8 +118,7 @@ impl Met {
         self.rows.insert(row, met);
     }
 
-    /// Retracts a row and returns its version, which is `None` if the row came out with NULL. Returns `None`
-    /// if no such row came out.
+    /// Takes a row back, and returns its version, if it has one. Without a result there is no such row.
     pub fn take_back(&mut self, row: &[u8]) -> Option<Option<Box<[u8]>>> {
         let met = self.rows.get_mut(row)?;
         if met.count > 1 {
@@ -104,6 +128,52 @@ impl Met {
         let met = self.rows.remove(row)?;
         self.bytes -= bytes_of(&met);
         Some(met.version)
+    }
+
+    /// Notes the version of an old row for the new row of that time and key.
+    pub fn replace(&mut self, time_and_key: (i64, Option<&[u8]>), version: Option<&[u8]>) {
+        let key: Arc<[u8]> = Arc::from(bytes_of_key(time_and_key));
+        self.note(key, version, 1);
+        while self.noted.len() > REPLACED_MAX
+            && let Some((noted_at, key)) = self.noted.pop_front()
+        {
+            self.bytes -= key.len() + NOTE_BYTES;
+            if self.replaced.get(&key).is_some_and(|replaced| replaced.noted_at == noted_at) {
+                self.drop_replaced(&key);
+            }
+        }
+    }
+
+    fn note(&mut self, key: Arc<[u8]>, version: Option<&[u8]>, count: u64) {
+        let noted_at = self.noted_count;
+        self.noted_count += 1;
+        self.bytes += key.len() + NOTE_BYTES;
+        self.noted.push_back((noted_at, Arc::clone(&key)));
+        if let Some(replaced) = self.replaced.get_mut(&key) {
+            replaced.count += count;
+            replaced.noted_at = noted_at;
+            return;
+        }
+        self.bytes += REPLACED_BYTES + version.map_or(0, <[u8]>::len);
+        self.replaced.insert(key, Replaced { version: version.map(Box::from), count, noted_at });
+    }
+
+    /// Returns the version of the old row in whose place a row of that time and key comes. Without a result there is no such
+    /// old row.
+    pub fn replaced(&mut self, time_and_key: (i64, Option<&[u8]>)) -> Option<Option<Box<[u8]>>> {
+        let key = bytes_of_key(time_and_key);
+        let replaced = self.replaced.get_mut(&key[..])?;
+        replaced.count -= 1;
+        if replaced.count > 0 {
+            return Some(replaced.version.clone());
+        }
+        self.drop_replaced(&key)
+    }
+
+    fn drop_replaced(&mut self, key: &[u8]) -> Option<Option<Box<[u8]>>> {
+        let replaced = self.replaced.remove(key)?;
+        self.bytes -= REPLACED_BYTES + replaced.version.as_ref().map_or(0, |version| version.len());
+        Some(replaced.version)
     }
 
     /// Returns the bytes held.
@@ -124,6 +194,16 @@ impl Met {
         for (written_ms, row, met) in current() {
             state.put(&(written_ms, &**row, met.version.as_deref(), met.count))?;
         }
+        let open = || {
+            self.noted.iter().filter_map(|(noted_at, key)| {
+                let replaced = self.replaced.get(key).filter(|replaced| replaced.noted_at == *noted_at)?;
+                Some((key, replaced))
+            })
+        };
+        state.put(&open().count())?;
+        for (key, replaced) in open() {
+            state.put(&(&**key, replaced.version.as_deref(), replaced.count))?;
+        }
         Ok(())
     }
 
@@ -132,6 +212,8 @@ impl Met {
         check_row_format(state)?;
         self.rows.clear();
         self.written.clear();
+        self.replaced.clear();
+        self.noted.clear();
         self.bytes = 0;
         let count: usize = state.take()?;
         for _ in 0..count {
@@ -145,10 +227,21 @@ impl Met {
                 self.bytes -= bytes_of(&before);
             }
         }
+        let open: usize = state.take()?;
+        for _ in 0..open {
+            let (key, version, count): (Vec<u8>, Option<Box<[u8]>>, u64) = state.take()?;
+            self.note(Arc::from(key), version.as_deref(), count.max(1));
+        }
         Ok(())
     }
 }
 
 fn bytes_of(met: &MetRow) -> usize {
     met.version.as_ref().map_or(0, |version| version.len()) + ROW_BYTES
+}
+
+/// A time, whether there is a key, and the key.
+fn bytes_of_key((time, key): (i64, Option<&[u8]>)) -> Vec<u8> {
+    let has_key = u8::from(key.is_some());
+    [&time.to_be_bytes()[..], &[has_key], key.unwrap_or_default()].concat()
 }

@@ -1,31 +1,29 @@
-//! Temporal join: a row matches the version of the other side that was valid at its time.
+//! Temporal join: a row meets the version of the other side that was valid at its time.
 //!
-//! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event
-//!            time
-//! Output     each left row with the last version of its key that is not later; a left join also left rows without one
-//! State      left rows at or behind the watermark; per key the version that is valid at the watermark, and later ones;
-//!            if the left side changes, the rows that came out with their matched versions, for the time to live
-//!            ([`met`])
+//! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event time
+//! Output     each left row with the last version of its key that is not later; of a left join also those without one
+//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones; if
+//!            the left side changes, the rows that the watermark has passed and their versions, for the time to live ([`met`])
 //! Emits      when the watermark has passed a left row, in the order of time
-//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is retracted is never
-//!            late: it retracts the pair that came out, and nothing if none did. A version behind the watermark of its
-//!            side is valid from that watermark on, because left rows before it may have come out already
-//! Watermark  forwarded unchanged, after the output of all rows that it has passed
+//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is taken back is never late:
+//!            it takes back the pair that came out, and nothing if none did. The new row of such an update is not late
+//!            either if its time and key are those of the old row: it has the version of the old row. A version behind the
+//!            watermark of its side is valid from that watermark on: who is before it may have been answered already
+//! Watermark  forwarded unchanged, after all that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
 //! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
 //!
-//! A deleted version ends at the time of its deletion. The deletion of a key is remembered, as in Flink,
-//! because a version that comes late may be older. The `-U` of an update is ignored; its `+U` says
-//! everything. Of two versions with equal key and time the last to arrive counts; behind several readers, the
-//! greater one.
+//! A version that is deleted ends at the deletion's time; that a key was deleted is remembered, as in Flink, because a version
+//! that comes late may be older. What a version was before an update says nothing: its update says
+//! all. Two versions of one key and time: the one that came last or, of several readers, the greater one.
 //!
 //! [`met`]: super::met
 //!
-//! Differs from Flink: a left row that is retracted behind the watermark retracts the pair that came out;
-//! Flink looks the version up again, which may be gone. Before FLINK-39719 Flink did not drop late left rows,
-//! but matched them with the versions still kept. In Flink late versions match any left rows that still wait,
-//! which depends on how both inputs interleave.
+//! Differs from Flink: a left row that is taken back behind the watermark takes back the pair that came out, where Flink looks
+//! the version up again, which may be gone; left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
+//! versions that are late meet the rows that still wait, which depends on how both inputs mix.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,7 +60,7 @@ pub struct TemporalJoin {
     /// Converts whole rows of the right side.
     row_converter: RowConverter,
     /// Waiting left rows by their time, in the order of arrival.
-    waiting: BTreeMap<i64, Vec<(Place, RowKind)>>,
+    waiting: BTreeMap<i64, Vec<Waiting>>,
     shelf: Shelf,
     waiting_count: usize,
     /// The versions of each key, by time and by the start of validity, which both ascend.
@@ -71,11 +69,20 @@ pub struct TemporalJoin {
     /// them are over.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
-    /// Rows that came out; `None` if no left row is ever retracted.
+    /// Rows that the watermark has passed; none if no left row is ever taken back.
     met: Option<Met>,
     closing_ms: i64,
     counts: Counts,
     funds: Funds,
+}
+
+/// A left row that waits for the watermark.
+#[derive(Clone, Copy)]
+struct Waiting {
+    place: Place,
+    kind: RowKind,
+    /// Whether this is the new row of an update, and came behind the watermark. It goes on only if the old row did.
+    is_late: bool,
 }
 
 struct Version {
@@ -146,19 +153,21 @@ impl TemporalJoin {
 
     fn take_left(&mut self, batch: &Batch, passed: i64) -> Outcome<()> {
         let times = batch.rows.column(self.times[0]).as_primitive::<TimestampMillisecondType>();
-        let is_on_time = |row: &u32| {
+        let is_kept = |row: &u32| {
             let at = *row as usize;
-            let takes_back = self.met.is_some() && !is_new(batch.kind(at));
-            times.is_valid(at) && (times.value(at) >= passed || takes_back)
+            let is_of_change = self.met.is_some() && batch.kind(at) != RowKind::Insert;
+            times.is_valid(at) && (times.value(at) >= passed || is_of_change)
         };
-        let rows: Vec<u32> = (0..batch.len() as u32).filter(is_on_time).collect();
+        let rows: Vec<u32> = (0..batch.len() as u32).filter(is_kept).collect();
         self.counts.late += (batch.len() - rows.len()) as u64;
-        self.counts.folded += rows.len() as u64;
         let places = self.shelf.keep(&batch.rows, &rows)?;
         self.waiting_count += rows.len();
         for (row, place) in rows.into_iter().zip(places) {
-            let row = row as usize;
-            self.waiting.entry(times.value(row)).or_default().push((place, batch.kind(row)));
+            let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
+            let is_late = kind == RowKind::UpdateAfter && time < passed;
+            // A late row is counted when the watermark of both sides has passed it: only then is it known what becomes of it.
+            self.counts.folded += u64::from(!is_late);
+            self.waiting.entry(time).or_default().push(Waiting { place, kind, is_late });
         }
         Ok(())
     }
@@ -255,7 +264,7 @@ impl TemporalJoin {
     }
 
     /// Takes the next left rows that the watermark has passed.
-    fn due(&mut self) -> Vec<(i64, Place, RowKind)> {
+    fn due(&mut self) -> Vec<(i64, Waiting)> {
         let mut due = Vec::new();
         while due.len() < BATCH_ROWS_MAX
             && let Some(mut first) = self.waiting.first_entry()
@@ -263,7 +272,7 @@ impl TemporalJoin {
         {
             let time = *first.key();
             let count = first.get().len().min(BATCH_ROWS_MAX - due.len());
-            due.extend(first.get_mut().drain(..count).map(|(place, kind)| (time, place, kind)));
+            due.extend(first.get_mut().drain(..count).map(|row| (time, row)));
             if first.get().is_empty() {
                 first.remove();
             }
@@ -274,25 +283,37 @@ impl TemporalJoin {
 
     /// Joins left rows that are due; returns the pairs, and the left row of each.
     fn joined(
-        &self,
+        &mut self,
         left: &RecordBatch,
-        due: &[(i64, Place, RowKind)],
-        met: Option<&mut Met>,
+        due: &[(i64, Waiting)],
+        mut met: Option<&mut Met>,
     ) -> Outcome<(RecordBatch, Vec<u32>)> {
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), Side::Left, left)?;
-        let (mut rows, mut found): (Vec<u32>, Vec<&[u8]>) = (Vec::new(), Vec::new());
-        for (row, (time, _, kind)) in due.iter().enumerate() {
-            if met.is_some() && !is_new(*kind) {
-                continue;
-            }
-            let versions = keys.get(row).and_then(|key| self.versions.get(key));
-            let valid = versions.and_then(|versions| {
-                let count = versions.partition_point(|version| version.valid_from <= *time);
-                versions[..count].last()?.row.as_ref()
-            });
-            if let Some(valid) = valid {
+        let keeps = self.shape.keeps(Side::Left);
+        let bytes = met.as_ref().map(|met| met.bytes_of_rows(left.columns())).transpose()?;
+        let mut late_count = 0;
+        // The rows that go on. Of those of them with a version: the row, and the version.
+        let (mut passing, mut rows, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (time, waiting)) in due.iter().enumerate() {
+            let key = keys.get(row);
+            let version = match (&mut met, &bytes) {
+                (Some(met), Some(bytes)) => {
+                    let values = bytes.row(row).data();
+                    let Some(version) = self.followed(met, values, (*time, key), *waiting) else {
+                        late_count += u64::from(waiting.is_late);
+                        continue;
+                    };
+                    if is_new(waiting.kind) && (version.is_some() || keeps) {
+                        met.add(values, version.as_deref());
+                    }
+                    version
+                }
+                _ => self.valid_at(*time, key).map(Cow::Borrowed),
+            };
+            passing.push((row as u32, waiting.is_late));
+            if let Some(version) = version {
                 rows.push(row as u32);
-                found.push(valid);
+                found.push(version);
             }
         }
         let right = self.right_rows(&found)?;
@@ -306,43 +327,51 @@ impl TemporalJoin {
         for at in (0..found.len()).filter(|at| is_true(&holds, *at)) {
             versions[rows.value(at) as usize] = Some(at as u32);
         }
-        let keeps = self.shape.keeps(Side::Left);
-        let Some(met) = met else {
-            let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
-            let lefts: Vec<u32> = (0..left.num_rows() as u32).filter(is_out).collect();
-            let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
-            return Ok((self.pairs(left, &lefts, &right, &rights)?, lefts));
-        };
-        // Rows are handled in output order, so that a row which comes and is retracted at once is found.
-        let bytes = met.bytes_of_rows(left.columns())?;
-        let mut taken_back: Vec<Box<[u8]>> = Vec::new();
-        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-        for (row, (_, _, kind)) in due.iter().enumerate() {
-            let values = bytes.row(row);
-            let version = if is_new(*kind) {
-                let version = versions[row];
-                if version.is_none() && !keeps {
-                    continue;
-                }
-                met.add(values.data(), version.map(|at| found[at as usize]));
-                version
-            } else {
-                let Some(version) = met.take_back(values.data()) else { continue };
-                version.map(|version| {
-                    taken_back.push(version);
-                    (found.len() + taken_back.len() - 1) as u32
-                })
-            };
-            lefts.push(row as u32);
-            rights.push(version);
+        drop(found);
+        self.counts.late += late_count;
+        self.counts.folded += passing.iter().map(|(_, is_late)| u64::from(*is_late)).sum::<u64>();
+        let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
+        let lefts: Vec<u32> = passing.into_iter().map(|(row, _)| row).filter(is_out).collect();
+        let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
+        Ok((self.pairs(left, &lefts, &right, &rights)?, lefts))
+    }
+
+    /// Returns the version of a left row that may be taken back or take back another: none inside if there is no version.
+    /// Without a result the row does not go on. `values` are those of the row as bytes, `time_and_key` its time and key.
+    fn followed(
+        &self,
+        met: &mut Met,
+        values: &[u8],
+        time_and_key: (i64, Option<&[u8]>),
+        waiting: Waiting,
+    ) -> Option<Option<Cow<'_, [u8]>>> {
+        let (time, key) = time_and_key;
+        let valid = || self.valid_at(time, key).map(Cow::Borrowed);
+        let owned = |version: Option<Box<[u8]>>| version.map(|version| Cow::Owned(version.into_vec()));
+        match waiting.kind {
+            RowKind::Insert => Some(valid()),
+            RowKind::Delete => met.take_back(values).map(owned),
+            RowKind::UpdateBefore => {
+                let version = met.take_back(values)?;
+                met.replace(time_and_key, version.as_deref());
+                Some(owned(version))
+            }
+            RowKind::UpdateAfter => match met.replaced(time_and_key) {
+                Some(version) => Some(owned(version)),
+                None => (!waiting.is_late).then(valid),
+            },
         }
-        found.extend(taken_back.iter().map(|version| &**version));
-        let right = self.right_rows(&found)?;
-        Ok((self.pairs(left, &lefts, &right, &UInt32Array::from(rights))?, lefts))
+    }
+
+    /// Returns the version of a key that is valid at a time.
+    fn valid_at(&self, time: i64, key: Option<&[u8]>) -> Option<&[u8]> {
+        let versions = self.versions.get(key?)?;
+        let count = versions.partition_point(|version| version.valid_from <= time);
+        versions[..count].last()?.row.as_deref()
     }
 
     /// Converts versions to rows.
-    fn right_rows(&self, versions: &[&[u8]]) -> Outcome<RecordBatch> {
+    fn right_rows(&self, versions: &[Cow<'_, [u8]>]) -> Outcome<RecordBatch> {
         let parser = self.row_converter.parser();
         let rows = versions.iter().map(|version| parser.parse(version));
         let columns = self.row_converter.convert_rows(rows).map_err(arrow_error)?;
@@ -361,7 +390,7 @@ impl TemporalJoin {
     }
 
     fn note_bytes(&mut self) {
-        let waiting = self.waiting_count * size_of::<(Place, RowKind)>();
+        let waiting = self.waiting_count * size_of::<Waiting>();
         let met = self.met.as_ref().map_or(0, Met::bytes);
         self.funds.hold(self.shelf.bytes() + waiting + self.version_bytes + met);
     }
@@ -401,7 +430,7 @@ impl JoinOperator for TemporalJoin {
             if due.is_empty() {
                 break;
             }
-            let places: Vec<Place> = due.iter().map(|(_, place, _)| *place).collect();
+            let places: Vec<Place> = due.iter().map(|(_, row)| row.place).collect();
             let schema = &self.shape.inputs[0];
             let left = batch_of(schema, self.shelf.columns(&places, schema.fields().len())?, places.len())?;
             let mut met = self.met.take();
@@ -410,8 +439,8 @@ impl JoinOperator for TemporalJoin {
             let (rows, lefts) = joined?;
             places.into_iter().for_each(|place| self.shelf.release(place));
             if !lefts.is_empty() {
-                let is_plain = due.iter().all(|(_, _, kind)| *kind == RowKind::Insert);
-                let kinds = (!is_plain).then(|| lefts.iter().map(|row| due[*row as usize].2).collect());
+                let is_plain = due.iter().all(|(_, row)| row.kind == RowKind::Insert);
+                let kinds = (!is_plain).then(|| lefts.iter().map(|row| due[*row as usize].1.kind).collect());
                 return Ok(Some(Batch { kinds, ..Batch::new(rows) }));
             }
         }
@@ -435,7 +464,7 @@ impl JoinOperator for TemporalJoin {
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&self.closing_ms)?;
         let entries = || self.waiting.values().flatten();
-        let places: Vec<Place> = entries().map(|(place, _)| *place).collect();
+        let places: Vec<Place> = entries().map(|row| row.place).collect();
         let schema = &self.shape.inputs[0];
         let written = |error: crate::functions::EvaluationError| StateError::Write(error.message);
         let left = if places.is_empty() {
@@ -445,7 +474,8 @@ impl JoinOperator for TemporalJoin {
             batch_of(schema, columns, places.len()).map_err(written)?
         };
         save_rows(&left, state)?;
-        state.put(&entries().map(|(_, kind)| *kind).collect::<Vec<_>>())?;
+        state.put(&entries().map(|row| row.kind).collect::<Vec<_>>())?;
+        state.put(&entries().map(|row| row.is_late).collect::<Vec<_>>())?;
         state.put(&self.versions.len())?;
         state.put(&crate::keys::ROW_FORMAT)?;
         for (key, versions) in &self.versions {
@@ -469,12 +499,17 @@ impl JoinOperator for TemporalJoin {
         self.version_bytes = 0;
         let rows = load_rows(&self.shape.inputs[0], state)?;
         let kinds: Vec<RowKind> = state.take()?;
-        if kinds.len() != rows.num_rows() {
+        let lateness: Vec<bool> = state.take()?;
+        if kinds.len() != rows.num_rows() || lateness.len() != kinds.len() {
             return Err(state.wrong("not every row that waits says what becomes of it"));
         }
         let counts = self.counts;
         let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows) };
         self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
+        // Rows are written down, and were taken again, in the order in which they wait.
+        for (row, is_late) in self.waiting.values_mut().flatten().zip(lateness) {
+            row.is_late = is_late;
+        }
         let keys: usize = state.take()?;
         crate::keys::check_row_format(state)?;
         // The minimum keeps `insert` from pruning; versions that are over are dropped as later versions come.

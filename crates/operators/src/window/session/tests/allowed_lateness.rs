@@ -1,5 +1,5 @@
-//! Sessions that take late records: by hand, at the borders, and held to what they are without. `key=sum!@stamp` is an
-//! update.
+//! Sessions with allowed lateness: hand-made cases, at the borders, and comparison with sessions without it.
+//! `key=sum!@stamp` is an update.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn lenient(gap: i64, lateness: i64) -> Summed {
     sums(gap).allow_lateness(Span::from_micros(lateness))
 }
 
-/// With a gap of ten, at any room, and saved and loaded wherever that can be.
+/// Checks with a gap of ten, at several rooms, and with the state saved and loaded wherever possible.
 fn check(lateness: i64, input: &str, expected: &str) {
     for room in [1, 100_000] {
         let bed = || Bed::new(lenient(10, lateness)).with_room(room);
@@ -29,11 +29,11 @@ fn a_late_record_may_make_a_session_of_its_own() {
     check(20, "1@0 W30 1@15 11@16 W31", "1=1@9 W30 1=12!@25 W31");
 }
 
-/// Those that it joins were emitted, and are not taken back.
+/// The sessions that it joins were emitted, and are not retracted.
 #[test]
 fn a_late_record_between_two_sessions_makes_them_one() {
     check(20, "1@0 11@15 W25 21@8 W26", "1=1@9 1=11@24 W25 1=33!@24 W26");
-    // Not if it touches only the one of them.
+    // The record joins nothing else if it touches only one of them.
     check(20, "1@0 11@15 W25 21@5 W26", "1=1@9 1=11@24 W25 1=22!@14 W26");
 }
 
@@ -48,17 +48,17 @@ fn at_the_borders_of_what_is_allowed() {
     assert_eq!(counts(5, "1@0 W15 1@0"), "sums: 2 read, 1 folded, 1 late");
     assert_eq!(counts(0, "1@0 W10 1@0"), "sums: 2 read, 1 folded, 1 late");
     assert_eq!(counts(-5, "1@0 W9 1@0 W10 1@0"), "sums: 3 read, 2 folded, 1 late");
-    // What has ended so long ago is over, though the record reaches into it.
+    // A session that has ended this long ago is over, though the record reaches into it.
     check(5, "1@0 W14 11@4 W15 21@1 W16", "1=1@9 W14 1=12!@13 W15 1=33!@13 W16");
     check(5, "1@0 W15 11@5 W16", "1=1@9 W15 1=11!@14 W16");
 }
 
-/// What fires on time is the same as without. The update comes behind all that belongs together.
+/// Results on time are those without allowed lateness. The update comes after all records that belong together.
 #[test]
 fn an_update_waits_for_an_open_session() {
     check(20, "1@0 W10 11@15 W18 21@8 W19 W25", "1=1@9 W10 W18 W19 1=11@24 1=33!@24 W25");
     check(20, "11@15 W18 21@8 W19 31@20 W25 W30", "W18 W19 W25 1=42@29 1=63!@29 W30");
-    // Longer than it takes updates by itself.
+    // The update waits longer than the session itself would take updates.
     check(2, "1@0 W10 11@10 W11 21@1 W15 W20 W25", "1=1@9 W10 W11 W15 1=11@19 1=33!@19 W20 W25");
     check(
         2,
@@ -67,7 +67,7 @@ fn an_update_waits_for_an_open_session() {
     );
 }
 
-/// The record at 5 belongs to nothing that had ended by 10; the one at 1 belongs to both.
+/// The record at 5 belongs to no session that had ended by 10; the one at 1 belongs to both.
 #[test]
 fn records_in_time_join_what_has_fired_only_by_way_of_late_ones() {
     check(20, "1@0 W10 11@5 W15", "1=1@9 W10 1=11@14 W15");
@@ -76,7 +76,7 @@ fn records_in_time_join_what_has_fired_only_by_way_of_late_ones() {
 
 #[test]
 fn each_input_by_its_own_watermark() {
-    // Late by its own input, though nothing has ended yet.
+    // The record is late by its own input's watermark, though nothing has ended yet.
     check(25, "I30 1@0 W5 W10", "W5 1=1!@9 W10");
     check(25, "2@1 I30 1@0 12@1 W5 W11", "W5 2=2@10 1=1!@9 2=14!@10 W11");
 }
@@ -101,7 +101,7 @@ fn records_that_are_too_late_are_diverted() {
     assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
 }
 
-/// What is merged keeps the order of time, and late values lie behind.
+/// Merged sessions keep the order of time, and late values lie behind.
 #[test]
 fn values_of_an_update_lie_one_behind_the_other() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -112,7 +112,7 @@ fn values_of_an_update_lie_one_behind_the_other() {
     assert_eq!(bed.run("5@15 6@16 1@0 2@3 W20 9@8 W50"), "12@12 W20 56@25 12956@25 W50");
 }
 
-/// Sessions that take no more updates are forgotten, with all that they hold.
+/// Sessions that take no more updates are dropped with their contents.
 #[test]
 fn state_does_not_grow() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
@@ -133,8 +133,8 @@ fn state_does_not_grow() {
     assert!(most <= purse.granted(), "{most} bytes of {}", purse.granted());
 }
 
-/// One input is far ahead of the other, and has records that are late by its watermark: sessions of these come and are
-/// merged for ever, and nothing is due.
+/// One input is far ahead of the other and has records late by its watermark. Their sessions are opened and merged
+/// without end, and none is due.
 #[test]
 fn timers_of_updates_are_swept_out() {
     let mut bed = Bed::new(lenient(1_000, 1 << 40));
@@ -150,7 +150,7 @@ fn timers_of_updates_are_swept_out() {
     assert_eq!(bed.run("END").matches("!").count(), 1);
 }
 
-/// What is refused is not kept, and what is kept was granted.
+/// State that is refused is not kept, and all state kept was granted.
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
@@ -166,7 +166,7 @@ fn state_stays_within_its_allowance() {
     }
 }
 
-/// Results on time, and of each key the last update of what ends last.
+/// Returns the results on time, and for each key the last update of the session that ends last.
 fn on_time_and_last(shown: &str) -> (Vec<String>, BTreeMap<String, (i64, String)>) {
     let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
     for token in shown.split_whitespace().filter(|token| token.contains('=')) {
@@ -186,8 +186,8 @@ fn on_time_and_last(shown: &str) -> (Vec<String>, BTreeMap<String, (i64, String)
 }
 
 proptest! {
-    /// However late records come, on-time results are those that come without; only their order may differ among those
-    /// that end together.
+    /// However late records come, results on time are those without allowed lateness; only the order among results
+    /// that end together may differ.
     #[test]
     fn what_fires_on_time_is_the_same(
         gap in 1..25i64, lateness in 1..60i64, events in events(0..30i64), room in 1..5usize,
@@ -207,8 +207,8 @@ proptest! {
         prop_assert_eq!(strict, on_time);
     }
 
-    /// However two inputs interleave, what fires on time, what is late, and the last update of what belongs together stay
-    /// the same.
+    /// Results on time, late records, and the last update of records that belong together do not depend on how two
+    /// inputs interleave.
     #[test]
     fn interleavings_make_no_difference(
         gap in 1..25i64,

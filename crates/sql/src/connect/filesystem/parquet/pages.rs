@@ -18,6 +18,8 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use thalweg_model::{Allowance, Payment};
+
 use crate::batch::BATCH_ROWS_MAX;
 
 #[cfg(test)]
@@ -41,11 +43,12 @@ pub(super) struct Needs {
     pub(super) bytes: usize,
 }
 
-/// Parses the pages of the columns for which `is_read` holds, by their places among the leaves, in all row
-/// groups.
+/// Looks at the pages of some columns, by their places among the leaves, in all row groups. `allowance` pays for a long dictionary
+/// while its entries are looked at.
 pub(super) fn needs(
     file: &File,
     metadata: &ParquetMetaData,
+    allowance: &Allowance,
     is_read: impl Fn(usize) -> bool,
 ) -> io::Result<Needs> {
     let file = Arc::new(file.try_clone()?);
@@ -57,7 +60,7 @@ pub(super) fn needs(
         for group in metadata.row_groups() {
             let chunk = group.column(leaf);
             let rows = usize::try_from(group.num_rows()).unwrap_or_default();
-            let of_chunk = of_chunk(&file, chunk, rows)?;
+            let of_chunk = of_chunk(&file, chunk, rows, allowance)?;
             pages = pages.max(of_chunk.pages);
             row = row.max(of_chunk.row);
         }
@@ -76,7 +79,12 @@ struct OfChunk {
     row: usize,
 }
 
-fn of_chunk(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> io::Result<OfChunk> {
+fn of_chunk(
+    file: &Arc<File>,
+    chunk: &ColumnChunkMetaData,
+    rows: usize,
+    allowance: &Allowance,
+) -> io::Result<OfChunk> {
     let (start, length) = chunk.byte_range();
     let end = start.saturating_add(length);
     let (mut at, mut values_left) = (start, chunk.num_values());
@@ -102,7 +110,9 @@ fn of_chunk(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> io::R
         });
     }
     let of_type = match chunk.column_type() {
-        Type::BYTE_ARRAY if has_dictionary => value.max(longest_entry(file, chunk, rows, dictionary)?),
+        Type::BYTE_ARRAY if has_dictionary => {
+            value.max(longest_entry(file, chunk, rows, dictionary, allowance)?)
+        }
         Type::BYTE_ARRAY => value,
         Type::FIXED_LEN_BYTE_ARRAY => usize::try_from(chunk.column_descr().type_length()).unwrap_or_default(),
         _ => 16,
@@ -117,17 +127,20 @@ fn unencoded(chunk: &ColumnChunkMetaData) -> Option<usize> {
     Some(bytes.div_ceil(usize::try_from(chunk.num_values()).ok()?.max(1)))
 }
 
-/// Returns the length of the longest entry of a dictionary. The dictionary is not read if its own length is a
-/// good enough bound, or if it is too large.
+/// The length of the longest entry of a dictionary. One is not looked at if its entries fit into all rows, or if it has no room in
+/// the memory budget: then the entry may be as long as the dictionary.
 fn longest_entry(
     file: &Arc<File>,
     chunk: &ColumnChunkMetaData,
     rows: usize,
     bytes: usize,
+    allowance: &Allowance,
 ) -> io::Result<usize> {
-    if bytes.saturating_mul(rows.min(BATCH_ROWS_MAX)) <= ROWS_BYTES_MAX || bytes > ROWS_BYTES_MAX {
+    if bytes.saturating_mul(rows.min(BATCH_ROWS_MAX)) <= ROWS_BYTES_MAX {
         return Ok(bytes / 2);
     }
+    let payment = if bytes <= ROWS_BYTES_MAX { Some(Payment::default()) } else { allowance.pay(bytes) };
+    let Some(_payment) = payment else { return Ok(bytes / 2) };
     let mut pages = SerializedPageReader::new(Arc::clone(file), chunk, rows, None).map_err(Error::other)?;
     let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page().map_err(Error::other)? else {
         return Ok(bytes / 2);

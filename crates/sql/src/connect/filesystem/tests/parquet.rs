@@ -1,6 +1,6 @@
 //! Parquet files: written files are read back, types are cast, damaged files are named.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use thalweg_model::ProcessingTime;
+use thalweg_model::{Allowance, Lender, Payment, ProcessingTime, SourceStatus};
 
 use super::of;
 use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
@@ -240,6 +240,105 @@ fn partitions_share_what_is_gathered() {
     }
     to.finish().unwrap();
     assert_eq!(rows_of(&of, &world, 4_096).unwrap().len(), lines);
+}
+
+/// A budget from which tests pay.
+struct Budget {
+    limit: usize,
+    left: Arc<Mutex<usize>>,
+}
+
+/// Bytes that were paid from a budget, and go back to it.
+struct Paid(usize, Arc<Mutex<usize>>);
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        *self.1.lock().unwrap() += self.0;
+    }
+}
+
+impl Lender for Budget {
+    fn lend(&self, _: usize) -> bool {
+        true
+    }
+
+    fn pay(&self, bytes: usize) -> Option<Payment> {
+        let mut left = self.left.lock().unwrap();
+        *left = left.checked_sub(bytes)?;
+        Some(Payment::holding(Paid(bytes, Arc::clone(&self.left))))
+    }
+
+    fn limit_bytes(&self) -> usize {
+        self.limit
+    }
+}
+
+/// An allowance of so many bytes, and those that are left of them.
+pub(super) fn budget(limit: usize) -> (Allowance, Arc<Mutex<usize>>) {
+    let left = Arc::new(Mutex::new(limit));
+    (Allowance::new(Arc::new(Budget { limit, left: Arc::clone(&left) })), left)
+}
+
+/// Files that do not fit into the memory budget together are read one after the other, also from a position. They use half of it.
+#[test]
+fn open_files_of_a_table_share_half_of_the_budget() {
+    let folder = Folder::new();
+    let rows = 5_000;
+    let bytes = file(vec![("a", Arc::new(Int32Array::from_iter_values(0..rows)))]);
+    (0..12).for_each(|at| folder.put(&format!("in/{at:02}"), &bytes));
+    let of = of("", PARQUET);
+    let (unbounded, left) = budget(usize::MAX);
+    let mut one = sources(&of, &folder.world()).unwrap();
+    one[0].fund(&unbounded);
+    one[0].poll(ProcessingTime::ZERO, 1).unwrap();
+    let needed = usize::MAX - *left.lock().unwrap();
+    drop(one);
+    assert_eq!(*left.lock().unwrap(), usize::MAX);
+
+    let limit = 5 * needed;
+    let (allowance, left) = budget(limit);
+    let funded = || {
+        let mut splits = sources(&of, &folder.world()).unwrap();
+        splits.iter_mut().for_each(|split| split.fund(&allowance));
+        splits
+    };
+    let mut splits = funded();
+    assert_eq!(splits.len(), 12);
+    let (mut given, mut open, mut now) = (0, 12, ProcessingTime::ZERO);
+    for round in 0.. {
+        if open == 0 {
+            break;
+        }
+        if round == 5 {
+            let positions: Vec<Vec<u8>> = splits.iter().map(|split| saved(split.as_ref())).collect();
+            splits = funded();
+            for (split, position) in splits.iter_mut().zip(&positions) {
+                restore(split.as_mut(), position).unwrap();
+            }
+            // Those that wait are still where they were.
+            let again: Vec<Vec<u8>> = splits.iter().map(|split| saved(split.as_ref())).collect();
+            assert_eq!(again, positions);
+        }
+        open = 0;
+        for split in &mut splits {
+            let polled = split.poll(now, 1_000).unwrap();
+            given += polled.rows.map_or(0, |rows| rows.columns.num_rows());
+            open += usize::from(polled.status != SourceStatus::Ended);
+            assert!(*left.lock().unwrap() >= limit - limit / 2);
+        }
+        now = now.plus_nanos(1_000_000);
+    }
+    assert_eq!(given, 12 * rows as usize);
+    assert_eq!(*left.lock().unwrap(), limit);
+
+    // One that needs more than half of it has no place, and neither has one when others have taken all.
+    for (limit, taken) in [(2 * needed - 1, 0), (2 * needed, needed + 1)] {
+        let (allowance, _left) = budget(limit);
+        let _taken = allowance.pay(taken);
+        let mut splits = sources(&of, &folder.world()).unwrap();
+        splits[0].fund(&allowance);
+        assert_eq!(drain(splits[0].as_mut(), 10).unwrap_err().code(), "PAGE_TOO_LARGE");
+    }
 }
 
 /// Files are read with any number of rows at a time, from any position.

@@ -1,16 +1,19 @@
 //! Written files: complete under their names, rolled by size and time, in partitions; a failing query leaves
 //! no partial files.
 
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::Entropy;
-use thalweg_model::disk::Disk;
+use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 use thalweg_model::{EventTime, ProcessingTime, SeededEntropy, VirtualClock};
 
 use super::of;
+use super::parquet::budget;
 use crate::connect::bed::{Folder, batch, rows_of, table, write};
-use crate::connect::files::{Files, RealFiles};
+use crate::connect::files::{Entry, Files, RealFiles, Standing};
 use crate::connect::job_end::JobEnd;
 use crate::connect::{RowSink, World, bind_sink};
 use crate::formats::RowKind;
@@ -212,8 +215,7 @@ fn many_partitions_are_written_with_few_files() {
 fn more_rows_than_can_be_gathered_make_more_files() {
     const ROWS: i32 = 12_000;
     let text = "x".repeat(300);
-    let (format, files_max) = ("json", 400);
-    {
+    for (format, files_max) in [("json", 400), ("parquet", 4_000)] {
         let folder = Folder::new();
         let of = parted(format);
         let world = folder.world();
@@ -236,6 +238,26 @@ fn more_rows_than_can_be_gathered_make_more_files() {
         assert_eq!(found, (0..ROWS).collect::<Vec<_>>(), "{format}");
         let notes = world.notes.take();
         assert!(notes.len() == 1 && notes[0].contains("rows of more than 128 partitions"), "{notes:?}");
+    }
+}
+
+/// With a small memory budget less is gathered: an eighth of it.
+#[test]
+fn what_is_gathered_follows_the_memory_budget() {
+    let text = "x".repeat(1_000);
+    let of = parted("json");
+    let rows: String =
+        (0..1_000).map(|row| format!("{{\"a\":1,\"b\":\"{text}\",\"p\":{}}}\n", row % 200)).collect();
+    // 72 of 200 partitions have no file, and gather 360 KB and more.
+    for (budget_bytes, is_more) in [(2 << 20, true), (usize::MAX, false)] {
+        let folder = Folder::new();
+        let world = folder.world();
+        let mut to = sink(&of, &world);
+        to.fund(&budget(budget_bytes).0);
+        to.write(&batch(&of, &rows), None).unwrap();
+        assert_eq!(!world.notes.take().is_empty(), is_more, "{budget_bytes}");
+        to.finish().unwrap();
+        assert_eq!(rows_of(&of, &world, 1_000).unwrap().len(), 1_000);
     }
 }
 
@@ -334,6 +356,84 @@ fn two_runs_do_not_write_one_file() {
     RealFiles.publish(&from, &to).unwrap();
     drop(file);
     assert_eq!(folder.get("to"), "first");
+}
+
+/// Files that tell of each that is published whether another run could take it for a leftover then.
+#[derive(Default)]
+struct Watching {
+    was_held: Mutex<Vec<bool>>,
+}
+
+impl Disk for Watching {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        RealFiles.open(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        RealFiles.create(path)
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
+        RealFiles.identity(path)
+    }
+
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.was_held.lock().unwrap().push(RealFiles.is_held(from)?);
+        RealFiles.publish(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealFiles.remove(path)
+    }
+}
+
+impl Files for Watching {
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        RealFiles.list(directory)
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        RealFiles.is_directory(path)
+    }
+
+    fn standing(&self, path: &Path) -> io::Result<Standing> {
+        RealFiles.standing(path)
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        RealFiles.real_path(path)
+    }
+
+    fn make_directories(&self, path: &Path) -> io::Result<()> {
+        RealFiles.make_directories(path)
+    }
+
+    fn is_held(&self, path: &Path) -> io::Result<bool> {
+        RealFiles.is_held(path)
+    }
+
+    fn remove_leftover(&self, path: &Path) -> io::Result<bool> {
+        RealFiles.remove_leftover(path)
+    }
+
+    fn open_file(&self, path: &Path) -> io::Result<File> {
+        RealFiles.open_file(path)
+    }
+}
+
+/// One file alone keeps its lock until it has its name.
+#[test]
+fn one_file_is_held_until_it_has_its_name() {
+    for (format, is_bounded) in [("csv", true), ("csv", false), ("parquet", true)] {
+        let folder = Folder::new();
+        let files = Arc::new(Watching::default());
+        let world = World { files: Arc::clone(&files) as _, end: JobEnd::new(is_bounded), ..folder.world() };
+        let of = of("", &format!("'path' = 'rows', 'format' = '{format}', 'thalweg.single-file' = 'true'"));
+        write(&of, &world, "{\"a\":1,\"b\":\"x\"}", None).unwrap();
+        assert_eq!(*files.was_held.lock().unwrap(), [true], "{format} {is_bounded}");
+        assert_eq!(folder.names(), ["rows"]);
+        assert_eq!(rows_of(&of, &folder.world(), 10).unwrap(), ["1,x"]);
+    }
 }
 
 /// Files of a killed run are removed by the next run into the same directory; files that a run is writing,

@@ -58,6 +58,18 @@ fn rows_wait_for_the_table() {
     assert!(operator.take(Side::Right, Batch::new(rows_of(&[row(11)])), EventTime::MIN).is_err());
 }
 
+/// A long row that waits is paid for as state, and not also as a batch on its way.
+#[test]
+fn rows_that_wait_are_paid_for_once() {
+    let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };
+    let paid = Arc::new(());
+    let payment = Some(thalweg_model::Payment::holding(Arc::clone(&paid)));
+    let mut operator = make(JoinKind::Inner, On::Key);
+    operator.take(Side::Left, Batch { payment, ..Batch::new(rows_of(&[row(1)])) }, EventTime::MIN).unwrap();
+    assert_eq!(Arc::strong_count(&paid), 1);
+    assert!(operator.state_bytes() > 0);
+}
+
 /// A table that several sources read ends with the last of them.
 #[test]
 fn all_sources_end() {

@@ -209,10 +209,24 @@ fn changes_of_the_left_go_on() {
     assert_eq!(kinds, [RowKind::UpdateBefore, RowKind::UpdateAfter]);
 }
 
-/// Left rows are retracted at any time, also long behind the watermark: the result is the join of the
-/// remaining rows. Late rows never come out, and neither do their retractions.
-fn taken_back(script: &[Event], draws: &[(bool, usize)]) -> (Vec<Event>, Vec<Event>) {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
+/// A change of an older left row behind an event: none, it is taken back, or it gets another value.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Stays,
+    Goes,
+    Becomes(Option<i32>),
+}
+
+fn fates() -> impl Strategy<Value = Vec<(Fate, usize)>> {
+    let value = proptest::option::weighted(0.9, 0..4);
+    let fate = prop_oneof![Just(Fate::Stays), Just(Fate::Goes), value.prop_map(Fate::Becomes)];
+    proptest::collection::vec((fate, any::<usize>()), 1..20)
+}
+
+/// Left rows change at any time, also long behind the watermark: what is left is the join of the rows that are left, each at the
+/// place where it first came. A row that came late never comes out, whatever becomes of it.
+fn changed(script: &[Event], fates: &[(Fate, usize)]) -> (Vec<Event>, Vec<Event>) {
+    let (mut with, mut without) = (Vec::new(), script.to_vec());
     let mut standing: Vec<(usize, Row)> = Vec::new();
     let mut gone: Vec<usize> = Vec::new();
     for (at, event) in script.iter().enumerate() {
@@ -220,37 +234,50 @@ fn taken_back(script: &[Event], draws: &[(bool, usize)]) -> (Vec<Event>, Vec<Eve
         if let Event::Row(Side::Left, _, row) = event {
             standing.push((at, *row));
         }
-        let (takes_back, which) = draws[at % draws.len()];
-        if takes_back && !standing.is_empty() {
-            let (at, row) = standing.remove(which % standing.len());
-            gone.push(at);
-            with.push(Event::Row(Side::Left, RowKind::Delete, row));
+        let (fate, which) = fates[at % fates.len()];
+        if standing.is_empty() {
+            continue;
+        }
+        let which = which % standing.len();
+        let (first, row) = standing[which];
+        match fate {
+            Fate::Stays => {}
+            Fate::Goes => {
+                standing.remove(which);
+                gone.push(first);
+                with.push(Event::Row(Side::Left, RowKind::Delete, row));
+            }
+            Fate::Becomes(value) => {
+                let new = Row { id: row.id + 1_000, value, ..row };
+                standing[which].1 = new;
+                without[first] = Event::Row(Side::Left, RowKind::Insert, new);
+                with.push(Event::Row(Side::Left, RowKind::UpdateBefore, row));
+                with.push(Event::Row(Side::Left, RowKind::UpdateAfter, new));
+            }
         }
     }
-    without.extend(
-        script.iter().enumerate().filter(|(at, _)| !gone.contains(at)).map(|(_, event)| event.clone()),
-    );
-    (with, without)
+    let stays = |(at, _): &(usize, Event)| !gone.contains(at);
+    (with, without.into_iter().enumerate().filter(stays).map(|(_, event)| event).collect())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn left_rows_are_taken_back(
+    fn left_rows_change_behind_the_watermark(
         script in changing(),
-        draws in proptest::collection::vec((any::<bool>(), any::<usize>()), 1..20),
+        fates in fates(),
         kind in prop_oneof![Just(JoinKind::Inner), Just(JoinKind::Left)],
         on in prop_oneof![Just(On::Key), Just(On::KeyAndLess)],
         manner in manner(),
     ) {
-        let (with, without) = taken_back(&script, &draws);
+        let (with, without) = changed(&script, &fates);
         let out = run(&|| changing_left(kind, on), &with, manner, &mut |_, _| {});
         let mut left: Vec<Pair> = Vec::new();
         for (kind, pair) in &out {
             match kind {
-                RowKind::Insert => left.push(*pair),
-                _ => {
+                RowKind::Insert | RowKind::UpdateAfter => left.push(*pair),
+                RowKind::UpdateBefore | RowKind::Delete => {
                     let at = left.iter().position(|known| known == pair);
                     prop_assert!(at.is_some(), "{pair:?} is taken back and is not there");
                     left.remove(at.unwrap());
@@ -260,6 +287,53 @@ proptest! {
         left.sort();
         prop_assert_eq!(left, expected(kind, on, Counted::All, &without));
     }
+}
+
+/// Gives left rows of one time and key to a join whose watermark is behind them or before them, and returns what comes out.
+fn given(operator: &mut dyn JoinOperator, rows: &[(RowKind, Row)], watermark: i64) -> Vec<(RowKind, Pair)> {
+    let (kinds, rows): (Vec<RowKind>, Vec<Row>) = rows.iter().copied().unzip();
+    let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows_of(&rows)) };
+    operator.take(Side::Left, batch, event_time(watermark)).unwrap();
+    drained(operator)
+}
+
+/// The version may be forgotten, and a batch may end between the old row and the new one.
+#[test]
+fn an_update_behind_the_watermark_goes_through_whole() {
+    let row = |id: i64, time: i64| Row { id, key: Some(1), value: None, time };
+    let (version, later) = (row(10, 0), row(11, 50));
+    for is_split in [false, true] {
+        let mut operator = changing_left(JoinKind::Inner, On::Key);
+        operator.take(Side::Right, Batch::new(rows_of(&[version, later])), EventTime::MIN).unwrap();
+        given(&mut *operator, &[(RowKind::Insert, row(1, 5))], i64::MIN);
+        operator.advance(event_time(100)).unwrap();
+        assert_eq!(drained(&mut *operator), [(RowKind::Insert, (Some(row(1, 5)), Some(version)))]);
+        let update = [(RowKind::UpdateBefore, row(1, 5)), (RowKind::UpdateAfter, row(2, 5))];
+        let out: Vec<_> = match is_split {
+            false => given(&mut *operator, &update, 100),
+            true => update.iter().flat_map(|row| given(&mut *operator, &[*row], 100)).collect(),
+        };
+        let expected = update.map(|(kind, row)| (kind, (Some(row), Some(version))));
+        assert_eq!(out, expected, "{is_split}");
+        assert_eq!(operator.counts().late, 0);
+    }
+}
+
+/// The new row of an update is late if the old row was, or has another time.
+#[test]
+fn a_new_row_behind_the_watermark_is_late_without_its_old_row() {
+    let row = |id: i64, time: i64| Row { id, key: Some(1), value: None, time };
+    let mut operator = changing_left(JoinKind::Left, On::Key);
+    given(&mut *operator, &[(RowKind::Insert, row(1, 5))], i64::MIN);
+    operator.advance(event_time(100)).unwrap();
+    assert_eq!(drained(&mut *operator).len(), 1);
+    let never_came = [(RowKind::UpdateBefore, row(2, 5)), (RowKind::UpdateAfter, row(3, 5))];
+    assert_eq!(given(&mut *operator, &never_came, 100), []);
+    assert_eq!(operator.counts().late, 1);
+    let moves = [(RowKind::UpdateBefore, row(1, 5)), (RowKind::UpdateAfter, row(4, 6))];
+    assert_eq!(given(&mut *operator, &moves, 100), [(RowKind::UpdateBefore, (Some(row(1, 5)), None))]);
+    assert_eq!(operator.counts().late, 2);
+    assert!(operator.counts().is_conserved(), "{:?}", operator.counts());
 }
 
 /// A row is forgotten when it is retracted, and when its time to live is over.

@@ -7,9 +7,15 @@ use parquet::basic::{Compression, Encoding as Kind, ZstdLevel};
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
+use thalweg_model::Lender;
+
 use super::*;
 
 fn needs_of(texts: &[String], properties: WriterProperties) -> Needs {
+    needs_within(texts, properties, &Allowance::default())
+}
+
+fn needs_within(texts: &[String], properties: WriterProperties, allowance: &Allowance) -> Needs {
     let column: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
     let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
     let path = std::env::temp_dir().join(format!(
@@ -24,7 +30,7 @@ fn needs_of(texts: &[String], properties: WriterProperties) -> Needs {
     let file = File::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
-    needs(&file, &metadata, |_| true).unwrap()
+    needs(&file, &metadata, allowance, |_| true).unwrap()
 }
 
 fn zstd() -> parquet::file::properties::WriterPropertiesBuilder {
@@ -40,6 +46,27 @@ fn long_entries_of_a_dictionary_are_read_row_by_row() {
         assert_eq!(needs.rows, 1);
         assert!((18 << 20..40 << 20).contains(&needs.bytes), "{needs:?}");
     }
+}
+
+/// A lender that pays for nothing.
+struct Empty;
+
+impl Lender for Empty {
+    fn lend(&self, _: usize) -> bool {
+        false
+    }
+}
+
+/// Unless the budget has no room to look at them.
+#[test]
+fn many_short_entries_of_a_dictionary_are_read_together() {
+    let texts: Vec<String> = (0..200_000).map(|row| format!("{row:020}")).collect();
+    let properties = || zstd().set_dictionary_page_size_limit(64 << 20).build();
+    let needs = needs_of(&texts, properties());
+    assert_eq!(needs.rows, BATCH_ROWS_MAX);
+    let unlooked = needs_within(&texts, properties(), &Allowance::new(Arc::new(Empty)));
+    assert_eq!(unlooked.rows, 1);
+    assert!(needs.bytes <= unlooked.bytes, "{needs:?} {unlooked:?}");
 }
 
 #[test]

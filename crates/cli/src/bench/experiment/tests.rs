@@ -1,0 +1,231 @@
+//! What plans name; and verdicts on comparisons that are made up.
+
+use super::*;
+use crate::bench::observe::Series;
+use crate::bench::report::{Checked, Latency, OverdueFigures};
+
+/// Whatever a plan names can be run: each label of each experiment is a mode or a policy, and each place is above zero.
+#[test]
+fn plans_name_what_there_is() {
+    for experiment in Experiment::value_variants() {
+        for is_quick in [false, true] {
+            let Plan { places, labels, .. } = experiment.plan(is_quick);
+            assert!(places.is_sorted() && places.iter().all(|at| *at > 0.0));
+            let is_mode = |label: &&str| MODES.iter().any(|(known, ..)| known == label);
+            let policies = || POLICIES.iter().chain(&tenants::POLICIES);
+            let is_policy = |label: &&str| policies().any(|(known, _)| known == label);
+            assert!(labels.iter().all(|label| is_mode(label) || is_policy(label)));
+            assert!(labels.contains(&ENJIMA) || experiment.panel().is_some());
+        }
+    }
+    let known = thalweg_scheduling::policy::names();
+    assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
+}
+
+/// The paper's name stands for the literal form.
+#[test]
+fn the_literal_form_bears_the_name_of_the_paper() {
+    let policy = |label| POLICIES.iter().find(|(known, _)| *known == label).unwrap().1;
+    assert_eq!((policy(ENJIMA), policy(OURS)), ("enjima_strict", "enjima"));
+    let mode = |label| MODES.iter().find(|(known, ..)| *known == label).unwrap().3;
+    assert_eq!((mode(ENJIMA), mode("SQ"), mode(OURS)), ("enjima_strict", "enjima_strict", "enjima"));
+}
+
+#[test]
+fn workloads_and_experiments_have_names_of_their_own() {
+    let mut names: Vec<String> =
+        ALL.iter().filter_map(|target| Some(target.to_possible_value()?.get_name().to_owned())).collect();
+    assert_eq!(names.len(), Workload::value_variants().len() + Experiment::value_variants().len());
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), ALL.len());
+}
+
+/// What each experiment's runs are like if all that is offered is taken: right, after a warm-up and long enough.
+fn complete(experiment: Experiment) -> Comparison {
+    let Plan { places, labels, .. } = experiment.plan(true);
+    let mut found = Comparison {
+        title: String::new(),
+        about: String::new(),
+        command: String::new(),
+        machine: String::new(),
+        claims: Vec::new(),
+        axis: None,
+        runs: Vec::new(),
+    };
+    for repetition in 0..2 {
+        for &at in places {
+            let run = |label: &&str| Run {
+                label: (*label).to_owned(),
+                at: Some(at),
+                repetition,
+                figures: figures(experiment, experiment.seconds() * experiment.stretch(at)),
+                series: Series::default(),
+            };
+            found.runs.extend(labels.iter().map(run));
+        }
+    }
+    found
+}
+
+fn figures(experiment: Experiment, seconds: f64) -> Figures {
+    let args = BenchArgs::parsed("ysb");
+    let latency = Latency { mean: 1e3, p50: 1e3, p90: 1e3, p99: 1e3, p999: 1e3, max: 1e3, count: 9 };
+    let overdue = OverdueFigures {
+        results: Some(0),
+        markers: 0,
+        result_latency_us: Some(latency),
+        latency_us: Some(latency),
+        results_in_time: Some(1.0),
+    };
+    let group = |name| GroupFigures {
+        name,
+        queries: 4,
+        offered_per_s: Some(400),
+        throughput_per_s: 400.0,
+        query_throughput_per_s: Some([100.0, 100.0]),
+        latency_us: None,
+        output_delay_us: None,
+        result_latency_us: None,
+        overdue: Some(overdue),
+        latency_target_us: None,
+        deadlines_met: None,
+        in_time: None,
+    };
+    let groups = [Group::Sensitive, Group::Bulk].map(|each| group(each.name()));
+    Figures {
+        queries: 8,
+        offered_per_s: Some(800),
+        throughput_per_s: 800.0,
+        query_throughput_per_s: Some([100.0, 100.0]),
+        seconds,
+        overdue: Some(overdue),
+        groups: if experiment.panel().is_some() { groups.into() } else { Vec::new() },
+        ..Figures::new(&args, "typed", Checked::by_reference(None))
+    }
+}
+
+/// The verdicts on what was found, with a warm-up.
+fn verdicts(experiment: Experiment, found: &Comparison, planned_runs: usize) -> Vec<String> {
+    let claims = experiment.judged(found, planned_runs, 0.5);
+    claims.iter().map(Claim::verdict_text).collect()
+}
+
+/// The same of runs of which some were changed.
+fn changed(experiment: Experiment, change: impl Fn(&mut Run)) -> Vec<String> {
+    let mut found = complete(experiment);
+    found.runs.iter_mut().for_each(change);
+    verdicts(experiment, &found, found.runs.len())
+}
+
+/// Every experiment is long enough as it stands, quick or not.
+#[test]
+fn what_is_complete_is_tested() {
+    for experiment in Experiment::value_variants() {
+        let found = complete(*experiment);
+        let verdicts = verdicts(*experiment, &found, found.runs.len());
+        let is_tested = |verdict: &String| verdict.ends_with(" (2 repetitions)");
+        assert!(!verdicts.is_empty() && verdicts.iter().all(is_tested), "{experiment:?}: {verdicts:?}");
+    }
+}
+
+/// Ctrl-C may come when the last figures have been taken: what is missing tells of it.
+#[test]
+fn what_was_interrupted_is_not_tested() {
+    let why = "not tested: it was interrupted";
+    for experiment in Experiment::value_variants() {
+        let mut found = complete(*experiment);
+        let planned_runs = found.runs.len();
+        found.runs.pop();
+        assert!(verdicts(*experiment, &found, planned_runs).iter().all(|verdict| verdict == why));
+        let is_last = |run: &mut Run| run.figures.interrupted = run.repetition == 1;
+        assert!(changed(*experiment, is_last).iter().all(|verdict| verdict == why));
+    }
+}
+
+#[test]
+fn wrong_results_and_cold_runs_are_not_tested() {
+    let experiment = Experiment::EnjimaFig9b;
+    let is_wrong = |run: &mut Run| run.figures.ok = run.label != "SQ batched";
+    let verdicts = changed(experiment, is_wrong);
+    assert!(verdicts.iter().all(|verdict| verdict == "not tested: a run had wrong results"), "{verdicts:?}");
+    let found = complete(experiment);
+    let claims = experiment.judged(&found, found.runs.len(), 0.0);
+    let why = "not tested: there was no warm-up; leave --warmup away";
+    assert!(claims.iter().all(|claim| claim.verdict_text() == why));
+}
+
+/// A repetition that lacks the figure of a claim leaves the others of that claim without a verdict, and no other claim.
+#[test]
+fn a_missing_figure_is_not_tested() {
+    let lacks = |run: &mut Run| {
+        if (run.label.as_str(), run.repetition) == ("FIFO", 1) {
+            run.figures.groups[0].overdue = None;
+        }
+    };
+    let verdicts = changed(Experiment::CameoFig8, lacks);
+    let is_lacking = |verdict: &String| verdict == "not tested: a repetition lacks a figure";
+    // Of seven claims two compare with FIFO alone, and the first all three.
+    let lacking: Vec<bool> = verdicts.iter().map(is_lacking).collect();
+    assert_eq!(lacking, [true, false, false, true, true, false, false], "{verdicts:?}");
+}
+
+/// Event time advances with what is taken: a run that takes less fires less often, and only the claims that stand on it are not
+/// tested.
+#[test]
+fn what_fires_too_seldom_is_not_tested() {
+    let slow = |run: &mut Run| {
+        let share = if run.label == "FIFO" && run.at == Some(2.0) { 0.3 } else { 1.0 };
+        run.figures.groups[1].query_throughput_per_s = Some([100.0 * share, 100.0]);
+    };
+    let verdicts = changed(Experiment::CameoFig8, slow);
+    let why = "not tested: the longest window fires 2.3 times in 77.5 s under FIFO at 2, where a query takes 30.0 % of what \
+               it is offered, and must fire 3 times; give at least --seconds 40";
+    let too_short: Vec<bool> = verdicts.iter().map(|verdict| verdict == why).collect();
+    assert_eq!(too_short, [false, false, false, true, true, false, true], "{verdicts:?}");
+
+    // A query that gets nothing never fires.
+    let starved = |run: &mut Run| {
+        if (run.label.as_str(), run.at) == (ENJIMA, Some(10.0)) {
+            run.figures.query_throughput_per_s = Some([0.0, 800.0]);
+        }
+    };
+    let verdicts = changed(Experiment::EnjimaFig5b, starved);
+    assert!(verdicts.iter().all(|verdict| verdict.ends_with("; no --seconds is enough")), "{verdicts:?}");
+    assert!(verdicts[0].contains("fires 0.0 times in 4.0 s under Enjima at 10"), "{verdicts:?}");
+}
+
+/// What is cut shorter says how long it must be.
+#[test]
+fn what_is_cut_short_is_not_tested() {
+    let why = |experiment: Experiment, seconds: f64| {
+        let mut run = complete(experiment).runs.swap_remove(0);
+        run.figures.seconds = seconds;
+        experiment.too_short(&run).map(|too_short| too_short.why)
+    };
+    let fires = |times, seconds, option| {
+        format!(
+            "the longest window fires {times} times in {seconds} s and must fire 3 times; give at least --seconds {option}"
+        )
+    };
+    assert_eq!(why(Experiment::CameoFig8, 11.0), Some(fires("1.1", "11.0", 30)));
+    assert_eq!(why(Experiment::EnjimaFig9b, 0.1), Some(fires("2.0", "0.1", 3)));
+    let adapts =
+        "policies adapt 20 times in 2.0 s and must adapt 30 times; give at least --seconds 3".to_owned();
+    assert_eq!(why(Experiment::EnjimaFig9b, 2.0), Some(adapts));
+}
+
+/// The highest throughput stands on the runs that have it: others may be too short.
+#[test]
+fn the_highest_stands_on_its_own_runs() {
+    let slow = |run: &mut Run, at: f64| {
+        if (run.label.as_str(), run.at) == ("TQ", Some(at)) {
+            run.figures.query_throughput_per_s = Some([1e-3, 1e-3]);
+            run.figures.throughput_per_s = 1.0;
+        }
+    };
+    let verdicts = changed(Experiment::EnjimaFig9b, |run| slow(run, 1.0));
+    assert_eq!(verdicts[0], "reversed (2 repetitions)", "{verdicts:?}");
+    let both = |run: &mut Run| [1.0, 100.0].into_iter().for_each(|at| slow(run, at));
+    assert!(changed(Experiment::EnjimaFig9b, both)[0].starts_with("not tested: the longest window"));
+}

@@ -1,0 +1,74 @@
+//! Memory of the pages of a table's open files.
+//!
+//! The splits of a table are read at the same time, and each has a file open. All of them together use half of the memory budget,
+//! so that state, and other tables, have the rest. A file that does not fit beside the open ones waits until one of them is
+//! closed: a file can always be opened when no other is open, unless it is too large by itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thalweg_model::{Allowance, Payment};
+
+/// The open files of a table may use one of so many parts of the memory budget.
+const OPEN_PARTS: usize = 2;
+
+/// Counts the open files of a table and the bytes of their pages.
+#[derive(Default)]
+pub(in crate::connect::filesystem) struct OpenPages(Mutex<Open>);
+
+#[derive(Default)]
+struct Open {
+    files: usize,
+    bytes: usize,
+}
+
+/// Answer to a file that asks for the memory of its pages.
+pub(super) enum Room {
+    /// The memory is paid until this is dropped.
+    Paid(PaidPages),
+    /// Another file of the table has to be closed first.
+    Later,
+    /// The file is too large also by itself.
+    None,
+}
+
+/// Memory of the pages of one open file. Dropped, it makes room for another file.
+pub(super) struct PaidPages {
+    pages: Arc<OpenPages>,
+    bytes: usize,
+    payment: Option<Payment>,
+}
+
+impl OpenPages {
+    /// Pays for the pages of one more file.
+    pub(super) fn pay(self: &Arc<Self>, bytes: usize, allowance: &Allowance) -> Room {
+        let most = allowance.limit_bytes() / OPEN_PARTS;
+        if bytes > most {
+            return Room::None;
+        }
+        // Held while the budget is asked, so that no file is closed between its answer and the look at the other files.
+        let mut open = self.open();
+        let fits = open.bytes.saturating_add(bytes) <= most;
+        match fits.then(|| allowance.pay(bytes)).flatten() {
+            Some(payment) => {
+                open.files += 1;
+                open.bytes += bytes;
+                Room::Paid(PaidPages { pages: Arc::clone(self), bytes, payment: Some(payment) })
+            }
+            None if open.files > 0 => Room::Later,
+            None => Room::None,
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PaidPages {
+    fn drop(&mut self) {
+        let mut open = self.pages.open();
+        self.payment = None;
+        open.files -= 1;
+        open.bytes -= self.bytes;
+    }
+}
