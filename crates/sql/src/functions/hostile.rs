@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use chrono_tz::Tz;
 use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;
+use thalweg_model::{Entropy, SeededEntropy};
 
 use super::bed::{context, row_of, scalar};
 use super::cast::bind_cast;
@@ -22,16 +23,12 @@ const CALLS: usize = 60;
 const ROWS: usize = 5;
 
 /// Numbers that depend on a seed alone.
-struct Draws(u64);
+struct Draws(SeededEntropy);
 
 impl Draws {
-    /// A number below `end`. Source: Steele et al., "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
+    /// A number below `end`.
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+        (self.0.next_u64() % end as u64) as usize
     }
 
     fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
@@ -303,7 +300,7 @@ fn no_call_panics_and_columns_are_as_scalars() {
     ];
     let mut wrong = Vec::new();
     for (place, function) in super::all().enumerate() {
-        let mut draws = Draws(place as u64);
+        let mut draws = Draws(SeededEntropy::new(place as u64));
         let mut failures = 0;
         for _ in 0..calls {
             let count = draws.below(5);
