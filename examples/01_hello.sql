@@ -1,4 +1,4 @@
--- What you will learn: a query needs no table, and its rows go to the standard output.
+-- You will learn: a query needs no table, and its rows go to the standard output.
 -- Run it:    thalweg run examples/01_hello.sql
 -- Portable:  yes
 --

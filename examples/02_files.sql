@@ -1,4 +1,4 @@
--- What you will learn: a table is a file or a folder of files, read in one format and written in another.
+-- You will learn: a table is a file or a folder of files, read in one format and written in another.
 -- Run it:    thalweg run examples/02_files.sql     (from the folder above examples: paths begin where you are)
 -- Portable:  yes, with paths that Flink's workers see
 --

@@ -1,4 +1,4 @@
--- What you will learn: sums over windows of a minute, which come out when event time has passed their end.
+-- You will learn: sums over windows of a minute, which come out when event time has passed their end.
 -- Run it:    thalweg run examples/03_tumbling.sql
 -- Portable:  yes
 --

@@ -1,4 +1,4 @@
--- What you will learn: rows may come out of order by as much as the watermark allows; those that come later are counted, not
+-- You will learn: rows may come out of order by as much as the watermark allows; those that come later are counted, not
 -- merged.
 -- Run it:    thalweg run examples/04_late_and_watermarks.sql
 -- Portable:  yes

@@ -1,4 +1,4 @@
--- What you will learn: the first few of each window, by ROW_NUMBER over the window's bounds.
+-- You will learn: the first few of each window, by ROW_NUMBER over the window's bounds.
 -- Run it:    thalweg run examples/05_top_n.sql
 -- Portable:  yes
 --

@@ -1,4 +1,4 @@
--- What you will learn: joins that know how long a row can wait for its partner: within a span of time, or within a window.
+-- You will learn: joins that know how long a row can wait for its partner: within a span of time, or within a window.
 -- Run it:    thalweg run examples/06_joins.sql
 -- Portable:  yes
 --

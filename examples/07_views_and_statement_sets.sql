@@ -1,4 +1,4 @@
--- What you will learn: a view names a query; a statement set writes to several tables in one job, which reads its input once.
+-- You will learn: a view names a query; a statement set writes to several tables in one job, which reads its input once.
 -- Run it:    thalweg run examples/07_views_and_statement_sets.sql
 -- Portable:  yes
 --

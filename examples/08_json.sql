@@ -1,4 +1,4 @@
--- What you will learn: JSON lines with objects and lists in them, as rows and arrays.
+-- You will learn: JSON lines with objects and lists in them, as rows and arrays.
 -- Run it:    thalweg run examples/08_json.sql
 -- Portable:  yes
 --

@@ -1,4 +1,4 @@
--- What you will learn: several windows over one stream, joined. Linear Road as far as windows say it: for each segment of a road and
+-- You will learn: several windows over one stream, joined. Linear Road as far as windows say it: for each segment of a road and
 -- each minute the average speed and the number of reports, joined to a report on its toll; and where cars stand still.
 -- Run it:    thalweg run examples/lrb_windows.sql
 -- Portable:  yes

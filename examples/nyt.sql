@@ -1,4 +1,4 @@
--- What you will learn: New York's taxis. How many trips began in each cell of the town, and how far did they go on average?
+-- You will learn: New York's taxis. How many trips began in each cell of the town, and how far did they go on average?
 -- Run it:    thalweg run examples/nyt.sql
 -- Portable:  yes
 --

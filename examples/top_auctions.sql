@@ -1,4 +1,4 @@
--- What you will learn: a stream of ten million events, and what of each minute of it matters most.
+-- You will learn: a stream of ten million events, and what of each minute of it matters most.
 -- Run it:    thalweg run examples/top_auctions.sql          (build with --release first)
 -- Portable:  the query is; its table is of bids alone, which is ours (see examples/nexmark/portable.sql)
 --

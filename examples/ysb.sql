@@ -1,4 +1,4 @@
--- What you will learn: how fast it goes. The Yahoo streaming benchmark: how often were the ads of each campaign seen, per 10 s?
+-- You will learn: how fast it goes. The Yahoo streaming benchmark: how often were the ads of each campaign seen, per 10 s?
 -- Run it:    thalweg run examples/ysb.sql          (build with --release first)
 -- Portable:  no: the connector 'ysb' is ours; everything behind it is
 --

@@ -1,4 +1,4 @@
--- What you will learn: the Yahoo streaming benchmark on events as Yahoo writes them, JSON lines in which all is text; and a join
+-- You will learn: the Yahoo streaming benchmark on events as Yahoo writes them, JSON lines in which all is text; and a join
 -- with a table that has versions, which keeps event time so that windows can follow.
 -- Run it:    thalweg run examples/ysb_json.sql
 -- Portable:  yes

@@ -1,5 +1,5 @@
 -- Nexmark as nexmark-flink has it: one table of all events, and views of its three kinds.
--- What you will learn: rows within rows; and how the queries beside this file run on Flink.
+-- You will learn: rows within rows; and how the queries beside this file run on Flink.
 -- Run it:    thalweg run examples/nexmark/portable.sql
 -- Portable:  yes, with nexmark-flink on Flink's class path
 --

@@ -1,5 +1,5 @@
 -- Nexmark q0: pass through
--- What you will learn: what reading and handing on cost, without any work in between.
+-- You will learn: what reading and handing on cost, without any work in between.
 -- Run it:    thalweg run examples/nexmark/q0.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

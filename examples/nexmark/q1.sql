@@ -1,5 +1,5 @@
 -- Nexmark q1: prices in another currency
--- What you will learn: arithmetic with decimals: a product has as many digits as both factors.
+-- You will learn: arithmetic with decimals: a product has as many digits as both factors.
 -- Run it:    thalweg run examples/nexmark/q1.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q10: all bids to files, by day and minute
--- What you will learn: partitions: folders whose names are values of columns.
+-- You will learn: partitions: folders whose names are values of columns.
 -- Run it:    thalweg run examples/nexmark/q10.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q11: sessions of bidders
--- What you will learn: session windows: bids of one person until ten seconds pass without one.
+-- You will learn: session windows: bids of one person until ten seconds pass without one.
 -- Run it:    thalweg run examples/nexmark/q11.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

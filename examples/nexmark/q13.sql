@@ -1,5 +1,5 @@
 -- Nexmark q13: bids with a side table
--- What you will learn: a look-up: a table that ends is read first, and every row meets what it has of the row's key.
+-- You will learn: a look-up: a table that ends is read first, and every row meets what it has of the row's key.
 -- Run it:    thalweg run examples/nexmark/q13.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

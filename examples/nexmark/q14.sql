@@ -1,5 +1,5 @@
 -- Nexmark q14: kinds of hours, and letters counted
--- What you will learn: CASE, functions of times, and conditions on what is computed.
+-- You will learn: CASE, functions of times, and conditions on what is computed.
 -- Run it:    thalweg run examples/nexmark/q14.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

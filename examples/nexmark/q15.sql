@@ -1,5 +1,5 @@
 -- Nexmark q15: a report of bids for each day
--- What you will learn: distinct counts under conditions, corrected with every row.
+-- You will learn: distinct counts under conditions, corrected with every row.
 -- Run it:    thalweg run examples/nexmark/q15.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

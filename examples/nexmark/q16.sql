@@ -1,5 +1,5 @@
 -- Nexmark q16: a report of bids for each channel and day
--- What you will learn: the same with several keys, most of which few bids come by.
+-- You will learn: the same with several keys, most of which few bids come by.
 -- Run it:    thalweg run examples/nexmark/q16.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q17: prices of each auction and day
--- What you will learn: a group without a window: its row is corrected with every bid.
+-- You will learn: a group without a window: its row is corrected with every bid.
 -- Run it:    thalweg run examples/nexmark/q17.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

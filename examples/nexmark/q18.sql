@@ -1,5 +1,5 @@
 -- Nexmark q18: the last bid of each person for each auction
--- What you will learn: de-duplication: the last row of a key replaces the one before it.
+-- You will learn: de-duplication: the last row of a key replaces the one before it.
 -- Run it:    thalweg run examples/nexmark/q18.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

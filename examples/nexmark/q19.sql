@@ -1,5 +1,5 @@
 -- Nexmark q19: the ten highest bids of each auction
--- What you will learn: a rank that is shown: a row that comes in between moves those behind it.
+-- You will learn: a rank that is shown: a row that comes in between moves those behind it.
 -- Run it:    thalweg run examples/nexmark/q19.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q2: bids for some auctions
--- What you will learn: a filter that few rows pass.
+-- You will learn: a filter that few rows pass.
 -- Run it:    thalweg run examples/nexmark/q2.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q20: bids with their auctions
--- What you will learn: a join of many rows with few, after a filter on one side.
+-- You will learn: a join of many rows with few, after a filter on one side.
 -- Run it:    thalweg run examples/nexmark/q20.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

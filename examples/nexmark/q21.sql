@@ -1,5 +1,5 @@
 -- Nexmark q21: numbers of channels
--- What you will learn: CASE and a pattern: what stands behind channel_id= in an address.
+-- You will learn: CASE and a pattern: what stands behind channel_id= in an address.
 -- Run it:    thalweg run examples/nexmark/q21.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q22: folders of addresses
--- What you will learn: text taken apart: SPLIT_INDEX counts from 0.
+-- You will learn: text taken apart: SPLIT_INDEX counts from 0.
 -- Run it:    thalweg run examples/nexmark/q22.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q3: who sells what in three states
--- What you will learn: a join without a bound in time, whose rows wait for each other for an hour.
+-- You will learn: a join without a bound in time, whose rows wait for each other for an hour.
 -- Run it:    thalweg run examples/nexmark/q3.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

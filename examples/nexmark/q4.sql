@@ -1,5 +1,5 @@
 -- Nexmark q4: the average price of a category
--- What you will learn: aggregates over aggregates: what comes out is corrected whenever a higher bid comes.
+-- You will learn: aggregates over aggregates: what comes out is corrected whenever a higher bid comes.
 -- Run it:    thalweg run examples/nexmark/q4.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

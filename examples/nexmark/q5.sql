@@ -1,5 +1,5 @@
 -- Nexmark q5: the auctions with the most bids
--- What you will learn: sliding windows, and a join of windows with the greatest count of each.
+-- You will learn: sliding windows, and a join of windows with the greatest count of each.
 -- Run it:    thalweg run examples/nexmark/q5.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

@@ -1,5 +1,5 @@
 -- Nexmark q7: the highest bid of each ten seconds
--- What you will learn: a stream joined with an aggregate of itself.
+-- You will learn: a stream joined with an aggregate of itself.
 -- Run it:    thalweg run examples/nexmark/q7.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

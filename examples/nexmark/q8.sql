@@ -1,5 +1,5 @@
 -- Nexmark q8: new people who sell at once
--- What you will learn: a join of windows: who came and opened an auction within the same ten seconds.
+-- You will learn: a join of windows: who came and opened an auction within the same ten seconds.
 -- Run it:    thalweg run examples/nexmark/q8.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

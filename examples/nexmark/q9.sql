@@ -1,5 +1,5 @@
 -- Nexmark q9: the winning bid of each auction
--- What you will learn: the first of a rank without a window: it is replaced when a higher bid comes.
+-- You will learn: the first of a rank without a window: it is replaced when a higher bid comes.
 -- Run it:    thalweg run examples/nexmark/q9.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --

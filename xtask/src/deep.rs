@@ -24,7 +24,7 @@ pub(crate) enum Suite {
     Miri,
     /// The deterministic simulation over many seeds.
     Seeds,
-    /// Records, files, options and texts of SQL that are made up.
+    /// Records, files, options, calls of functions and texts of SQL that are made up.
     Fuzz,
     /// The resident memory of the program, held against its budget.
     Memory,
@@ -57,19 +57,25 @@ const SUITES: &[(&str, Suite)] = &[
     ("policies", Suite::Policies),
 ];
 
-/// Runs `suites` one after the other.
+/// Runs `suites` one after the other, those behind one that fails, too: a night is to tell of all.
 ///
 /// # Errors
 ///
-/// The first suite that failed, or a toolchain that is missing, with the command that installs it.
+/// All suites that failed, or a toolchain that is missing, with the command that installs it.
 pub(crate) fn run(suites: &[Suite]) -> Result<()> {
     let workspace = Workspace::open()?;
     // Before the first suite: what is missing should be told now, not after the minutes that loom takes.
     if suites.contains(&Suite::Miri) {
         require_miri()?;
     }
-    for suite in suites {
-        steps::run(&suite_step(*suite, &workspace))?;
+    run_all(suites, |suite| steps::run(&suite_step(suite, &workspace)))
+}
+
+fn run_all(suites: &[Suite], mut run: impl FnMut(Suite) -> Result<()>) -> Result<()> {
+    let failures: Vec<String> =
+        suites.iter().filter_map(|suite| run(*suite).err()).map(|error| format!("\n  {error:#}")).collect();
+    if !failures.is_empty() {
+        bail!("{} of {} suites failed:{}", failures.len(), suites.len(), failures.concat());
     }
     Ok(())
 }
@@ -127,6 +133,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "oracles",
                 "--test",
                 "properties",
+                "--test",
+                "stopping",
             ],
         )
         .default_env("THALWEG_SEEDS", "1000"),
@@ -145,8 +153,10 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "--",
                 "formats",
                 "nearly_sql",
+                "functions::hostile",
             ],
         )
+        .default_env("THALWEG_CALLS", "2000")
         .default_env("THALWEG_FUZZ", "20000")
         .default_env("THALWEG_MUTATIONS", "100"),
         // One after the other: each case is to have the machine's memory to itself. The figures are printed.

@@ -47,7 +47,8 @@ commands:
                      loom      the models of memory and of the runtime with three preemptions in place of two
                      miri      the tests of memory under Miri (needs a nightly toolchain)
                      seeds     a thousand seeds of the deterministic simulation and of the operators
-                     fuzz      records of each format, damaged files, options of tables and texts of SQL that are made up
+                     fuzz      records of each format, damaged files, options of tables, calls of functions and texts of SQL that are
+                               made up
                      memory    the resident memory of the program, held against its budget
                      crosses   operators over all kinds of changes, aggregates in all forms of grouping
                      faults    errors of the system at calls of files, in jobs of every format
@@ -79,6 +80,7 @@ environment:
   CARGO_TARGET_DIR      where everything is built; the loom models build in `loom` below it
   LOOM_MAX_PREEMPTIONS  bound of the loom models (check: 2, deep: 3)
   MIRIFLAGS             flags of Miri (-Zmiri-disable-isolation)
+  THALWEG_CALLS         number of calls of each function in `deep fuzz` (2000)
   THALWEG_COMBINATIONS  number of queries that `deep policies` draws (20000)
   THALWEG_FUZZ          number of inputs of each kind in `deep fuzz` and `deep lines` (20000)
   THALWEG_KILLS         number of runs that are killed in `deep kills` (300)

@@ -138,6 +138,10 @@ fn outside(metadata: &Value) -> Result<Vec<Outside>> {
 fn findings(packages: &[Outside], lists: &Lists) -> Vec<String> {
     let mut findings = Vec::new();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
+    packages.iter().for_each(|package| *sources.entry(&package.source).or_default() += 1);
+    // The one that most packages have: any package may be the first.
+    let usual = sources.into_iter().max_by_key(|(_, count)| *count).map(|(source, _)| source);
     for Outside { name, version, licence, source } in packages {
         versions.entry(name).or_default().push(version);
         if !is_allowed(licence, &lists.licences) {
@@ -145,7 +149,7 @@ fn findings(packages: &[Outside], lists: &Lists) -> Vec<String> {
                 "{name} {version}: its licence `{licence}` is not in `allow`: do without it, or agree on the licence"
             ));
         }
-        if !source.starts_with("registry+") || *source != packages[0].source {
+        if !source.starts_with("registry+") || Some(source.as_str()) != usual {
             findings
                 .push(format!("{name} {version}: comes from `{source}`: take it from the public registry"));
         }
@@ -331,6 +335,8 @@ mod tests {
         tells(with(package("a", "3.0.0", "MIT", registry)), "a is there as 2.0.0 and 3.0.0");
         tells(with(package("b", "1.0.0", "MIT", "git+there")), "comes from `git+there`");
         tells(with(package("b", "1.0.0", "MIT", "registry+there")), "comes from `registry+there`");
+        let first = [&[package("b", "1.0.0", "MIT", "registry+there")], &fine[..]].concat();
+        tells(findings(&first, &lists()), "b 1.0.0: comes from `registry+there`");
         tells(findings(&fine[1..], &lists()), "a@1.0.0 is in `skip`");
     }
 }

@@ -20,6 +20,20 @@ fn unknown_name_is_refused_and_the_known_ones_are_told() {
     assert!(message.starts_with("unknown suite `moon`: choose from loom, miri, seeds, fuzz, "), "{message}");
 }
 
+/// One that fails hides no other.
+#[test]
+fn all_suites_run_and_all_failures_are_told() {
+    let suites = [Suite::Loom, Suite::Memory, Suite::Kills];
+    let mut ran = Vec::new();
+    let outcome = run_all(&suites, |suite| {
+        ran.push(suite);
+        if suite == Suite::Memory { Ok(()) } else { bail!("{suite:?} broke") }
+    });
+    assert_eq!(ran, suites);
+    assert_eq!(outcome.unwrap_err().to_string(), "2 of 3 suites failed:\n  Loom broke\n  Kills broke");
+    assert!(run_all(&suites, |_| Ok(())).is_ok());
+}
+
 #[test]
 fn suites_are_the_promised_commands() {
     let line = |suite| suite_step(suite, &Workspace::fake()).to_string();
@@ -32,7 +46,7 @@ fn suites_are_the_promised_commands() {
     assert!(line(Suite::Seeds).contains("THALWEG_SEEDS="), "{}", line(Suite::Seeds));
     assert!(
         line(Suite::Seeds).ends_with(
-            "-p thalweg-testkit --test simulation --test epochs --test operators --test oracles --test properties"
+            "-p thalweg-testkit --test simulation --test epochs --test operators --test oracles --test properties --test stopping"
         ),
         "{}",
         line(Suite::Seeds)
@@ -42,7 +56,8 @@ fn suites_are_the_promised_commands() {
     assert!(crosses.contains("THALWEG_SEEDS=") && crosses.ends_with("--test crosses"), "{crosses}");
     assert!(line(Suite::Zones).ends_with("--test zones --test sql_silence"), "{}", line(Suite::Zones));
     assert!(
-        line(Suite::Fuzz).ends_with("--test mutations --test options -- formats nearly_sql"),
+        line(Suite::Fuzz)
+            .ends_with("--test mutations --test options -- formats nearly_sql functions::hostile"),
         "{}",
         line(Suite::Fuzz)
     );

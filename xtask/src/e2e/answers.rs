@@ -45,15 +45,23 @@ pub(crate) enum Kind {
 pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for Change { kind, row } in changes {
-        match kind {
-            Kind::Insert | Kind::UpdateAfter => rows.push(row.clone()),
-            Kind::UpdateBefore | Kind::Delete => match rows.iter().rposition(|known| known == row) {
-                Some(place) => drop(rows.remove(place)),
-                None => rows.push(format!("-D,{row}")),
-            },
+        if !apply(&mut rows, *kind, row) {
+            rows.push(format!("-D,{row}"));
         }
     }
     rows
+}
+
+/// Applies a change to rows, which stay in the order in which they came; `false` if it takes away a row that is not there.
+pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
+    match kind {
+        Kind::Insert | Kind::UpdateAfter => rows.push(row.to_owned()),
+        Kind::UpdateBefore | Kind::Delete => match rows.iter().rposition(|known| known == row) {
+            Some(place) => drop(rows.remove(place)),
+            None => return false,
+        },
+    }
+    true
 }
 
 /// The file of the answers to `file`.

@@ -1,6 +1,6 @@
 //! Whether an answer is the expected one, and the list of those that are not meant to be.
 
-use super::answers::{Answer, left_over};
+use super::answers::{Answer, Kind, apply, left_over};
 use super::cases::{Case, CaseFile, Expected};
 
 /// Errors by which we refuse what Flink may well run: `docs/sql/parity.md` lists what is missing, and that state needs a
@@ -150,14 +150,15 @@ fn difference(expected: &Expected, answer: &Answer) -> Option<String> {
 fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     for change in changes {
-        let place = |row: &str| rows.iter().position(|known| known == row);
-        match change.split_once(',') {
-            Some(("+I" | "+U", row)) => rows.push(row.to_owned()),
-            Some(("-U" | "-D", row)) => match place(row) {
-                Some(place) => drop(rows.swap_remove(place)),
-                None => return Err(format!("`{change}` takes a row away that is not there")),
-            },
+        let (kind, row) = match change.split_once(',') {
+            Some(("+I", row)) => (Kind::Insert, row),
+            Some(("+U", row)) => (Kind::UpdateAfter, row),
+            Some(("-U", row)) => (Kind::UpdateBefore, row),
+            Some(("-D", row)) => (Kind::Delete, row),
             _ => return Err(format!("`{change}` is no change")),
+        };
+        if !apply(&mut rows, kind, row) {
+            return Err(format!("`{change}` takes a row away that is not there"));
         }
     }
     Ok(rows)

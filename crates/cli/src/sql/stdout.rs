@@ -1,8 +1,8 @@
-//! Rows on standard output, and jobs whose reader closes it early.
+//! Where rows on standard output come from, and what becomes of a job whose reader leaves early.
 //!
-//! `thalweg run q.sql | head -1` ends silently, as the other commands do: the reader of the first rows has what
-//! it wanted. The exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go
-//! there. A job that also writes elsewhere has failed there, and reports it.
+//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: whoever took the first rows has what it wanted. Its
+//! exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go there. One that writes elsewhere,
+//! too, has failed there, and says so.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 

@@ -1,21 +1,23 @@
 //! Files of trips and of traffic with randomly damaged lines. Engine and reference must agree on every line;
 //! otherwise the check of a benchmark on recorded input would be worthless.
 
+use thalweg::{Entropy, SeededEntropy};
+
 use crate::support::{Folder, HEADER, trip};
 
 /// Number of lines that may be bad without being too many.
 const SPOILT: usize = 100;
 
-/// A small generator of random numbers, so that a seed identifies a file: SplitMix64 (Steele et al., "Fast
-/// Splittable Pseudorandom Number Generators", 2014).
-pub(crate) struct Random(pub(crate) u64);
+/// Random numbers that follow from a seed, so that it names a file.
+pub(crate) struct Random(SeededEntropy);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(SeededEntropy::new(seed))
+    }
+
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) as usize % bound
+        self.0.next_u64() as usize % bound
     }
 
     fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
@@ -92,7 +94,7 @@ impl Kind {
     fn check(&self, folder: &Folder, run: &str, seeds: u64) {
         let (mut bad_lines, mut runs) = (0, 0);
         for seed in 0..seeds {
-            folder.write("input.csv", self.file(&mut Random(seed)));
+            folder.write("input.csv", self.file(&mut Random::new(seed)));
             let ran = folder.run(&format!("{run} --input input.csv --on-bad skip --output json"));
             if ran.stderr.contains("TOO_MANY_BAD") {
                 continue;

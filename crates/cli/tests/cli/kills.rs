@@ -1,10 +1,9 @@
-//! Runs that are killed, or asked to end, at random moments. No file under its final name is torn, no success
-//! file is published while rows are missing, an earlier whole file is never replaced by a part, and the exit
-//! codes are those of the manual.
+//! Runs that are killed, or asked to end, at random moments: no file under its final name is torn, no success file stands beside
+//! missing rows, an earlier whole file is never replaced by a part, and exit codes are those of the manual.
 //!
-//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of
-//! the machine: while rows are written, between the publication of two files, or never. `THALWEG_KILLS=300`
-//! sets the number of kills. A failure prints its seed, and `THALWEG_KILLS_SEED` replays it.
+//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of the machine: while
+//! rows are written, between two files that are published, or never. `THALWEG_KILLS=300` says how many, `THALWEG_SEED_BASE` from
+//! which seed on, one seed for each; a failure names its seed, and `THALWEG_KILLS_SEED` repeats that run alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +14,9 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use thalweg::{Entropy, SeededEntropy};
 
-use crate::support::Folder;
+use crate::support::{Folder, number};
 
 /// Number of kills if the environment does not set one.
 const KILLS: u64 = 8;
@@ -73,18 +73,6 @@ impl To {
     }
 }
 
-/// Pseudo-random numbers that are the same for the same seed (SplitMix64).
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
 fn walk(root: &Path, each: &mut dyn FnMut(&Path, u64)) {
     // Files that are renamed or removed during the walk are skipped.
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
@@ -132,12 +120,12 @@ impl Moment {
     }
 }
 
-/// Sends the signal when the moment comes, unless the run ends before it.
-fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> ExitStatus {
+/// Sends the signal when the moment comes, unless the run ends before: how it ended, and whether the signal was sent.
+fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> (ExitStatus, bool) {
     let (started, mut is_sent) = (Instant::now(), false);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            return status;
+            return (status, is_sent);
         }
         if !is_sent && moment.has_come(root) {
             kill_process(Pid::from_child(&child), signal).unwrap();
@@ -195,13 +183,15 @@ fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
     torn.map_or(Ok(rows), Err)
 }
 
-fn check(seed: u64) {
-    let mut draw = Draw(seed);
+/// Runs a job that is killed, and the next one; whether the signal was sent before the first had ended.
+fn check(seed: u64) -> bool {
+    let mut draw = SeededEntropy::new(seed);
     let to = ALL[draw.below(ALL.len() as u64) as usize];
     let signal = SIGNALS[draw.below(SIGNALS.len() as u64) as usize];
-    let moment = match draw.below(3) {
-        0 => Moment::Published(1 + draw.below(6)),
-        _ => Moment::Written(draw.below(to.bytes() * 5 / 4)),
+    let moment = match (to, draw.below(3)) {
+        // A single file is published at once.
+        (To::Single, _) | (_, 1..) => Moment::Written(draw.below(to.bytes() * 5 / 4)),
+        _ => Moment::Published(1 + draw.below(6)),
     };
     let folder = Folder::new("kills");
     folder.write("q.sql", to.sql());
@@ -212,7 +202,7 @@ fn check(seed: u64) {
     let told = format!("THALWEG_KILLS_SEED={seed}: {to:?}, {signal:?} at {moment:?}");
     let mut command = folder.command("run q.sql");
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let status = kill_at(child, &folder.path(""), moment, signal);
+    let (status, is_sent) = kill_at(child, &folder.path(""), moment, signal);
 
     let is_ended_by_signal = status.signal().is_some_and(|ended_by| ended_by == signal.as_raw());
     let found = rows(&folder, to).unwrap_or_else(|torn| panic!("{told}, {status}: {torn}"));
@@ -246,13 +236,17 @@ fn check(seed: u64) {
     let mut has_success = matches!(to, To::Single);
     walk(&folder.path("out"), &mut |path, _| has_success |= is_success(path));
     assert!(has_success, "{told}: the next run has ended, and nothing says so");
+    is_sent
 }
 
 #[test]
 fn kills_leave_whole_files() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = number("THALWEG_KILLS_SEED") {
-        return check(seed);
+        check(seed);
+        return;
     }
-    (0..number("THALWEG_KILLS").unwrap_or(KILLS)).for_each(check);
+    let (first, count) = (number("THALWEG_SEED_BASE").unwrap_or(0), number("THALWEG_KILLS").unwrap_or(KILLS));
+    let sent = (0..count).filter(|offset| check(first.wrapping_add(*offset))).count() as u64;
+    // Some are killed never, and of a few runs all may end before their moment is seen.
+    assert!(count < 10 * KILLS || count / 4 < sent, "{sent} of {count} runs were killed");
 }

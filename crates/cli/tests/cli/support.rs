@@ -67,6 +67,15 @@ impl Folder {
     }
 }
 
+/// A variable of the environment that is a number, if it is set.
+///
+/// # Panics
+/// If it is set to something else.
+pub fn number(key: &str) -> Option<u64> {
+    let text = std::env::var(key).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))
+}
+
 /// How a command line ended.
 #[derive(Debug)]
 pub struct Ran {

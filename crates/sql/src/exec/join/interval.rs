@@ -354,6 +354,10 @@ impl IntervalJoin {
                 }
             }
         }
+        if self.numbers.is_empty() {
+            // No key is left: their tables are given back.
+            (self.numbers, self.keys, self.free) = (HashMap::default(), Vec::new(), Vec::new());
+        }
         let shelf = &mut self.sides[side.index()].shelf;
         let columns = self.shape.inputs[side.index()].fields().len();
         let columns = if alone.is_empty() { None } else { Some(shelf.columns(&alone, columns)?) };
