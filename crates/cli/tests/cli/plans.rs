@@ -1,8 +1,9 @@
 //! Physical plans: what each layout makes of every workload and of every example in SQL.
 
 use std::fs;
+use std::process::Command;
 
-use crate::support::{Folder, assert_golden};
+use crate::support::{Folder, Ran, assert_golden};
 
 const WORKLOADS: [&str; 14] = [
     "ysb",
@@ -45,23 +46,27 @@ fn of_workloads() {
     assert_golden("plans_of_workloads.txt", &text);
 }
 
+/// Examples name their files from the root of the project.
 #[test]
 fn of_examples() {
-    let folder = Folder::new("plans_sql");
-    let root = fs::canonicalize("../../examples").unwrap();
-    let mut examples: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    examples.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
+    let root = fs::canonicalize("../..").unwrap();
+    let mut examples: Vec<_> =
+        fs::read_dir(root.join("examples")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    examples.retain(|name| name.to_string_lossy().ends_with(".sql"));
     examples.sort();
     let mut text = String::new();
     for example in examples {
-        for workers in [1, 2] {
-            let ran = folder.run(&format!("explain {} --tasks --workers {workers}", example.display()));
+        let example = example.to_string_lossy();
+        for workers in ["1", "2"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+            let path = format!("examples/{example}");
+            command.args(["explain", &path, "--tasks", "--workers", workers]).current_dir(&root);
+            let ran = Ran::of("explain", command.output().unwrap());
             assert_eq!(ran.code, 0, "{ran:?}");
-            let name = example.file_name().unwrap().to_string_lossy();
-            // The logical plans have goldens of their own.
+            // The logical plans have tests of their own.
             let tasks =
                 ran.stdout.split("tasks\n").skip(1).map(|part| part.split("\n\n").next().unwrap_or_default());
-            text += &format!("{name}, {workers} workers\n{}\n\n", tasks.collect::<Vec<_>>().join("\n"));
+            text += &format!("{example}, {workers} workers\n{}\n\n", tasks.collect::<Vec<_>>().join("\n"));
         }
     }
     assert!(!text.is_empty(), "there are examples");
