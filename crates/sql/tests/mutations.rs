@@ -101,7 +101,7 @@ fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
 #[test]
 fn texts_that_panicked_are_refused() {
     for text in ["SELECTx * FROM C1 AS x';\n'", "SELECT x'1\n0'"] {
-        let error = Session::new(Arc::new(VirtualClock::default())).read(text).err().expect("it is wrong");
+        let error = Session::new(Arc::new(VirtualClock::default())).read(text).expect_err("it is wrong");
         assert!(!error.message.contains("a reason of ours"), "planning panicked: {text}");
     }
 }
