@@ -432,7 +432,7 @@ impl Experiment {
 
 /// A run that is too short.
 struct TooShort {
-    /// What `--seconds` must be at least; infinite if no time is enough.
+    /// The least value of `--seconds` that suffices; infinite if none does.
     option_s: f64,
     why: String,
 }
@@ -457,8 +457,8 @@ impl Evidence<'_> {
     }
 }
 
-/// Of what its slowest query was offered, the share that it took, at most 1: event time advances with what is taken. 1 if
-/// records came as fast as they were taken.
+/// Returns the share of its offered records that the slowest query of a run took, at most 1. Event time advances with
+/// the records that are taken, so this is also the speed of event time. Returns 1 if nothing was offered at a rate.
 fn share_taken(figures: &Figures) -> f64 {
     let of = |slowest_and_fastest: Option<[f64; 2]>, all: f64, queries: u64, offered_per_s: Option<u64>| {
         let taken_per_s = slowest_and_fastest.map_or(all, |[slowest, _]| slowest * queries as f64);

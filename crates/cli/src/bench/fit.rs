@@ -63,7 +63,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
 
-/// What cannot be explained.
+/// Returns the reason why `--explain` cannot be used.
 fn of_explain(args: &BenchArgs) -> Option<String> {
     if !args.explain {
         return None;

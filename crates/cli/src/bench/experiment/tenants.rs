@@ -126,7 +126,7 @@ impl Panel {
         }
     }
 
-    /// What bulk is offered at a place, in multiples of what it takes alone on two workers.
+    /// The load offered to bulk queries at a place, in multiples of the load that they take alone on two workers.
     fn load(self, at: f64) -> f64 {
         match self {
             Panel::Load => at,

@@ -1,4 +1,4 @@
-//! What plans name; and verdicts on comparisons that are made up.
+//! Tests of the policies and claims that plans name, and of verdicts on comparisons made up for the test.
 
 use super::*;
 use crate::bench::observe::Series;
@@ -41,7 +41,7 @@ fn workloads_and_experiments_have_names_of_their_own() {
     assert_eq!(names.len(), ALL.len());
 }
 
-/// What each experiment's runs are like if all that is offered is taken: right, after a warm-up and long enough.
+/// Makes up runs of an experiment that took everything offered: results are right, and the runs are long enough.
 fn complete(experiment: Experiment) -> Comparison {
     let Plan { places, labels, .. } = experiment.plan(true);
     let mut found = Comparison {
@@ -111,7 +111,7 @@ fn verdicts(experiment: Experiment, found: &Comparison, planned_runs: usize) -> 
     claims.iter().map(Claim::verdict_text).collect()
 }
 
-/// The same of runs of which some were changed.
+/// Judges an experiment's runs after some of them were changed.
 fn changed(experiment: Experiment, change: impl Fn(&mut Run)) -> Vec<String> {
     let mut found = complete(experiment);
     found.runs.iter_mut().for_each(change);
@@ -195,7 +195,7 @@ fn what_fires_too_seldom_is_not_tested() {
     assert!(verdicts[0].contains("fires 0.0 times in 4.0 s under Enjima at 10"), "{verdicts:?}");
 }
 
-/// What is cut shorter says how long it must be.
+/// A claim of runs that are too short is not tested, and its text says how long the runs must be.
 #[test]
 fn what_is_cut_short_is_not_tested() {
     let why = |experiment: Experiment, seconds: f64| {

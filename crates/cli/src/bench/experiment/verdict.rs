@@ -169,7 +169,7 @@ mod tests {
         check(&[], "not tested");
     }
 
-    /// What is left when a repetition fails may be all that is in favour.
+    /// A claim is not judged by the repetitions that are left when one fails: they may be just those in its favour.
     #[test]
     fn a_repetition_without_a_figure_leaves_no_verdict() {
         let texts = || (String::new(), String::new());
