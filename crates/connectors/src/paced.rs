@@ -59,7 +59,7 @@ pub use load::{
 };
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 pub use schedule::{MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX};
-pub use split::Dealt;
+pub use split::SplitShares;
 use split::{Split, WrittenSplit};
 pub use stamps::Stamps;
 pub use zipf::zipf_parts;
@@ -260,23 +260,24 @@ impl<G: Generate> Paced<G> {
     }
 
     /// Returns `count` sources, at least one, that together make the records of this one, each in the order of event
-    /// time and at the common pace. So several workers can make the records. [`Dealt`] describes the distribution.
+    /// time and at the common pace. So several workers can make the records. [`SplitShares`] describes the distribution.
     pub fn splits(self, count: usize) -> Vec<Self> {
-        let dealt =
-            self.course().map_or_else(|| Dealt::to(count, self.pace), |course| Dealt::on(count, course));
-        self.dealt(&dealt)
+        let shares = self
+            .course()
+            .map_or_else(|| SplitShares::to(count, self.pace), |course| SplitShares::on(count, course));
+        self.split_by(&shares)
     }
 
     /// Returns the splits of the source by a distribution that was computed for this pace and load.
-    pub fn dealt(self, dealt: &Dealt) -> Vec<Self> {
-        if *dealt == Dealt::WHOLE {
+    pub fn split_by(self, shares: &SplitShares) -> Vec<Self> {
+        if *shares == SplitShares::WHOLE {
             return vec![self];
         }
         let of = |mut split: Split| {
             let next_index = split.turn_to(0);
             Paced { split, ..self.again(self.pace, next_index) }
         };
-        Split::all(dealt).into_iter().map(of).collect()
+        Split::all(shares).into_iter().map(of).collect()
     }
 
     /// Returns a fresh source from `next_index` on, at this pace, as its only split.

@@ -101,8 +101,8 @@ fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
     let (mut writer, mut reader) = edge::<Row, NoMarks>(&pool, options).unwrap();
     let cursors = Arc::clone(writer.cursors());
     if is_told {
-        cursors.note_writer_home(0);
-        cursors.note_reader_home(0, 1);
+        cursors.note_writer_core(0);
+        cursors.note_reader_core(0, 1);
     }
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -64,7 +64,7 @@ pub(crate) struct WriterLine {
     pub(crate) mark_held: AtomicBool,
     /// The core on which the writer runs, as a number of the caller's. Written before a step by the worker that runs
     /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
-    pub(crate) home: AtomicUsize,
+    pub(crate) core: AtomicUsize,
     /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
     /// writer loads with Acquire before it looks inside.
     pub(crate) growth: AtomicU8,
@@ -85,7 +85,7 @@ pub(crate) struct ReaderLine {
     pub(crate) marks_read: AtomicU64,
     /// The core on which the reader runs, as a number of the caller's. Written before a step by the worker that runs
     /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
-    pub(crate) home: AtomicUsize,
+    pub(crate) core: AtomicUsize,
     /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
     /// with Acquire by the writer.
     pub(crate) closed: AtomicBool,
@@ -113,7 +113,7 @@ impl Cursors {
             mark_stamp: StampCell::new(),
             marks_dropped: AtomicU64::new(0),
             mark_held: AtomicBool::new(false),
-            home: AtomicUsize::new(NOWHERE),
+            core: AtomicUsize::new(NOWHERE),
             growth: AtomicU8::new(GROWTH_NONE),
         };
         let reader = || ReaderLine {
@@ -121,7 +121,7 @@ impl Cursors {
             block_start: AtomicU64::new(0),
             block_stamp: StampCell::new(),
             marks_read: AtomicU64::new(0),
-            home: AtomicUsize::new(NOWHERE),
+            core: AtomicUsize::new(NOWHERE),
             closed: AtomicBool::new(false),
         };
         Cursors {
@@ -267,21 +267,21 @@ impl Cursors {
     }
 
     /// Records the core on which the writer runs from now on: any number that tells cores apart.
-    pub fn note_writer_home(&self, home: usize) {
-        settle(&self.writer.home, home);
+    pub fn note_writer_core(&self, core: usize) {
+        store_if_changed(&self.writer.core, core);
     }
 
     /// Records the core on which a reader runs from now on.
-    pub fn note_reader_home(&self, reader: usize, home: usize) {
-        settle(&self.readers[reader].home, home);
+    pub fn note_reader_core(&self, reader: usize, core: usize) {
+        store_if_changed(&self.readers[reader].core, core);
     }
 
     /// Returns whether a reader runs on another core than the writer, as far as is known.
     pub(crate) fn crosses(&self) -> bool {
-        let writer = self.writer.home.load(Ordering::Relaxed);
+        let writer = self.writer.core.load(Ordering::Relaxed);
         let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
-        let mut homes = readers.map(|reader| reader.home.load(Ordering::Relaxed));
-        writer != NOWHERE && homes.any(|home| home != NOWHERE && home != writer)
+        let mut cores = readers.map(|reader| reader.core.load(Ordering::Relaxed));
+        writer != NOWHERE && cores.any(|core| core != NOWHERE && core != writer)
     }
 
     /// Returns the bytes of one value, at least 1.
@@ -308,8 +308,8 @@ impl Cursors {
 }
 
 /// Stores a core if it differs: an unchanged line stays in the caches of its readers.
-fn settle(at: &AtomicUsize, home: usize) {
-    if at.load(Ordering::Relaxed) != home {
-        at.store(home, Ordering::Relaxed);
+fn store_if_changed(at: &AtomicUsize, core: usize) {
+    if at.load(Ordering::Relaxed) != core {
+        at.store(core, Ordering::Relaxed);
     }
 }

@@ -11,9 +11,9 @@
 //! 5. [`cursors`]: positions of the writer and of each reader of an edge, which schedulers read.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
 //! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
-//! 8. [`depot`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
+//! 8. [`block_pool`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
 //! 9. [`queue`]: queues of other libraries in place of blocks, for comparison.
-//! 10. [`baton`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
+//! 10. [`task_cell`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
 //!
 //! `README.md` beside this crate describes the protocols, the races that they close and why they hold.
 //!
@@ -33,19 +33,18 @@
 //!   recycled.
 //! * **B5** A block pointer stays valid while its edge lives: chunks belong to the writer, which hands them to
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
-//! * **B6** The word of a [`Baton`] holds the address of its value in IDLE and READY, and no address in EMPTY and
+//! * **B6** The word of a [`TaskCell`] holds the address of its value in IDLE and READY, and no address in EMPTY and
 //!   HELD. The party which swaps an address out owns the value.
-//! * **B7** A block of a block pool lies on the free list of one home, or is owned by one [`Stock`] or one [`Block`].
+//! * **B7** A block of a block pool lies on the free list of one core, or is owned by one [`BlockWriter`] or one [`Block`].
 //!   Of an owned block, the slots in `next..end` of its run are initialised, and only the owner accesses any slot.
-//!   Its chunk lives as long as a home does, and each owner holds a home.
+//!   Its chunk lives as long as the lists of the cores, and each owner holds one of them.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-pub mod baton;
 mod block;
+pub mod block_pool;
 pub mod budget;
 pub mod chunk;
 pub mod cursors;
-pub mod depot;
 pub mod edge;
 pub mod marks;
 pub mod pool;
@@ -55,13 +54,13 @@ pub mod reader;
 mod run;
 pub mod stamp;
 pub mod sync;
+pub mod task_cell;
 pub mod writer;
 
-pub use baton::Baton;
+pub use block_pool::{Block, BlockAppender, BlockDrain, BlockPool, BlockWriter};
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};
 pub use cursors::{Cursors, ReadPosition};
-pub use depot::{Block, BlockDrain, Depot, Filler, Stock};
 pub use edge::{EdgeOptions, edge, shared_edge};
 pub use marks::{Admission, MarkRules};
 pub use pool::Pool;
@@ -73,4 +72,5 @@ pub use queue::{
 pub use reader::{EdgeDrain, Lent, Next, ReadEnd, Reader, SharedNext, SharedReader};
 pub use run::{Drain, Passing, Run};
 pub use stamp::Stamp;
+pub use task_cell::TaskCell;
 pub use writer::{Appender, Writer};

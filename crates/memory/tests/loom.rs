@@ -7,7 +7,7 @@
 use loom::thread;
 use thalweg_memory::sync::{Arc, Mutex};
 use thalweg_memory::{
-    Admission, BlockShape, Budget, Depot, EdgeOptions, MarkRules, Next, Pool, SharedNext, Stamp, Writer,
+    Admission, BlockPool, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, SharedNext, Stamp, Writer,
     edge, shared_edge,
 };
 
@@ -292,16 +292,16 @@ fn reservations_never_exceed_the_budget() {
 /// The task cell: two parties make work for a value, each by a plain store and a call; a third does the work whenever
 /// it finds the value ready. In every interleaving, in the end all work is done or the value lies ready.
 #[test]
-fn a_baton_forgets_no_work() {
+fn a_task_cell_forgets_no_work() {
     use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
     use loom::sync::atomic::{AtomicU32, fence};
-    use thalweg_memory::Baton;
+    use thalweg_memory::TaskCell;
 
     /// The work made, and a value that holds the amount of work done at the last look.
     struct Shared {
         made: [AtomicU32; 2],
-        baton: Baton<u32>,
+        cell: TaskCell<u32>,
     }
 
     impl Shared {
@@ -313,7 +313,7 @@ fn a_baton_forgets_no_work() {
         fn put(&self, mut done: Box<u32>) {
             loop {
                 let is_ready = *done < self.made();
-                match self.baton.put(done, is_ready) {
+                match self.cell.put(done, is_ready) {
                     Ok(()) => return,
                     Err(held) => done = held,
                 }
@@ -324,15 +324,15 @@ fn a_baton_forgets_no_work() {
         fn make(&self, place: usize, looks_first: bool) {
             self.made[place].store(1, Relaxed);
             fence(SeqCst);
-            if !(looks_first && self.baton.is_ready())
-                && let Some(done) = self.baton.call()
+            if !(looks_first && self.cell.is_ready())
+                && let Some(done) = self.cell.notify()
             {
                 self.put(done);
             }
         }
 
         fn work(&self) {
-            if let Some(mut done) = self.baton.take() {
+            if let Some(mut done) = self.cell.take() {
                 *done = self.made();
                 fence(SeqCst);
                 self.put(done);
@@ -341,8 +341,8 @@ fn a_baton_forgets_no_work() {
     }
 
     model(|| {
-        let shared = Arc::new(Shared { made: Default::default(), baton: Baton::default() });
-        shared.baton.fill(Box::new(0)).unwrap();
+        let shared = Arc::new(Shared { made: Default::default(), cell: TaskCell::default() });
+        shared.cell.fill(Box::new(0)).unwrap();
         let makers = [0, 1].map(|place| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.make(place, place == 1))
@@ -354,32 +354,32 @@ fn a_baton_forgets_no_work() {
         };
         makers.into_iter().for_each(|maker| maker.join().unwrap());
         worker.join().unwrap();
-        if !shared.baton.is_ready() {
-            let done = shared.baton.take_any().expect("nobody holds it any more");
+        if !shared.cell.is_ready() {
+            let done = shared.cell.take_any().expect("nobody holds it any more");
             assert_eq!(*done, 2, "work is left and the value lies idle");
         }
     });
 }
 
-/// A block of a block pool is handed from owner to owner and filled again: a writer at one of two homes fills blocks,
+/// A block of a block pool is handed from owner to owner and filled again: a writer at one of two cores fills blocks,
 /// and another thread empties them and gives them back, with two blocks in all (B7).
 #[test]
-fn blocks_of_a_depot_go_from_hand_to_hand() {
+fn blocks_of_a_block_pool_go_from_hand_to_hand() {
     model(|| {
-        let depot = Depot::<u32>::new(&pool(), options(1, 2), 2).unwrap();
+        let block_pool = BlockPool::<u32>::new(&pool(), options(1, 2), 2).unwrap();
         let handed = Arc::new(Mutex::new(Vec::new()));
         let writing = {
-            let (depot, handed) = (Arc::clone(&depot), Arc::clone(&handed));
+            let (block_pool, handed) = (Arc::clone(&block_pool), Arc::clone(&handed));
             thread::spawn(move || {
-                let mut stock = depot.stock();
+                let mut block_writer = block_pool.block_writer();
                 for value in 0..2 {
-                    while stock.open(0).room() == 0 {
+                    while block_writer.open(0).room() == 0 {
                         thread::yield_now();
                     }
-                    stock.open(0).push(value);
-                    stock.seal();
-                    stock.rest();
-                    handed.lock().extend(stock.take_full());
+                    block_writer.open(0).push(value);
+                    block_writer.seal();
+                    block_writer.rest();
+                    handed.lock().extend(block_writer.take_full());
                 }
             })
         };
@@ -405,20 +405,20 @@ fn blocks_of_a_depot_go_from_hand_to_hand() {
 #[test]
 fn a_starved_writer_is_noticed() {
     model(|| {
-        let depot = Depot::<u32>::new(&pool(), options(1, 2), 1).unwrap();
-        let mut stock = depot.stock();
-        stock.open(0).push(1);
-        stock.seal();
-        let block = stock.take_full().unwrap();
-        let _other = stock.open(0).room();
+        let block_pool = BlockPool::<u32>::new(&pool(), options(1, 2), 1).unwrap();
+        let mut block_writer = block_pool.block_writer();
+        block_writer.open(0).push(1);
+        block_writer.seal();
+        let block = block_writer.take_full().unwrap();
+        let _other = block_writer.open(0).room();
         let giving = {
-            let depot = Arc::clone(&depot);
+            let block_pool = Arc::clone(&block_pool);
             thread::spawn(move || {
                 block.give_back(true);
-                depot.take_starved()
+                block_pool.take_starved()
             })
         };
-        let found = depot.has_free();
+        let found = block_pool.has_free();
         let noticed = giving.join().unwrap();
         assert!(found || noticed, "a block was given back, and nobody knows that it was waited for");
     });

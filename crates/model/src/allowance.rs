@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Grants memory for state.
-pub trait Lender: Send + Sync {
+pub trait GrantSource: Send + Sync {
     /// Returns true if state may grow by `bytes` now. A refusal is remembered and fails the query.
     fn lend(&self, bytes: usize) -> bool;
 
@@ -24,8 +24,8 @@ pub trait Lender: Send + Sync {
         let _ = bytes;
     }
 
-    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless a lender
-    /// has its own, the payment keeps nothing reserved: the bytes are offered, and the lender's usual rules hold from then on.
+    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless a grant source
+    /// has its own, the payment keeps nothing reserved: the bytes are offered, and the grant source's usual rules hold from then on.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }
@@ -54,31 +54,31 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// Memory grant of an operator's state. Without a lender it is unlimited, as in tests.
+/// Memory grant of an operator's state. Without a grant source it is unlimited, as in tests.
 #[derive(Clone, Default)]
-pub struct Allowance(Option<Arc<dyn Lender>>);
+pub struct Allowance(Option<Arc<dyn GrantSource>>);
 
 impl Allowance {
-    /// Creates an allowance that asks `lender`.
-    pub fn new(lender: Arc<dyn Lender>) -> Self {
-        Allowance(Some(lender))
+    /// Creates an allowance that asks `grant_source`.
+    pub fn new(grant_source: Arc<dyn GrantSource>) -> Self {
+        Allowance(Some(grant_source))
     }
 
     /// Asks for `bytes` more, and returns true if they are granted. Granted bytes must show in `state_bytes` when the
     /// call into the operator returns. A refusal fails the query.
     pub fn ask(&self, bytes: usize) -> bool {
-        self.0.as_ref().is_none_or(|lender| lender.lend(bytes))
+        self.0.as_ref().is_none_or(|grant_source| grant_source.lend(bytes))
     }
 
     /// Asks for `bytes` that the operator can do without: a refusal is no failure.
     pub fn ask_for_spare(&self, bytes: usize) -> bool {
-        self.0.as_ref().is_none_or(|lender| lender.offer(bytes))
+        self.0.as_ref().is_none_or(|grant_source| grant_source.offer(bytes))
     }
 
     /// Gives back `bytes` that [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) granted in this step.
     pub fn give_back(&self, bytes: usize) {
-        if let Some(lender) = &self.0 {
-            lender.take_back(bytes);
+        if let Some(grant_source) = &self.0 {
+            grant_source.take_back(bytes);
         }
     }
 
@@ -86,14 +86,14 @@ impl Allowance {
     /// which is no failure.
     pub fn pay(&self, bytes: usize) -> Option<Payment> {
         match &self.0 {
-            Some(lender) => lender.pay(bytes),
+            Some(grant_source) => grant_source.pay(bytes),
             None => Some(Payment::default()),
         }
     }
 
     /// Returns the bytes that all users of the budget may hold together.
     pub fn limit_bytes(&self) -> usize {
-        self.0.as_ref().map_or(usize::MAX, |lender| lender.limit_bytes())
+        self.0.as_ref().map_or(usize::MAX, |grant_source| grant_source.limit_bytes())
     }
 
     /// Makes room for one more item in `items` by doubling its capacity; returns `false` if the memory was refused.
@@ -125,9 +125,9 @@ mod tests {
 
     use super::*;
 
-    struct Purse(Mutex<usize>);
+    struct BoundedGrant(Mutex<usize>);
 
-    impl Lender for Purse {
+    impl GrantSource for BoundedGrant {
         fn lend(&self, bytes: usize) -> bool {
             let mut left = self.0.lock().unwrap();
             let is_enough = bytes <= *left;
@@ -139,8 +139,8 @@ mod tests {
     /// A vector grows while memory is granted, and keeps its size when it is refused.
     #[test]
     fn what_is_not_granted_is_not_taken() {
-        let purse = Arc::new(Purse(Mutex::new(64)));
-        let allowance = Allowance::new(purse.clone());
+        let bounded_grant = Arc::new(BoundedGrant(Mutex::new(64)));
+        let allowance = Allowance::new(bounded_grant.clone());
         let mut items: Vec<u64> = Vec::new();
         let taken = (0..100u64).take_while(|&item| {
             let has_room = allowance.room_in(&mut items);
@@ -151,7 +151,7 @@ mod tests {
         });
         // Room for 4, then 8: the next doubling would take 64 bytes more, and none are left.
         assert_eq!(taken.count(), 8);
-        assert_eq!((items.capacity(), *purse.0.lock().unwrap()), (8, 0));
+        assert_eq!((items.capacity(), *bounded_grant.0.lock().unwrap()), (8, 0));
         assert!(Allowance::default().ask(usize::MAX));
     }
 }

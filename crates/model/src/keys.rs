@@ -78,7 +78,7 @@ pub struct NoKeys;
 
 impl<T> Keys<T> for NoKeys {
     fn address(&mut self, _event_time: EventTime, _value: &T) -> Option<u64> {
-        unreachable!("what has no key is not dealt by key")
+        unreachable!("what has no key is not exchanged by key")
     }
 
     fn fork(&self) -> Self {

@@ -47,7 +47,7 @@ pub mod weighed;
 pub mod window;
 
 pub use addressed::Addressed;
-pub use allowance::{Allowance, Lender, Payment};
+pub use allowance::{Allowance, GrantSource, Payment};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};
 pub use deferred::{Deferred, Emitted};

@@ -27,8 +27,8 @@
 //! Records that are not the first count as filtered. Only keys are kept, so the results do not hold the first record;
 //! a process function can emit it.
 
+mod local_distinct;
 mod seen;
-mod sieve;
 
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -40,8 +40,8 @@ use thalweg_model::{
 };
 
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
+use local_distinct::LocalDistinct;
 use seen::Seen;
-use sieve::Sieve;
 
 /// Emits each key of a window once.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ where
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
         // If late records are diverted, the filter lets all records pass: a repeated record may be late, and is to be
         // diverted.
-        Sieve::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
+        LocalDistinct::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 
     #[inline(always)]

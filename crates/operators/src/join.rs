@@ -6,7 +6,7 @@
 //! of a window join, in a [`dense_table`] for each [`pane`], with a [`chain`] for each side of a key;
 //! [`even_windows`] does the arithmetic of windows. An [`interval_side`] keeps one side of an interval join, in
 //! buckets of time, with a [`timeline`] for each key; [`expiry`] knows when a record without a match is given up. All
-//! of them look ahead over a [`batch`] of records, keep tables in the order of time in a [`rack`], and pay through
+//! of them look ahead over a [`batch`] of records, keep tables in the order of time in a [`window_table_pool`], and pay through
 //! [`funds`].
 
 mod batch;
@@ -21,12 +21,12 @@ pub mod interval;
 mod interval_side;
 mod pane;
 mod pane_store;
-mod rack;
 pub mod static_table;
 mod timeline;
 #[cfg(test)]
 mod two_streams;
 pub mod window;
+mod window_table_pool;
 
 pub use co_group::CoGroup;
 pub use combine::{Combine, FullOuter, Inner, LeftOuter, RightOuter};

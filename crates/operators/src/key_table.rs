@@ -14,7 +14,7 @@ use std::hash::Hash;
 
 use thalweg_model::Allowance;
 
-pub(crate) use key_hash::{KeyHash, lane_hash};
+pub(crate) use key_hash::{KeyHash, partition_hash};
 
 /// Binary logarithm of the number of slots in a table that is used for the first time.
 const SLOTS_MIN_LOG2: u32 = 4;
@@ -263,7 +263,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use proptest::prelude::*;
-    use thalweg_model::Lender;
+    use thalweg_model::GrantSource;
 
     use super::*;
 
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_refusal_leaves_the_table_as_it_was() {
         struct Once(Mutex<bool>);
-        impl Lender for Once {
+        impl GrantSource for Once {
             fn lend(&self, _bytes: usize) -> bool {
                 !std::mem::replace(&mut self.0.lock().unwrap(), true)
             }

@@ -32,9 +32,9 @@ pub mod sort;
 pub mod window;
 
 #[cfg(test)]
-mod horizon_tests;
+mod bounded_grant;
 #[cfg(test)]
-mod purse;
+mod horizon_tests;
 #[cfg(test)]
 mod test_bed;
 

@@ -67,7 +67,7 @@ pub use context::ProcessContext;
 use keyed::Keyed;
 
 use crate::address::By;
-use crate::key_table::lane_hash;
+use crate::key_table::partition_hash;
 
 /// Largest number of timers fired in one call: then the worker may do something else, or end the query.
 const FIRED_PER_CALL_MAX: usize = 1 << 10;
@@ -222,7 +222,7 @@ where
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, P> {
         let key_of = Arc::clone(&self.key_of);
-        By::new(&self.name, move |value: &V| lane_hash(&key_of(value)))
+        By::new(&self.name, move |value: &V| partition_hash(&key_of(value)))
     }
 
     #[inline(always)]

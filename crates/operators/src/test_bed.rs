@@ -14,7 +14,7 @@ use thalweg_model::{
     StateReader, StateWriter, Windowed,
 };
 
-use crate::purse::Purse;
+use crate::bounded_grant::BoundedGrant;
 
 /// Parses an input from text.
 pub(crate) trait Parse: Sized {
@@ -298,9 +298,9 @@ where
         (self.counted, self.operator) = (counted, fresh);
     }
 
-    /// Pays the operator's state from `purse`.
-    pub(crate) fn funded_by(mut self, purse: &Purse) -> Self {
-        self.operator.fund(&purse.allowance());
+    /// Pays the operator's state from `bounded_grant`.
+    pub(crate) fn funded_by(mut self, bounded_grant: &BoundedGrant) -> Self {
+        self.operator.fund(&bounded_grant.allowance());
         self
     }
 

@@ -14,6 +14,6 @@ pub struct Ablations {
     /// epoch's own records still come before its end, and lateness goes by the watermark of their split, so results stay
     /// the same.
     pub no_epoch_boundaries: bool,
-    /// Whoever claims a block takes the oldest of all workers' shelves, and not of its own first.
+    /// Whoever claims a block takes the oldest of all workers' work queues, and not of its own first.
     pub no_locality: bool,
 }

@@ -8,7 +8,7 @@
 //! A word is a rank ([`Rank::word`](thalweg_scheduling::Rank::word)) or an instant in nanoseconds; the least comes
 //! first and [`NOTHING`] never. Up to 64 tasks a look passes over the leaves, beyond that over the tops and one group.
 //!
-//! The leaves are the truth, written only by the party that holds the task ([`Baton`](thalweg_memory::Baton)). A top
+//! The leaves are the truth, written only by the party that holds the task ([`TaskCell`](thalweg_memory::TaskCell)). A top
 //! is renewed by whoever changed a leaf under it. Who has made a leaf less lowers the top to it, if it is higher. Who has
 //! made the least leaf more looks for the new least and writes it; it may have missed a leaf that became less meanwhile,
 //! so it looks again after it has written. Between a store and the look that follows each side has a fence: so either

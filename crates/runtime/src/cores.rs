@@ -18,7 +18,7 @@ pub(crate) fn for_workers(count: usize) -> Vec<usize> {
 
 /// Settles the thread that calls on these cores, unless there are none, and lets its sleeps end on time: by default Linux
 /// may wake a sleeper 50 us late. Where the system refuses, things work all the same, only slower.
-pub(crate) fn settle(cores: &[usize]) {
+pub(crate) fn pin(cores: &[usize]) {
     if !cores.is_empty() {
         let mut set = CpuSet::new();
         cores.iter().for_each(|&core| set.set(core));

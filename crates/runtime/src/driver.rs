@@ -21,7 +21,7 @@ pub(crate) trait Driver: Send + Sync {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError>;
 
     /// Looks again at tasks to which something has happened from outside.
-    fn call(&self, operators: &[OperatorId]);
+    fn notify(&self, operators: &[OperatorId]);
 
     /// Ends a query with an error. Tasks that run now are dropped when their step ends.
     fn fail_query(&self, query: &QueryShared, error: QueryError);
@@ -44,7 +44,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Looks again at the task that writes an edge for which the pool has made a chunk.
     fn grown(&self, writer: u64) {
         if let Ok(operator) = u32::try_from(writer) {
-            self.call(&[OperatorId(operator)]);
+            self.notify(&[OperatorId(operator)]);
         }
     }
 
@@ -57,7 +57,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Lets the tasks of a query rest when their steps have ended, or run again.
     fn set_paused(&self, query: &QueryShared, is_paused: bool) {
         query.set_paused(is_paused);
-        self.call(query.tasks());
+        self.notify(query.tasks());
     }
 }
 

@@ -2,7 +2,7 @@
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
 use thalweg_memory::{
-    Admission, Appender, Drain, Filler, Lent, MarkRules, Passing, QueueAppender, QueueDrain,
+    Admission, Appender, BlockAppender, Drain, Lent, MarkRules, Passing, QueueAppender, QueueDrain,
 };
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
@@ -74,7 +74,7 @@ impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
 }
 
 /// Open blocks as an operator's output.
-pub struct BlockOutput<'a, T: Send + 'static>(pub(crate) Filler<'a, Record<T>>);
+pub struct BlockOutput<'a, T: Send + 'static>(pub(crate) BlockAppender<'a, Record<T>>);
 
 impl<T: Send + 'static> Output<T> for BlockOutput<'_, T> {
     #[inline(always)]

@@ -166,7 +166,7 @@ impl EngineBuilder {
                     let core = cores.get(index).copied();
                     let number = Arc::clone(&engine.worker_threads[index]);
                     let body = move || {
-                        cores::settle(core.as_slice());
+                        cores::pin(core.as_slice());
                         number.store(system::thread_number(), Ordering::Relaxed);
                         run_worker(worker, &executor, clock.as_ref());
                     };

@@ -12,11 +12,11 @@
 //! An **epoch** is what the splits of a stream put out between two watermarks at which something happens
 //! ([`Horizon`](thalweg_model::Horizon)); the [`Origin`] says where it ends. In front of a task that several workers run
 //! lies a **container** for each open epoch: its unclaimed blocks, in the lists of the workers that filled them
-//! ([`Containers`]), and how many are not consumed ([`Ledger`]). Each copy of the task claims the blocks of one worker, and
+//! ([`Containers`]), and how many are not consumed ([`EpochTracker`]). Each copy of the task claims the blocks of one worker, and
 //! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block always
 //! belongs to the epoch of the block.
 //!
-//! The life of a container, by its number `e` in the ledger:
+//! The life of a container, by its number `e` in the tracker:
 //!
 //! ```text
 //!   open        blocks may be deposited                         e is behind all whose ends are assigned
@@ -43,14 +43,14 @@
 pub mod carrier;
 pub mod containers;
 mod copies;
-mod ledger;
 pub(crate) mod origin;
+mod tracker;
 
 pub(crate) use carrier::{Carrier, NoCarrier, Share};
 pub(crate) use containers::{Bundle, Containers, Deposit, FanOut};
 pub(crate) use copies::{Copies, Gathered, Pair};
-pub(crate) use ledger::{Claiming, Item, Ledger};
 pub(crate) use origin::{Origin, Standing};
+pub(crate) use tracker::{Claiming, EpochTracker, Item};
 
 /// Epochs that are open at once in front of one task. Few in models, so that all of them are.
 pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPOCHS.default };

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!              +-> [Board] ranks: how urgent each task is -------+
-//!   publish ---+   [Board] dues: when time makes a task ready -->+-- choose --> [Baton] of a task -- take --> run
-//!              +-> [Baton] per task: idle, ready or held         |                                             |
+//!   publish ---+   [Board] dues: when time makes a task ready -->+-- choose --> [TaskCell] of a task -- take --> run
+//!              +-> [TaskCell] per task: idle, ready or held         |                                             |
 //!   policy  ---- [Ranker], behind a lock that is only tried      +---------------- put back <-----------------+
 //! ```
 //!
@@ -12,11 +12,11 @@
 //! best. None of this waits for a lock, but in one case: the ranker is only tried, and if another worker has it, ranks
 //! stay as they were for a moment; only a worker whose notes are full waits for it.
 //!
-//! The holder of a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
+//! The holder of a task (by its [`TaskCell`]) is the only one that looks at it, ranks it and writes its words on the boards.
 //! A task is ready when it has something to do and could do it. What makes a task ready is
 //!
 //! * another task's run: that worker calls it;
-//! * time, for a source, and for a copy that may claim what has waited for long on others' shelves: its due time stands on the
+//! * time, for a source, and for a copy that may claim what has waited for long on others' work queues: its due time stands on the
 //!   board, and every worker that comes by looks at the least of them;
 //! * something from outside, a submit, a handle, a chunk that was made: whoever does it calls the task.
 //!
@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
-use thalweg_memory::{Baton, Pool};
+use thalweg_memory::{Pool, TaskCell};
 use thalweg_model::{Clock, ProcessingTime};
 use thalweg_scheduling::{OperatorId, Policy};
 
@@ -54,17 +54,17 @@ const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 /// Notes that one turn may leave, unless a query fails in it: the run, and the end of its task.
 const NOTES_PER_TURN: usize = 2;
 
-/// Nobody's home.
-const HOMELESS: u32 = u32::MAX >> 2;
+/// Stands for no preferred worker.
+const NO_WORKER: u32 = u32::MAX >> 2;
 
-/// Beside a home: the task is a source.
+/// Beside a preferred worker: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Beside a home: the task is one of several that share an operator, or make a stream. Neither who feeds nor who runs it becomes
-/// its home: each worker has some of its own.
+/// Beside a preferred worker: the task is a copy, one of several that share an operator or produce a stream. It keeps its
+/// preferred worker, whichever worker feeds or runs it: each worker has copies of its own.
 const COPY: u32 = 1 << 30;
 
-/// Bits that stand beside a home.
+/// Bits that stand beside a preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
 /// For so long a worker looks for work before it sleeps, while another runs something: what it costs to wake it.
@@ -75,9 +75,10 @@ const LINGER_LOOKS_MAX: u32 = 1_000;
 
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
-    batons: Box<[Baton<TaskBody>]>,
-    /// By which worker a task was fed or run last, and whether it is a [`SOURCE`]. Relaxed: a preference.
-    homes: Box<[AtomicU32]>,
+    cells: Box<[TaskCell<TaskBody>]>,
+    /// The preferred worker of each task, which fed or ran it last, and whether the task is a [`SOURCE`] or a [`COPY`]. Relaxed: a
+    /// preference.
+    preferred_workers: Box<[AtomicU32]>,
     /// Since when each worker has been at its run, in ns; `NOTHING` while it sleeps. Relaxed: a hint.
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
@@ -91,7 +92,7 @@ pub(crate) struct Executor {
     ranker: Mutex<Ranker>,
     runs: Runs,
     /// True if workers may take what is hot before what ranks higher: the policy allows it, and there are several.
-    keeps_home: bool,
+    prefers_workers: bool,
     idle: Idle,
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
@@ -137,10 +138,10 @@ impl Executor {
         workers: usize,
     ) -> Arc<Self> {
         let places = usize::try_from(limits::TASKS.max).expect("the number of tasks is bounded");
-        let keeps_home = workers > 1 && policy.keeps_home();
+        let prefers_workers = workers > 1 && policy.prefers_workers();
         Arc::new(Executor {
-            batons: (0..places).map(|_| Baton::default()).collect(),
-            homes: (0..places).map(|_| AtomicU32::new(HOMELESS)).collect(),
+            cells: (0..places).map(|_| TaskCell::default()).collect(),
+            preferred_workers: (0..places).map(|_| AtomicU32::new(NO_WORKER)).collect(),
             run_since_ns: (0..workers).map(|_| CacheAligned(AtomicU64::new(NOTHING))).collect(),
             ranks: Board::new(places),
             dues: Board::new(places),
@@ -149,7 +150,7 @@ impl Executor {
             holds_back: AtomicBool::new(false),
             ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
             runs,
-            keeps_home,
+            prefers_workers,
             idle: Idle::new(workers, runs.source_grain_ns),
             pool,
             clock,
@@ -213,31 +214,35 @@ impl Executor {
         let entrance =
             Entrance { driver: &driver, pool: &self.pool, runs: self.runs, query: &query, ids: &ids, now };
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let home = built.home;
+            let preferred = built.preferred_worker;
             let body = TaskBody::new(built, *operator, meter, &entrance);
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
-            let home = home.map_or(HOMELESS, |worker| worker | COPY) | kind;
-            self.homes[operator.0 as usize].store(home, Ordering::Relaxed);
-            let filled = self.batons[operator.0 as usize].fill(body);
+            let preferred = preferred.map_or(NO_WORKER, |worker| worker | COPY) | kind;
+            self.preferred_workers[operator.0 as usize].store(preferred, Ordering::Relaxed);
+            let filled = self.cells[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
         // Newcomers are ranked now, and against all others in a round that is due at once.
         self.next_round_ns.store(0, Ordering::Relaxed);
-        ids.iter().for_each(|&id| turn.call(id));
+        ids.iter().for_each(|&id| turn.notify(id));
         turn.end();
         self.rouse();
         Ok(query)
     }
 
-    /// Returns, for the first tasks, their homes, whether they are sources, and whether they stay at home.
+    /// Returns, for the first tasks, their preferred, whether they are sources, and whether they stay at preferred.
     #[cfg(all(test, not(loom)))]
-    pub(crate) fn homes(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
-        let home = |home: &AtomicU32| {
-            let word = home.load(Ordering::Relaxed);
-            let (home, kind) = (word & !KIND, word & KIND);
-            (Some(home).filter(|home| *home != HOMELESS), kind & SOURCE != 0, kind & COPY != 0)
+    pub(crate) fn preferred_workers(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
+        let preferred = |preferred: &AtomicU32| {
+            let word = preferred.load(Ordering::Relaxed);
+            let (preferred, kind) = (word & !KIND, word & KIND);
+            (
+                Some(preferred).filter(|preferred| *preferred != NO_WORKER),
+                kind & SOURCE != 0,
+                kind & COPY != 0,
+            )
         };
-        self.homes[..tasks].iter().map(home).collect()
+        self.preferred_workers[..tasks].iter().map(preferred).collect()
     }
 
     /// Hands in the last run, if there was one, and looks for the next.
@@ -292,7 +297,7 @@ impl Executor {
             bench.notes.drain(..).for_each(|note| ranker.hear(note));
         }
         let look = |_now: ProcessingTime| {
-            let is_any_ready = || self.batons[..self.ranks.covered()].iter().any(Baton::is_ready);
+            let is_any_ready = || self.cells[..self.ranks.covered()].iter().any(TaskCell::is_ready);
             if self.is_closed() || is_any_ready() { Outlook::Work } else { Outlook::Nothing(self.next_due()) }
         };
         self.run_since_ns[bench.worker].store(NOTHING, Ordering::Relaxed);
@@ -380,12 +385,12 @@ impl Driver for Executor {
         self.guarded(|| self.admit(built))
     }
 
-    fn call(&self, operators: &[OperatorId]) {
-        // SeqCst: what has happened comes before the looks at the batons, as a run's publications do.
+    fn notify(&self, operators: &[OperatorId]) {
+        // SeqCst: what has happened comes before the looks at the cells, as a run's publications do.
         fence(Ordering::SeqCst);
         self.guarded(|| {
             let mut turn = self.outside(self.clock.now());
-            operators.iter().for_each(|&operator| turn.call(operator));
+            operators.iter().for_each(|&operator| turn.notify(operator));
             turn.end();
         });
         self.rouse();

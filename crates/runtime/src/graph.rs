@@ -7,7 +7,7 @@
 
 mod build;
 mod check;
-pub mod ends;
+pub mod handles;
 mod physical;
 mod stage;
 
@@ -18,11 +18,11 @@ use thalweg_memory::sync::Mutex;
 use thalweg_model::{Deferred, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::build::Opened;
-use self::ends::{OpenEdge, OwnEnds, SharedEnds};
+use self::handles::{OpenEdge, OwnHandles, SharedHandles};
 use self::stage::{Stage, StagePlan};
 use crate::aims::Aims;
-use crate::closings::Ingestion;
 use crate::error::PlanError;
+use crate::firing_latency::Ingestion;
 use crate::task::Task;
 use crate::task::deferred::DeferredTask;
 use crate::task::operator::OperatorTask;
@@ -30,9 +30,9 @@ use crate::task::source::SourceTask;
 
 pub(crate) use build::{Built, BuiltTask, EdgePlans, ReadEdge, ReadKind};
 pub use check::check_strategy;
-pub use ends::{
-    AddressedExit, Both, EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitContext, ExitPlan,
-    Several, SharedEntry, Sides, SinkPlan,
+pub use handles::{
+    AddressedOutputHandle, Both, EdgeKind, EitherOutputHandle, InputHandle, InputPlan, OutputContext,
+    OutputHandle, OutputPlan, Several, SharedInputHandle, Sides, SinkPlan,
 };
 pub use physical::{Link, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
 
@@ -59,8 +59,8 @@ struct TaskPlan {
     name: String,
     /// True if it is a further copy of another, and counted there.
     is_copy: bool,
-    /// The worker that it is at home with, if it is to have one of its own.
-    home: Option<u32>,
+    /// The worker that it is at preferred worker with, if it is to have one of its own.
+    preferred_worker: Option<u32>,
     /// The strategy of a source; none for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
@@ -83,7 +83,7 @@ impl TaskPlan {
         TaskPlan {
             name,
             is_copy: false,
-            home: None,
+            preferred_worker: None,
             strategy: None,
             inputs,
             outputs,
@@ -108,7 +108,7 @@ struct EdgePlan {
     readers: usize,
     kind: EdgeKind,
     /// Among how many like it what is written is dealt.
-    dealt_to: u32,
+    exchange_width: u32,
     open: Box<dyn OpenEdge>,
 }
 
@@ -116,11 +116,11 @@ struct EdgePlan {
 pub struct SharedEdge<T: Send + Sync + 'static> {
     index: usize,
     kind: EdgeKind,
-    readers: Arc<Mutex<Vec<Option<ends::SharedReadEnd<T>>>>>,
-    feed: ends::Opened<ends::Feed<T>>,
-    containers: ends::SharedContainers<T>,
-    /// If it is lanes: those that there are so far.
-    lanes: ends::Lanes<SharedEdge<T>>,
+    readers: Arc<Mutex<Vec<Option<handles::SharedReadEnd<T>>>>>,
+    feed: handles::Opened<handles::Feed<T>>,
+    containers: handles::SharedContainers<T>,
+    /// If it is partitions: those that there are so far.
+    partitions: handles::Partitions<SharedEdge<T>>,
 }
 
 impl<T: Send + Sync + 'static> SharedEdge<T> {
@@ -173,50 +173,53 @@ impl Graph {
     }
 
     /// A new edge: the end to write and the end to read.
-    pub fn edge<T: Send + 'static>(&mut self) -> (EdgeExit<T>, EdgeEntry<T>) {
+    pub fn edge<T: Send + 'static>(&mut self) -> (OutputHandle<T>, InputHandle<T>) {
         self.edge_of(EdgeKind::Ordered)
     }
 
     /// A new edge of this kind. Containers can be written by sources and by chains without state that are
-    /// [shared](Self::shared), and read by an operator that is shared. Lanes are as many edges as are [asked
-    /// for](ExitPlan::again) before they are [read](EntryPlan::lanes), each with its own memory.
-    pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (EdgeExit<T>, EdgeEntry<T>) {
-        self.dealt_edge(kind, 1)
+    /// [shared](Self::shared), and read by an operator that is shared. Partitions are as many edges as are [asked
+    /// for](OutputPlan::again) before they are [read](InputPlan::partitions), each with its own memory.
+    pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (OutputHandle<T>, InputHandle<T>) {
+        self.edge_of_exchange(kind, 1)
     }
 
     /// Adds an edge of which one writer has so many, among which it deals what it writes.
-    fn dealt_edge<T: Send + 'static>(
+    fn edge_of_exchange<T: Send + 'static>(
         &mut self,
         kind: EdgeKind,
-        dealt_to: u32,
-    ) -> (EdgeExit<T>, EdgeEntry<T>) {
-        let lanes = ends::Lanes::default();
-        if kind == EdgeKind::Lanes {
-            let made = Arc::clone(&lanes);
-            let exit = EdgeExit::of_lanes(move |graph| {
-                let (exit, entry) = graph.dealt_edge(EdgeKind::Ordered, dealt_to);
-                made.lock().push(entry);
-                exit
+        exchange_width: u32,
+    ) -> (OutputHandle<T>, InputHandle<T>) {
+        let partitions = handles::Partitions::default();
+        if kind == EdgeKind::Partitions {
+            let made = Arc::clone(&partitions);
+            let output = OutputHandle::of_partitions(move |graph| {
+                let (output, input) = graph.edge_of_exchange(EdgeKind::Ordered, exchange_width);
+                made.lock().push(input);
+                output
             });
-            let (reader, feed) = (ends::Opened::default(), ends::Opened::default());
-            return (exit, EdgeEntry { index: ends::NO_EDGE, kind, reader, feed, lanes });
+            let (reader, feed) = (handles::Opened::default(), handles::Opened::default());
+            return (output, InputHandle { index: handles::NO_EDGE, kind, reader, feed, partitions });
         }
         let index = self.edges.len();
         let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
         let feed = Arc::new(Mutex::new(None));
-        let open = Box::new(OwnEnds { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
-        self.edges.push(EdgePlan { readers: 1, kind, dealt_to, open });
-        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
-        (exit, EdgeEntry { index, kind, reader, feed, lanes })
+        let open = Box::new(OwnHandles { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
+        self.edges.push(EdgePlan { readers: 1, kind, exchange_width, open });
+        let output = OutputHandle { index, kind, writer, feed: Arc::clone(&feed), more: None };
+        (output, InputHandle { index, kind, reader, feed, partitions })
     }
 
-    /// New lanes to so many readers. Each writer has one to each of them, and the key of a record says which it takes; each
+    /// New partitions to so many readers. Each writer has one to each of them, and the key of a record says which it takes; each
     /// reader reads those that lead to it. So there are as many edges as writers times readers, each with its own memory; but
     /// what a writer has for one edge, it has for all of them together: their chunks have as many blocks less, one at least.
-    pub fn exchange<T: Send + 'static>(&mut self, readers: u32) -> (AddressedExit<T>, Vec<EdgeEntry<T>>) {
-        let lanes = |_| self.dealt_edge(EdgeKind::Lanes, readers);
-        let (exits, entries) = (0..readers.max(1)).map(lanes).unzip();
-        (AddressedExit(exits), entries)
+    pub fn exchange<T: Send + 'static>(
+        &mut self,
+        readers: u32,
+    ) -> (AddressedOutputHandle<T>, Vec<InputHandle<T>>) {
+        let partitions = |_| self.edge_of_exchange(EdgeKind::Partitions, readers);
+        let (outputs, inputs) = (0..readers.max(1)).map(partitions).unzip();
+        (AddressedOutputHandle(outputs), inputs)
     }
 
     /// A new edge of this kind that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block
@@ -224,34 +227,37 @@ impl Graph {
     pub fn shared_edge<T: Clone + Send + Sync + 'static>(
         &mut self,
         kind: EdgeKind,
-    ) -> (EdgeExit<T>, SharedEdge<T>) {
-        let (containers, lanes) = (ends::SharedContainers::default(), ends::Lanes::default());
-        if kind == EdgeKind::Lanes {
-            let made = Arc::clone(&lanes);
-            let exit = EdgeExit::of_lanes(move |graph| {
-                let (exit, edge) = graph.shared_edge(EdgeKind::Ordered);
+    ) -> (OutputHandle<T>, SharedEdge<T>) {
+        let (containers, partitions) = (handles::SharedContainers::default(), handles::Partitions::default());
+        if kind == EdgeKind::Partitions {
+            let made = Arc::clone(&partitions);
+            let output = OutputHandle::of_partitions(move |graph| {
+                let (output, edge) = graph.shared_edge(EdgeKind::Ordered);
                 made.lock().push(edge);
-                exit
+                output
             });
-            let (readers, feed) = (Arc::default(), ends::Opened::default());
-            return (exit, SharedEdge { index: ends::NO_EDGE, kind, readers, feed, containers, lanes });
+            let (readers, feed) = (Arc::default(), handles::Opened::default());
+            return (
+                output,
+                SharedEdge { index: handles::NO_EDGE, kind, readers, feed, containers, partitions },
+            );
         }
         let index = self.edges.len();
         let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
-        let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
-        self.edges.push(EdgePlan { readers: 0, kind, dealt_to: 1, open });
+        let open = Box::new(SharedHandles { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
+        self.edges.push(EdgePlan { readers: 0, kind, exchange_width: 1, open });
         let feed = Arc::new(Mutex::new(None));
-        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
-        (exit, SharedEdge { index, kind, readers, feed, containers, lanes })
+        let output = OutputHandle { index, kind, writer, feed: Arc::clone(&feed), more: None };
+        (output, SharedEdge { index, kind, readers, feed, containers, partitions })
     }
 
     /// One more reader of a shared edge.
-    pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedEntry<T> {
-        let SharedEdge { index, kind, readers, feed, containers, lanes } = edge;
-        let (reader, lanes) = match kind {
-            EdgeKind::Lanes => {
-                let lanes = lanes.lock();
-                (0, Some(lanes.iter().map(|lane| self.reader(lane)).collect()))
+    pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedInputHandle<T> {
+        let SharedEdge { index, kind, readers, feed, containers, partitions } = edge;
+        let (reader, partitions) = match kind {
+            EdgeKind::Partitions => {
+                let partitions = partitions.lock();
+                (0, Some(partitions.iter().map(|partition| self.reader(partition)).collect()))
             }
             EdgeKind::Ordered | EdgeKind::Containers => {
                 let readers = &mut self.edges[*index].readers;
@@ -260,35 +266,41 @@ impl Graph {
             }
         };
         let (readers, feed, containers) = (Arc::clone(readers), Arc::clone(feed), Arc::clone(containers));
-        SharedEntry { index: *index, reader, readers, feed, containers, lanes }
+        SharedInputHandle { index: *index, reader, readers, feed, containers, partitions }
     }
 
-    /// Adds a source whose records go through `chain` to `exit`.
-    pub fn source<S, W, C, X>(&mut self, name: impl Into<String>, source: S, watermarks: W, chain: C, exit: X)
-    where
+    /// Adds a source whose records go through `chain` to `output`.
+    pub fn source<S, W, C, X>(
+        &mut self,
+        name: impl Into<String>,
+        source: S,
+        watermarks: W,
+        chain: C,
+        output: X,
+    ) where
         S: Source + 'static,
         W: Watermarks<S::Item>,
         C: Operator<S::Item> + 'static,
         C::Out: Send + 'static,
-        X: ExitPlan<C::Out>,
+        X: OutputPlan<C::Out>,
     {
-        let (outputs, strategy) = (edges_of(&exit), watermarks.strategy());
+        let (outputs, strategy) = (edges_of(&output), watermarks.strategy());
         let (operators, horizon) = (operators_of::<S::Item>(&chain), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let probe = Arc::clone(&opened.probe);
             let ingestion = Ingestion::new(Arc::clone(&opened.delivered));
             if X::IS_EDGE
-                && let Some(exit) = exit.open_split()
+                && let Some(output) = output.open_split()
             {
-                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion));
+                return Box::new(SourceTask::new(source, watermarks, chain, output, probe, ingestion));
             }
-            let context = ExitContext(Arc::clone(&opened.delivered));
+            let context = OutputContext(Arc::clone(&opened.delivered));
             if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
-                let exit = exit.open_queued(&context);
-                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion));
+                let output = output.open_queued(&context);
+                return Box::new(SourceTask::new(source, watermarks, chain, output, probe, ingestion));
             }
-            let exit = exit.open(&context);
-            Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion))
+            let output = output.open(&context);
+            Box::new(SourceTask::new(source, watermarks, chain, output, probe, ingestion))
         };
         self.tasks.push(TaskPlan {
             strategy: Some(strategy),
@@ -300,39 +312,40 @@ impl Graph {
     }
 
     /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
-    /// `has_home`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which
+    /// `prefers_own_worker`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which
     /// many feed.
-    pub fn note_copy(&mut self, number: u32, has_home: bool) {
+    pub fn note_copy(&mut self, number: u32, prefers_own_worker: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
-        (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
+        (task.is_copy, task.preferred_worker) = (number > 0, prefers_own_worker.then_some(number));
     }
 
-    /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
-    /// Unlike a copy, a source with a home is left to nobody: a worker that has nothing as urgent at home runs it.
-    pub fn note_home(&mut self, worker: u32) {
-        self.tasks.last_mut().expect("a note follows the task that it is about").home = Some(worker);
+    /// Gives the task that was added last a preferred worker, the worker of this number: what it keeps then lies in one core's cache.
+    /// Unlike a copy, a source with a preferred worker is left to nobody: a worker that has nothing as urgent at preferred worker runs it.
+    pub fn prefer_worker(&mut self, worker: u32) {
+        self.tasks.last_mut().expect("a note follows the task that it is about").preferred_worker =
+            Some(worker);
     }
 
-    /// Adds a chain that reads `entry` and writes `exit`.
-    pub fn operator<T, N, C, X>(&mut self, name: impl Into<String>, entry: N, chain: C, exit: X)
+    /// Adds a chain that reads `input` and writes `output`.
+    pub fn operator<T, N, C, X>(&mut self, name: impl Into<String>, input: N, chain: C, output: X)
     where
         T: Send + 'static,
-        N: EntryPlan<T>,
+        N: InputPlan<T>,
         C: Operator<T> + 'static,
         C::Out: Send + 'static,
-        X: ExitPlan<C::Out>,
+        X: OutputPlan<C::Out>,
     {
-        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let (inputs, outputs) = (readers_of(&input), edges_of(&output));
         let (operators, horizon) = (operators_of::<T>(&chain), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
-            let context = ExitContext(Arc::clone(&opened.delivered));
+            let context = OutputContext(Arc::clone(&opened.delivered));
             let probe = Arc::clone(&opened.probe);
             if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
-                let (entry, exit) = (entry.open_queued(), exit.open_queued(&context));
-                return Box::new(OperatorTask::new(entry, &opened.families, chain, exit, probe));
+                let (input, output) = (input.open_queued(), output.open_queued(&context));
+                return Box::new(OperatorTask::new(input, &opened.families, chain, output, probe));
             }
-            let exit = exit.open(&context);
-            Box::new(OperatorTask::new(entry.open(), &opened.families, chain, exit, probe))
+            let output = output.open(&context);
+            Box::new(OperatorTask::new(input.open(), &opened.families, chain, output, probe))
         };
         self.tasks.push(TaskPlan {
             operators,
@@ -342,28 +355,34 @@ impl Graph {
         });
     }
 
-    /// Adds a chain that so many workers may run at once, each a copy of its own, on blocks that they claim from `entry`:
-    /// containers. It must be one that can be [shared](thalweg_model::Sharing): what merges may write any `exit`, what has
+    /// Adds a chain that so many workers may run at once, each a copy of its own, on blocks that they claim from `input`:
+    /// containers. It must be one that can be [shared](thalweg_model::Sharing): what merges may write any `output`, what has
     /// no state must write containers.
     ///
     /// # Panics
     /// If it cannot be shared, or the kinds of its edges are others.
-    pub fn shared<T, N, C, X>(&mut self, name: impl Into<String>, entry: N, chain: C, exit: X, copies: usize)
-    where
+    pub fn shared<T, N, C, X>(
+        &mut self,
+        name: impl Into<String>,
+        input: N,
+        chain: C,
+        output: X,
+        copies: usize,
+    ) where
         T: Send + 'static,
-        N: EntryPlan<T>,
+        N: InputPlan<T>,
         C: Operator<T> + 'static,
         C::Out: Send + 'static,
-        X: ExitPlan<C::Out>,
+        X: OutputPlan<C::Out>,
     {
-        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let (inputs, outputs) = (readers_of(&input), edges_of(&output));
         let (operators, horizon) = (operators_of::<T>(&chain), chain.horizon());
         let is_of = |edge: usize, kind| self.edges[edge].kind == kind;
         assert!(
             inputs.iter().all(|of| is_of(of.edge, EdgeKind::Containers)),
             "an operator that is shared reads containers"
         );
-        let stage = Stage::new(entry, chain, exit, copies.max(1));
+        let stage = Stage::new(input, chain, output, copies.max(1));
         self.tasks.push(TaskPlan {
             operators,
             horizon,
@@ -371,37 +390,37 @@ impl Graph {
         });
     }
 
-    /// Adds an operator whose results come in their own time, which reads `entry`; they go through `chain` to `exit`.
+    /// Adds an operator whose results come in their own time, which reads `input`; they go through `chain` to `output`.
     pub fn deferred<T, N, D, C, X>(
         &mut self,
         name: impl Into<String>,
-        entry: N,
+        input: N,
         deferred: D,
         chain: C,
-        exit: X,
+        output: X,
     ) where
         T: Send + 'static,
-        N: EntryPlan<T>,
+        N: InputPlan<T>,
         D: Deferred<T> + 'static,
         C: Operator<D::Out> + 'static,
         C::Out: Send + 'static,
-        X: ExitPlan<C::Out>,
+        X: OutputPlan<C::Out>,
     {
-        let (inputs, outputs) = (readers_of(&entry), edges_of(&exit));
+        let (inputs, outputs) = (readers_of(&input), edges_of(&output));
         let mut operators = Vec::new();
         deferred.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
         operators.extend(operators_of::<D::Out>(&chain));
         let build = move |opened: &Opened| -> Box<dyn Task> {
-            let context = ExitContext(Arc::clone(&opened.delivered));
+            let context = OutputContext(Arc::clone(&opened.delivered));
             let (probe, waker) = (Arc::clone(&opened.probe), Arc::clone(&opened.waker));
             if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
-                let (entry, exit) = (entry.open_queued(), exit.open_queued(&context));
-                let ports = (entry, &opened.families[..]);
-                return Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker));
+                let (input, output) = (input.open_queued(), output.open_queued(&context));
+                let ports = (input, &opened.families[..]);
+                return Box::new(DeferredTask::new(ports, deferred, chain, output, probe, waker));
             }
-            let exit = exit.open(&context);
-            let ports = (entry.open(), &opened.families[..]);
-            Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker))
+            let output = output.open(&context);
+            let ports = (input.open(), &opened.families[..]);
+            Box::new(DeferredTask::new(ports, deferred, chain, output, probe, waker))
         };
         self.tasks.push(TaskPlan {
             is_deferred: true,
@@ -414,16 +433,16 @@ impl Graph {
 }
 
 /// The edges that a task writes.
-fn edges_of<T>(exit: &impl ExitPlan<T>) -> Vec<usize> {
+fn edges_of<T>(output: &impl OutputPlan<T>) -> Vec<usize> {
     let mut edges = Vec::new();
-    exit.visit_edges(&mut |edge| edges.push(edge));
+    output.visit_edges(&mut |edge| edges.push(edge));
     edges
 }
 
 /// The edges that a task reads, and which of their readers it is.
-fn readers_of<T>(entry: &impl EntryPlan<T>) -> Vec<ReaderOf> {
+fn readers_of<T>(input: &impl InputPlan<T>) -> Vec<ReaderOf> {
     let mut inputs = Vec::new();
-    entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
+    input.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
     inputs
 }
 

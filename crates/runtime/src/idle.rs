@@ -31,7 +31,7 @@ pub(crate) struct Idle {
     sleeping: AtomicUsize,
     sleepers: Mutex<Vec<Sleeper>>,
     /// One per worker.
-    beds: Box<[Condvar]>,
+    parkers: Box<[Condvar]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ impl Idle {
             grain_ns,
             sleeping: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::with_capacity(workers)),
-            beds: (0..workers).map(|_| Condvar::new()).collect(),
+            parkers: (0..workers).map(|_| Condvar::new()).collect(),
         }
     }
 
@@ -123,9 +123,9 @@ impl Idle {
         loop {
             let left_ns = until.nanos_since(clock.now());
             if until == ProcessingTime::NEVER {
-                sleepers = self.beds[worker].wait(sleepers);
+                sleepers = self.parkers[worker].wait(sleepers);
             } else if left_ns > 0 {
-                sleepers = self.beds[worker].wait_timeout(sleepers, Duration::from_nanos(left_ns));
+                sleepers = self.parkers[worker].wait_timeout(sleepers, Duration::from_nanos(left_ns));
             }
             let Some(place) = sleepers.iter().position(|sleeper| sleeper.worker == worker) else {
                 return Awoken::FromSleep { is_covered: is_covered(&sleepers, clock.now()) };
@@ -168,7 +168,7 @@ impl Idle {
         let mut sleepers = self.sleepers.lock();
         if let Some(Sleeper { worker, .. }) = sleepers.pop() {
             self.count(sleepers.len());
-            self.beds[worker].notify_one();
+            self.parkers[worker].notify_one();
         }
     }
 
@@ -176,7 +176,7 @@ impl Idle {
     pub(crate) fn wake_all(&self) {
         let mut sleepers = self.sleepers.lock();
         for Sleeper { worker, .. } in sleepers.drain(..) {
-            self.beds[worker].notify_one();
+            self.parkers[worker].notify_one();
         }
         self.count(0);
     }

@@ -5,8 +5,8 @@
 //! 1. [`limits`]: everything that can grow, block or wait, with its bound.
 //! 2. [`graph`]: what a query is before it runs, and the checks it passes.
 //! 3. [`edge`]: the memory's edges, spoken to in the model's terms; `modes`: what they may be made of, and who runs tasks.
-//! 4. [`exit`]: where a task writes: an edge or a sink.
-//!    `epochs`: the containers between tasks that several workers share; `closings`: how long results take from the
+//! 4. [`output`]: where a task writes: an edge or a sink.
+//!    `epochs`: the containers between tasks that several workers share; `firing_latency`: how long results take from the
 //!    watermark that closes them on.
 //! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
 //! 6. `executor`: who runs next, and what happens when a run ends; [`worker`] drives it. Below it: `board`, where
@@ -25,7 +25,6 @@ mod aims;
 mod arrival;
 mod board;
 pub mod clock;
-mod closings;
 mod cores;
 mod driver;
 pub mod edge;
@@ -33,21 +32,22 @@ pub mod engine;
 mod epochs;
 pub mod error;
 mod executor;
-pub mod exit;
+mod firing_latency;
 mod gradient;
 pub mod graph;
 mod idle;
 pub mod latency;
-mod lender;
 pub mod limits;
 mod meter;
 pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;
 mod modes;
+pub mod output;
 pub mod ports;
 pub mod query;
 mod ranker;
+mod state_grant;
 mod stuck;
 pub mod system;
 pub mod task;
@@ -59,15 +59,16 @@ pub use aims::Aims;
 pub use clock::SystemClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
-pub use exit::{Exit, SinkExit};
 pub use graph::{
-    EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitPlan, Graph, PhysicalPlan, SinkPlan,
+    EdgeKind, EitherOutputHandle, Graph, InputHandle, InputPlan, OutputHandle, OutputPlan, PhysicalPlan,
+    SinkPlan,
 };
 pub use latency::{Latencies, LatencySummary};
 pub use limits::{EdgeLimits, Limit};
 pub use meter::TaskState;
 pub use metrics::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerMetrics};
 pub use modes::{EdgeMemory, Execution};
+pub use output::{TaskOutput, ToSink};
 pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
 pub use system::ProcessMetrics;
 pub use worker::{Step, Worker};

@@ -9,12 +9,12 @@ use thalweg_scheduling::{OperatorId, QueryId};
 use crate::aims::Aims;
 use crate::driver::Driver;
 use crate::error::QueryError;
-use crate::exit::Delivered;
 use crate::gradient::LatencySums;
 use crate::graph::{BuiltTask, ReadEdge, ReadKind};
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
+use crate::output::Delivered;
 use crate::stuck;
 use crate::task::{Probe, Stop};
 
@@ -458,9 +458,9 @@ fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
             let (read, written) = (cursors.read(*reader), cursors.written());
             (read.min(written), written, cursors.marks_dropped())
         }
-        ReadKind::Containers(ledger) => {
-            let read = ledger.records_out();
-            (read, ledger.records_in(), ledger.markers_dropped())
+        ReadKind::Containers(tracker) => {
+            let read = tracker.records_out();
+            (read, tracker.records_in(), tracker.markers_dropped())
         }
     };
     let pending = written.saturating_sub(read);
@@ -472,7 +472,7 @@ fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
         ReadKind::Ordered(cursors, 0) => (cursors.chunks(), cursors.chunk_bytes()),
         // What several readers share is counted with the first.
         ReadKind::Ordered(..) => (0, 0),
-        ReadKind::Containers(ledger) => (ledger.space.chunks(), ledger.space.chunk_bytes()),
+        ReadKind::Containers(tracker) => (tracker.space.chunks(), tracker.space.chunk_bytes()),
     };
     EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }

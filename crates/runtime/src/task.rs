@@ -33,8 +33,8 @@ use thalweg_scheduling::{Context, EpochWork};
 pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::tokens::Tokens;
 use crate::arrival::{Arrival, context_of};
-use crate::lender::StateLender;
 use crate::meter::Meter;
+use crate::state_grant::StateGrant;
 
 /// The surroundings of a task in one step.
 #[derive(Clone, Copy)]
@@ -45,8 +45,8 @@ pub(crate) struct StepContext<'a> {
     /// The arrival that is noted of records that the step puts out.
     pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
-    /// The lender that pays for the task's state.
-    pub(crate) lender: &'a StateLender,
+    /// The state grant that pays for the task's state.
+    pub(crate) state_grant: &'a StateGrant,
     /// The worker that runs the step.
     pub(crate) worker: usize,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
@@ -96,7 +96,7 @@ pub(crate) trait Task: Send {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
     /// Takes what its state is paid from, before the first step.
-    fn fund(&mut self, lender: &Arc<StateLender>);
+    fn fund(&mut self, state_grant: &Arc<StateGrant>);
 
     /// Draws seeds, before the first step.
     fn seed(&mut self, entropy: &mut dyn Entropy);
@@ -161,7 +161,7 @@ pub(crate) enum Stop {
 }
 
 /// A view of a task for schedulers, which do not touch the task. Written by the task alone, but for `stop`. Relaxed: hints that
-/// are exact while the task stands still, and its baton orders a task's runs.
+/// are exact while the task stands still, and its cell orders a task's runs.
 pub(crate) struct Probe {
     /// The inputs; none for a source.
     pub(crate) inputs: Box<[Inlet]>,
@@ -244,12 +244,12 @@ impl Probe {
     }
 
     /// Notes on which worker's core the edges are read and written from now on.
-    pub(crate) fn note_home(&self, worker: usize) {
+    pub(crate) fn note_core(&self, worker: usize) {
         self.inputs
             .iter()
             .filter_map(Inlet::edge)
-            .for_each(|(edge, reader)| edge.note_reader_home(reader, worker));
-        self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_home(worker));
+            .for_each(|(edge, reader)| edge.note_reader_core(reader, worker));
+        self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_core(worker));
     }
 
     /// Room to note how far the edges are.
@@ -385,7 +385,7 @@ impl Probe {
     }
 
     /// Returns true if time alone can give it something to do: a source, whose next record is due, or a copy, which may claim
-    /// what has waited for long on others' shelves.
+    /// what has waited for long on others' work queues.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
     }

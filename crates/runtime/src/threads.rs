@@ -2,14 +2,14 @@
 //! baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"); there is no policy and no choice, so nothing is ranked.
 //!
 //! ```text
-//!            +--> look: something to do, and room for it? -- no --> sleep in the task's own bed
+//!            +--> look: something to do, and room for it? -- no --> sleep in the task's own parker
 //!            |                     | yes                               ^ woken by a neighbour, by time, from outside
 //!            |                     v                                   |
 //!            +---- run for a quantum, then wake the neighbours to whom it makes a difference
 //! ```
 //!
 //! A task is the same as under workers, and so are a step, its accounts, its errors and what it changes for others; only
-//! who holds a task is simpler: its thread does, from the submit to its end, so there is no baton, board or ranker. A
+//! who holds a task is simpler: its thread does, from the submit to its end, so there is no cell, board or ranker. A
 //! thread that has nothing to do sleeps at once. `README.md` beside this file tells why no wake-up is lost.
 //!
 //! All threads stay on as many cores as the engine has workers, the same that workers would have.
@@ -68,12 +68,12 @@ struct Running {
 /// A task as others see it.
 struct Seat {
     /// Where its thread sleeps, and nobody else.
-    bed: Idle,
+    parker: Idle,
     probe: Arc<Probe>,
     /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
     number: AtomicU32,
     /// The time until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it
-    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed
+    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the parker
     /// order it.
     sleeps_until_ns: AtomicU64,
 }
@@ -81,7 +81,7 @@ struct Seat {
 impl Seat {
     fn new(probe: &Arc<Probe>, grain_ns: u64) -> Arc<Self> {
         Arc::new(Seat {
-            bed: Idle::new(1, grain_ns),
+            parker: Idle::new(1, grain_ns),
             probe: Arc::clone(probe),
             number: AtomicU32::new(0),
             sleeps_until_ns: AtomicU64::new(ProcessingTime::NEVER.as_nanos()),
@@ -97,8 +97,8 @@ impl Seat {
             || self.probe.next_due(now).as_nanos() < self.sleeps_until_ns.load(Ordering::Relaxed);
         let has_work = || self.probe.is_source() || self.probe.pending(now) > 0 || wakes_late();
         let may_run = || has_work() && self.probe.can_output();
-        if self.bed.seems_to_have_sleepers() && may_run() {
-            self.bed.wake_one();
+        if self.parker.seems_to_have_sleepers() && may_run() {
+            self.parker.wake_one();
         }
     }
 
@@ -113,13 +113,13 @@ impl Seat {
                 Outlook::Nothing(due)
             }
         };
-        self.bed.sleep(0, clock, look);
+        self.parker.sleep(0, clock, look);
     }
 
     /// Wakes it for whatever reason; only behind a fence.
     fn wake(&self) {
-        if self.bed.seems_to_have_sleepers() {
-            self.bed.wake_one();
+        if self.parker.seems_to_have_sleepers() {
+            self.parker.wake_one();
         }
     }
 }
@@ -200,12 +200,20 @@ impl Threads {
             Entrance { driver: &driver, pool: &self.pool, runs: self.runs, query: &query, ids: &ids, now };
         let threads = tasks.into_iter().zip(meters).enumerate().map(|(index, (task, meter))| {
             let neighbours = Neighbours::new(&task, &seats);
-            let home = task.home.map(|home| home as usize);
+            let preferred_worker = task.preferred_worker.map(|preferred_worker| preferred_worker as usize);
             let mut body = TaskBody::new(task, ids[index], meter, &entrance);
             // As long as the system's slice would be: a run of Enjima's threads ends when there is nothing left.
             body.quantum = Quantum { records: body.run_records, made_records: body.run_records };
             let threads = Arc::clone(self);
-            TaskThread { threads, body, seat: Arc::clone(&seats[index]), neighbours, home, now, steps: 0 }
+            TaskThread {
+                threads,
+                body,
+                seat: Arc::clone(&seats[index]),
+                neighbours,
+                preferred_worker,
+                now,
+                steps: 0,
+            }
         });
         Ok((Arc::clone(&query), threads.collect()))
     }
@@ -249,7 +257,7 @@ impl Driver for Threads {
                     discard(query.fail(QueryError::Cancelled));
                     let task = task.lock().take();
                     task.into_iter().for_each(TaskThread::end);
-                    self.call(query.tasks());
+                    self.notify(query.tasks());
                     refused = Some(error);
                 }
             }
@@ -266,15 +274,15 @@ impl Driver for Threads {
         refused.map_or(Ok(query), Err)
     }
 
-    fn call(&self, operators: &[OperatorId]) {
-        // SeqCst: what has happened comes before the looks at the beds, as a run's publications do.
+    fn notify(&self, operators: &[OperatorId]) {
+        // SeqCst: what has happened comes before the looks at the parkers, as a run's publications do.
         fence(Ordering::SeqCst);
         self.register.lock().seats_of(operators).for_each(|seat| seat.wake());
     }
 
     fn fail_query(&self, query: &QueryShared, error: QueryError) {
         discard(query.fail(error));
-        self.call(query.tasks());
+        self.notify(query.tasks());
     }
 
     fn close(&self, reason: &dyn Fn() -> QueryError) {
@@ -303,7 +311,7 @@ impl Driver for Threads {
             submitted: register.submitted,
             scheduling_ns: 0,
             relief: Relief::default(),
-            asleep: seats().map(|seat| seat.bed.sleeping() as u64).sum(),
+            asleep: seats().map(|seat| seat.parker.sleeping() as u64).sum(),
             task_threads: seats().map(|seat| seat.number.load(Ordering::Relaxed)).collect(),
         }
     }
@@ -346,8 +354,8 @@ struct TaskThread {
     body: Box<TaskBody>,
     seat: Arc<Seat>,
     neighbours: Neighbours,
-    /// If it is one of several that share an operator: which of the shelves is its own.
-    home: Option<usize>,
+    /// If it is one of several that share an operator: which of the work queues is its own.
+    preferred_worker: Option<usize>,
     /// The clock, when it was last read.
     now: ProcessingTime,
     steps: u32,
@@ -357,7 +365,7 @@ impl TaskThread {
     /// Runs the task on its thread until its part is done. If the thread dies, of an assertion of ours or of a clock that
     /// panics, the engine closes and every query fails: nobody waits for a task that is gone.
     fn live(mut self) {
-        cores::settle(&self.threads.cores);
+        cores::pin(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
             self.threads.close(&|| QueryError::WorkerDied);
@@ -411,14 +419,14 @@ impl TaskThread {
 
     /// Runs the task for a quantum and wakes those to whom it makes a difference; answers whether it has ended.
     fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
-        let TaskThread { threads, body, neighbours, home, .. } = self;
-        let worker = home.unwrap_or_else(|| cores::place_among(&threads.cores));
-        body.probe.note_home(worker);
+        let TaskThread { threads, body, neighbours, preferred_worker, .. } = self;
+        let worker = preferred_worker.unwrap_or_else(|| cores::place_among(&threads.cores));
+        body.probe.note_core(worker);
         body.probe.note_reach(&mut body.reach);
         self.steps = self.steps.wrapping_add(1);
         let (outcome, now) = worker::run(body, threads.runs, clock, self.now, (worker, self.steps));
         self.now = now;
-        // SeqCst: what the run has published comes before the looks at beds and cursors below. Whoever falls asleep has
+        // SeqCst: what the run has published comes before the looks at parkers and cursors below. Whoever falls asleep has
         // such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);

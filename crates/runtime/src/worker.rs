@@ -101,11 +101,19 @@ pub(crate) fn run(
     let (quantum, source_grain_ns) = (body.quantum, runs.source_grain_ns);
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
-        let TaskBody { task, lender, probe, .. } = &mut *body;
+        let TaskBody { task, state_grant, probe, .. } = &mut *body;
         let arrival = probe.arrival(started);
         let measured = meter.as_deref();
-        let context =
-            StepContext { clock, now: started, arrival, quantum, lender, worker, source_grain_ns, measured };
+        let context = StepContext {
+            clock,
+            now: started,
+            arrival,
+            quantum,
+            state_grant,
+            worker,
+            source_grain_ns,
+            measured,
+        };
         let report = task.step(&context)?;
         Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));
@@ -143,7 +151,7 @@ fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), Budget
     }
     let held_bytes = body.task.held_bytes();
     body.meter.note_held(held_bytes);
-    body.lender.settle(&mut body.state, held_bytes)
+    body.state_grant.settle(&mut body.state, held_bytes)
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

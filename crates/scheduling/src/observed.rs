@@ -47,8 +47,8 @@ impl<O: Observe> Policy for Observed<O> {
         self.policy.conserves_work()
     }
 
-    fn keeps_home(&self) -> bool {
-        self.policy.keeps_home()
+    fn prefers_workers(&self) -> bool {
+        self.policy.prefers_workers()
     }
 
     fn is_relieving_memory(&self) -> bool {

@@ -106,7 +106,7 @@ pub trait Policy: Send {
     /// Returns true if cache locality may override rank within a class: a worker may take an operator whose data is
     /// in its cache before a higher-ranked one, if other workers will take the latter. The default allows it where
     /// scores are amounts, so that near scores are about equal. Called once.
-    fn keeps_home(&self) -> bool {
+    fn prefers_workers(&self) -> bool {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 

@@ -6,8 +6,8 @@
 //! everything.
 
 mod confluence;
-mod dealt;
 mod diamond;
+mod exchanged;
 mod joined_twice;
 mod lrb;
 mod lrb_full;
@@ -31,8 +31,8 @@ use thalweg::{Graph, Layout, QueryReport};
 use crate::gather::AnyGathered;
 
 pub use confluence::Confluence;
-pub use dealt::Dealt;
 pub use diamond::Diamond;
+pub use exchanged::Exchanged;
 pub use joined_twice::JoinedTwice;
 pub use lrb::{Lrb, generated_traffic, stretch};
 pub use lrb_full::LrbFull;

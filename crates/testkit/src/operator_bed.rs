@@ -19,10 +19,10 @@
 //! represent an operator that several workers share. [`Ran`] holds the output and checks the rest: no record
 //! behind a promised watermark, no result before its window closes, results equal to the oracle's.
 
+mod bounded_grant;
 mod copies;
 mod driver;
 mod output;
-mod purse;
 mod ran;
 #[cfg(test)]
 mod tests;
@@ -68,7 +68,7 @@ pub struct Manner {
     /// When state is saved and loaded.
     pub restore: Restore,
     /// Bytes of state that are granted; `None` for no limit. An operator that was refused is not called again.
-    pub purse_bytes: Option<usize>,
+    pub bounded_grant_bytes: Option<usize>,
 }
 
 impl Manner {
@@ -80,7 +80,7 @@ impl Manner {
             turn: pick(entropy, &[1, 5, 50, usize::MAX]),
             favourite: entropy.below(3) as usize,
             restore,
-            purse_bytes: None,
+            bounded_grant_bytes: None,
         }
     }
 }
@@ -112,8 +112,8 @@ impl<In: Clone> Bed<In> {
     }
 
     /// Returns the bed with this limit of bytes of state.
-    pub fn with_purse(self, bytes: usize) -> Self {
-        Bed { manner: Manner { purse_bytes: Some(bytes), ..self.manner }, ..self }
+    pub fn with_bounded_grant(self, bytes: usize) -> Self {
+        Bed { manner: Manner { bounded_grant_bytes: Some(bytes), ..self.manner }, ..self }
     }
 
     /// Drives the operator that `make` creates through the inputs to their end; the same way each time.

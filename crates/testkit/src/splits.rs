@@ -1,4 +1,4 @@
-//! A stream that begins with several splits: its records dealt to them, and the oracle's rows of the records
+//! A stream that begins with several splits: its records distributed over them, and the oracle's rows of the records
 //! made.
 
 use thalweg_model::Entropy;
@@ -6,31 +6,31 @@ use thalweg_model::Entropy;
 use crate::oracle::{self, Promise, Row};
 use crate::seed::pick;
 
-/// The way in which records are dealt to splits: runs of consecutive records, to each split in turn.
+/// The way in which records are distributed over splits: runs of consecutive records, to each split in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deal {
+pub struct SplitRuns {
     splits: usize,
     run_records: usize,
 }
 
-impl Deal {
+impl SplitRuns {
     /// All records go to one split.
-    pub const WHOLE: Deal = Deal { splits: 1, run_records: 1 };
+    pub const WHOLE: SplitRuns = SplitRuns { splits: 1, run_records: 1 };
 
-    /// Deals to `splits` splits, in runs of `run_records` records.
+    /// Distributes over `splits` splits, in runs of `run_records` records.
     ///
     /// # Panics
     /// If either is zero.
     pub fn new(splits: usize, run_records: usize) -> Self {
         assert!(splits > 0 && run_records > 0, "records go somewhere");
-        Deal { splits, run_records }
+        SplitRuns { splits, run_records }
     }
 
     /// Draws one split in half of the cases, else two to four, with runs of one, three or fifty records.
     pub fn draw(entropy: &mut dyn Entropy) -> Self {
         match entropy.below(2) {
-            0 => Deal::WHOLE,
-            _ => Deal::new(2 + entropy.below(3) as usize, pick(entropy, &[1, 3, 50])),
+            0 => SplitRuns::WHOLE,
+            _ => SplitRuns::new(2 + entropy.below(3) as usize, pick(entropy, &[1, 3, 50])),
         }
     }
 
@@ -40,12 +40,12 @@ impl Deal {
     }
 
     /// Returns the records of each split.
-    pub fn deal<T: Clone>(self, input: &[T]) -> Vec<Vec<T>> {
-        let mut dealt = vec![Vec::new(); self.splits];
+    pub fn split<T: Clone>(self, input: &[T]) -> Vec<Vec<T>> {
+        let mut parts = vec![Vec::new(); self.splits];
         for (run, records) in input.chunks(self.run_records).enumerate() {
-            dealt[run % self.splits].extend_from_slice(records);
+            parts[run % self.splits].extend_from_slice(records);
         }
-        dealt
+        parts
     }
 
     /// Returns the rows of all splits, where split `n` has made `made[n]` records, all with the same promise.
@@ -53,7 +53,7 @@ impl Deal {
     /// # Panics
     /// If `made` has another length than the number of splits.
     pub fn rows<T: Clone>(self, input: &[(i64, T)], made: &[u64], promise: Promise) -> Vec<Row<T>> {
-        rows(&self.deal(input), made, promise)
+        rows(&self.split(input), made, promise)
     }
 }
 
@@ -73,21 +73,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_dealt_in_runs() {
+    fn records_are_split_in_runs() {
         let input = [1, 2, 3, 4, 5, 6, 7];
-        assert_eq!(Deal::WHOLE.deal(&input), [input]);
-        assert_eq!(Deal::new(2, 1).deal(&input), [vec![1, 3, 5, 7], vec![2, 4, 6]]);
-        assert_eq!(Deal::new(3, 2).deal(&input), [vec![1, 2, 7], vec![3, 4], vec![5, 6]]);
-        assert_eq!(Deal::new(3, 50).deal(&input), [input.to_vec(), vec![], vec![]]);
+        assert_eq!(SplitRuns::WHOLE.split(&input), [input]);
+        assert_eq!(SplitRuns::new(2, 1).split(&input), [vec![1, 3, 5, 7], vec![2, 4, 6]]);
+        assert_eq!(SplitRuns::new(3, 2).split(&input), [vec![1, 2, 7], vec![3, 4], vec![5, 6]]);
+        assert_eq!(SplitRuns::new(3, 50).split(&input), [input.to_vec(), vec![], vec![]]);
     }
 
     #[test]
     fn each_split_has_its_own_watermarks() {
         let input = [(10, 'a'), (2, 'b'), (20, 'c'), (3, 'd')];
         let promise = Promise { bound_us: 0, step_us: 1 };
-        let rows = Deal::new(2, 1).rows(&input, &[2, 2], promise);
+        let rows = SplitRuns::new(2, 1).rows(&input, &[2, 2], promise);
         let watermarks: Vec<_> = rows.iter().map(|row| (row.value, row.watermark_us)).collect();
         assert_eq!(watermarks, [('a', None), ('c', Some(10)), ('b', None), ('d', Some(2))]);
-        assert_eq!(Deal::new(2, 1).rows(&input, &[1, 0], promise).len(), 1);
+        assert_eq!(SplitRuns::new(2, 1).rows(&input, &[1, 0], promise).len(), 1);
     }
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use thalweg::{Chaining, EdgeLimits, Layout, Parallel, PlanError, QueryError};
 use thalweg_model::{Entropy, SeededEntropy};
-use thalweg_testkit::case::{Dealt, Parcels, Spread, verdict};
+use thalweg_testkit::case::{Exchanged, Parcels, Spread, verdict};
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
-use thalweg_testkit::splits::Deal;
+use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Setup, Simulation};
 
 /// Largest number of records of all splits.
@@ -103,7 +103,7 @@ macro_rules! drawn {
 }
 
 drawn!(Spread);
-drawn!(Dealt);
+drawn!(Exchanged);
 
 #[test]
 fn copies_make_what_one_makes() {
@@ -113,7 +113,7 @@ fn copies_make_what_one_makes() {
 /// Keyed operators in copies, and serial operators after partitions.
 #[test]
 fn lanes_make_what_one_edge_makes() {
-    hostile_runs::<Dealt>();
+    hostile_runs::<Exchanged>();
 }
 
 fn hostile_runs<C: Drawn>() {
@@ -140,7 +140,7 @@ fn copies_without_memory() {
 /// Each partition reserves what an edge does, so a budget may be too small for many.
 #[test]
 fn lanes_without_memory() {
-    runs_without_memory::<Dealt>(&["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
+    runs_without_memory::<Exchanged>(&["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
 }
 
 fn runs_without_memory<C: Drawn>(endings: &[&str]) {
@@ -267,7 +267,7 @@ fn values_in_copies_are_dropped_once() {
         let mut entropy = entropy_for(seed, "parcels");
         let (setup, layout) = (draw_setup(&mut entropy), draw_layout(&mut entropy));
         let count = entropy.below(RECORDS_MAX + 1) as usize;
-        let mut case = Parcels::draw(count, &mut entropy).dealt(Deal::draw(&mut entropy));
+        let mut case = Parcels::draw(count, &mut entropy).over_splits(SplitRuns::draw(&mut entropy));
         let is_broken = entropy.below(2) == 0;
         if is_broken {
             let place = pick(&mut entropy, &[Place::Filter, Place::Map, Place::WindowKey, Place::Source]);
@@ -306,7 +306,7 @@ fn any_number_of_copies_has_the_rows_of_serial_execution() {
 /// Results do not depend on the number of keyed copies either, after any number of partitions.
 #[test]
 fn any_number_of_lanes_has_the_rows_of_serial_execution() {
-    rows_of_any_number_of_copies::<Dealt>();
+    rows_of_any_number_of_copies::<Exchanged>();
 }
 
 fn rows_of_any_number_of_copies<C: Drawn>() {

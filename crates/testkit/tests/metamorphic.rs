@@ -18,7 +18,7 @@ use thalweg_scheduling::policy::{by_name, enjima, names};
 use thalweg_testkit::Case;
 use thalweg_testkit::arrival::delayed;
 use thalweg_testkit::case::{
-    Dealt, JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Spread, Ysb, YsbPace, generated_traffic,
+    Exchanged, JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Spread, Ysb, YsbPace, generated_traffic,
     stretch, verdict,
 };
 use thalweg_testkit::data::{TAXI_TRIPS, recorded};
@@ -135,7 +135,7 @@ fn check(mut case: impl Case + Send + 'static) {
 #[test]
 fn queues_are_for_serial_queries() {
     let engine = Engine::builder().memory(EdgeMemory::Queue).build().expect("settings lie in their range");
-    let mut case = Ysb::new(100, YsbPace::Drained(900), Span::from_secs(10)).dealt(2);
+    let mut case = Ysb::new(100, YsbPace::Drained(900), Span::from_secs(10)).over_splits(2);
     let layout = Layout { chaining: Chaining::None, parallel: Parallel::Epochs { workers: 2 } };
     let refused = engine.submit(case.graph("query", layout)).err().expect("it is refused");
     assert_eq!((refused.code(), engine.budget().used_bytes()), ("QUEUE_MEMORY", 0));
@@ -155,12 +155,15 @@ fn ysb_does_not_depend_on_how_it_runs() {
 
 #[test]
 fn ysb_of_several_splits_does_not_depend_on_how_it_runs() {
-    check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)).dealt(3));
+    check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)).over_splits(3));
 }
 
 #[test]
 fn trips_of_several_splits_do_not_depend_on_how_they_run() {
-    check(Nyt::new(NytSource::Generated { trips: 20_000, rate_per_s: 1_000 }, Span::from_secs(2)).dealt(3));
+    check(
+        Nyt::new(NytSource::Generated { trips: 20_000, rate_per_s: 1_000 }, Span::from_secs(2))
+            .over_splits(3),
+    );
 }
 
 /// Sliding windows that allow lateness, after a static join between flat maps.
@@ -171,8 +174,8 @@ fn windows_over_splits_do_not_depend_on_how_they_run() {
 
 /// Every kind of serial or keyed work, after several splits.
 #[test]
-fn what_is_dealt_by_key_does_not_depend_on_how_it_runs() {
-    Dealt::at_their_worst(600, &mut entropy_for(0, "dealt by key")).into_iter().for_each(check);
+fn what_is_exchanged_by_key_does_not_depend_on_how_it_runs() {
+    Exchanged::at_their_worst(600, &mut entropy_for(0, "exchanged by key")).into_iter().for_each(check);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use thalweg_testkit::case::{
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::sim::{QueryIndex, Setup, draw_layout};
-use thalweg_testkit::splits::Deal;
+use thalweg_testkit::splits::SplitRuns;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
 /// Largest number of records of a hostile stream.
@@ -216,12 +216,12 @@ fn victim(entropy: &mut dyn Entropy) -> (Kind, Mishap) {
             let count = 1 + entropy.below(RECORDS_MAX) as usize;
             let visit = 1 + entropy.below(count as u64);
             if entropy.below(3) == 0 {
-                let mut parcels = Parcels::draw(count, entropy).dealt(Deal::draw(entropy));
+                let mut parcels = Parcels::draw(count, entropy).over_splits(SplitRuns::draw(entropy));
                 let places = [Place::Filter, Place::Map, Place::WindowKey, Place::Source, Place::Sink];
                 let sabotage = parcels.sabotage(Sabotage::at(pick(entropy, &places), visit));
                 return (("parcels", Box::new(parcels)), Mishap::Broken(sabotage));
             }
-            let mut readings = Readings::draw(count, entropy).dealt(Deal::draw(entropy));
+            let mut readings = Readings::draw(count, entropy).over_splits(SplitRuns::draw(entropy));
             let sabotage = readings.sabotage(Sabotage::at(pick(entropy, &Place::ALL), visit));
             return (("readings", Box::new(readings)), Mishap::Broken(sabotage));
         }
@@ -234,8 +234,8 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     let generated = entropy.below(GENERATED_MAX + 1);
     let rate_per_s = pick(entropy, &[100, 10_000]);
     match entropy.below(12) {
-        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy).dealt(Deal::draw(entropy)))),
-        2 => ("parcels", Box::new(Parcels::draw(count, entropy).dealt(Deal::draw(entropy)))),
+        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
+        2 => ("parcels", Box::new(Parcels::draw(count, entropy).over_splits(SplitRuns::draw(entropy)))),
         3 => ("passing", Box::new(Passing::draw(count, entropy))),
         4 => ("twice", Box::new(Twice::draw(count, entropy))),
         5 => ("united", Box::new(United::draw(count, entropy))),
@@ -246,13 +246,13 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
         9 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
             let splits = 1 + entropy.below(3) as usize;
-            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50)).dealt(splits)))
+            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50)).over_splits(splits)))
         }
         10 => ("spread", Box::new(Spread::draw(count, entropy))),
         _ => {
             let source = NytSource::Generated { trips: generated, rate_per_s };
             let splits = 1 + entropy.below(3) as usize;
-            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2)).dealt(splits)))
+            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2)).over_splits(splits)))
         }
     }
 }

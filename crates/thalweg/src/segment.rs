@@ -32,7 +32,7 @@
 //! the records that find no room, so a chain may contain any number of them (rule O3 of [`thalweg_model::operator`]).
 
 mod awaited;
-mod ends;
+mod edges;
 mod planner;
 mod splits;
 
@@ -41,7 +41,7 @@ use std::marker::PhantomData;
 use thalweg_model::{Operator, Sharing, Source, Then, WatermarkStrategy, Watermarks};
 use thalweg_operators::{Identity, Named};
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputHandle, OutputPlan};
 
 use crate::draft::Label;
 
@@ -120,10 +120,10 @@ impl Gathers {
 }
 
 pub use awaited::Awaited;
-pub(crate) use ends::Slot;
-pub use ends::{BothOf, Branch, FromEnds, Part, SeveralOf, SidesOf};
+pub(crate) use edges::Slot;
+pub use edges::{BothOf, Branch, FromEdges, Part, SeveralOf, SidesOf};
 pub use planner::Planner;
-use planner::{LANES_MAX, LaneOf, join};
+use planner::{PARTITIONS_MAX, PartitionOf, join};
 pub use splits::FromSplits;
 
 /// A part of a stream: everything from its source up to a place where values of type `T` flow.
@@ -189,36 +189,36 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     }
 
     /// Input handle of one instance of a keyed operator.
-    type Instance: EntryPlan<T>;
+    type Instance: InputPlan<T>;
 
     /// Plans the segment up to an exchange by the keys of `operator`. Returns the input handle of each instance.
     fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>;
 
     /// Input handle by which the operator behind the segment, in another task, reads it.
-    type Entry: EntryPlan<T>;
+    type Input: InputPlan<T>;
 
     /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge is
     /// of this kind, if the segment makes one.
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry;
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
-    /// Ends the segment at `exit`, with as many of its operators in one task as possible. The last task's name ends
-    /// with `exit_name`: a sink's name, or nothing.
-    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str);
+    /// EdgeInputs the segment at `output`, with as many of its operators in one task as possible. The last task's name ends
+    /// with `output_name`: a sink's name, or nothing.
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str);
 
-    /// Ends the segment at an edge.
-    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.close(planner, exit, "");
+    /// EdgeInputs the segment at an edge.
+    fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.close(planner, output, "");
     }
 
-    /// Ends the segment at an edge, each operator a task of its own.
-    fn split(self, planner: &mut Planner, exit: EdgeExit<T>);
+    /// EdgeInputs the segment at an edge, each operator a task of its own.
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>);
 
-    /// Ends the segment with `tail`, which shares its last task and writes to `exit`.
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    /// EdgeInputs the segment with `tail`, which shares its last task and writes to `output`.
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>;
+        X: OutputPlan<P::Out>;
 }
 
 /// A source without operators.
@@ -249,41 +249,43 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
 
     const MAY_EXCHANGE: bool = true;
 
-    type Instance = Several<EdgeEntry<S::Item>>;
+    type Instance = Several<InputHandle<S::Item>>;
 
     fn exchange<Q: Operator<S::Item> + 'static>(
         self,
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = EdgeEntry<S::Item>;
+    type Input = InputHandle<S::Item>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<S::Item> {
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<S::Item> {
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: ExitPlan<S::Item>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        planner.source(self, Identity, exit_name, exit);
+    fn close<X: OutputPlan<S::Item>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        planner.source(self, Identity, output_name, output);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<S::Item>) {
-        self.end(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<S::Item>) {
+        self.end(planner, output);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<S::Item> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
-        if matches!(P::SHARING, Sharing::Keyed) && exit.kind() == EdgeKind::Lanes && planner.exchanges(&self)
+        if matches!(P::SHARING, Sharing::Keyed)
+            && output.kind() == EdgeKind::Partitions
+            && planner.exchanges(&self)
         {
-            return planner.cut(self, tail, tail_name, exit);
+            return planner.cut(self, tail, tail_name, output);
         }
-        planner.source(self, tail, tail_name, exit);
+        planner.source(self, tail, tail_name, output);
     }
 }
 
@@ -343,38 +345,38 @@ where
         Self::MAY_EXCHANGE && self.head.may_exchange(planner)
     }
 
-    type Instance = Several<EdgeEntry<P::Out>>;
+    type Instance = Several<InputHandle<P::Out>>;
 
     fn exchange<Q: Operator<P::Out> + 'static>(
         self,
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = EdgeEntry<P::Out>;
+    type Input = InputHandle<P::Out>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<P::Out> {
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<P::Out> {
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
+    fn close<X: OutputPlan<P::Out>>(self, planner: &mut Planner, output: X, output_name: &str) {
         let operator = planner.named(self.label, self.operator);
-        let name = join(operator.name(), exit_name);
-        self.head.fuse(planner, operator, &name, exit);
+        let name = join(operator.name(), output_name);
+        self.head.fuse(planner, operator, &name, output);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
+    fn split(self, planner: &mut Planner, output: OutputHandle<P::Out>) {
         let operator = planner.named(self.label, self.operator);
-        planner.follow(self.head, operator, &planner.name(self.label), exit);
+        planner.follow(self.head, operator, &planner.name(self.label), output);
     }
 
-    fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, exit: X)
+    fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, output: X)
     where
         Q: Operator<P::Out> + 'static,
         Q::Out: Send + 'static,
-        X: ExitPlan<Q::Out>,
+        X: OutputPlan<Q::Out>,
     {
         let breaks = match (P::SHARING, Q::SHARING) {
             // Several workers run the merging operator; a serial or keyed operator needs a task behind it.
@@ -390,11 +392,11 @@ where
             _ => false,
         };
         if breaks {
-            return planner.cut(self, tail, tail_name, exit);
+            return planner.cut(self, tail, tail_name, output);
         }
         let operator = planner.named(self.label, self.operator);
         let name = join(operator.name(), tail_name);
-        self.head.fuse(planner, Then::new(operator, tail), &name, exit);
+        self.head.fuse(planner, Then::new(operator, tail), &name, output);
     }
 }
 
@@ -440,37 +442,37 @@ where
         self.0.may_exchange(planner)
     }
 
-    type Instance = Several<EdgeEntry<P::Out>>;
+    type Instance = Several<InputHandle<P::Out>>;
 
     fn exchange<Q: Operator<P::Out> + 'static>(
         self,
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = EdgeEntry<P::Out>;
+    type Input = InputHandle<P::Out>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<P::Out> {
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<P::Out> {
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.0.close(planner, exit, exit_name);
+    fn close<X: OutputPlan<P::Out>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.0.close(planner, output, output_name);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
-        self.0.split(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<P::Out>) {
+        self.0.split(planner, output);
     }
 
-    fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, exit: X)
+    fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, output: X)
     where
         Q: Operator<P::Out> + 'static,
         Q::Out: Send + 'static,
-        X: ExitPlan<Q::Out>,
+        X: OutputPlan<Q::Out>,
     {
-        self.0.fuse(planner, tail, tail_name, exit);
+        self.0.fuse(planner, tail, tail_name, output);
     }
 }
 
@@ -516,29 +518,29 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         self.0.exchange(planner, operator)
     }
 
-    type Entry = C::Entry;
+    type Input = C::Input;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> C::Entry {
-        self.0.entry(planner, kind)
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> C::Input {
+        self.0.input(planner, kind)
     }
 
-    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.0.close(planner, exit, exit_name);
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.0.close(planner, output, output_name);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.0.split(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.0.split(planner, output);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         match planner.chaining {
-            Chaining::All => self.0.fuse(planner, tail, tail_name, exit),
-            Chaining::None | Chaining::Default => planner.cut(self.0, tail, tail_name, exit),
+            Chaining::All => self.0.fuse(planner, tail, tail_name, output),
+            Chaining::None | Chaining::Default => planner.cut(self.0, tail, tail_name, output),
         }
     }
 }
@@ -579,44 +581,44 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
         self.0.may_exchange(planner)
     }
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
     fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = C::Entry;
+    type Input = C::Input;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> C::Entry {
-        self.0.entry(planner, kind)
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> C::Input {
+        self.0.input(planner, kind)
     }
 
-    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.fuse(planner, Identity, exit_name, exit);
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.fuse(planner, Identity, output_name, output);
     }
 
-    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.0.end(planner, exit);
+    fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.0.end(planner, output);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.0.split(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.0.split(planner, output);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
-        planner.cut(self, tail, tail_name, exit);
+        planner.cut(self, tail, tail_name, output);
     }
 }
 
 /// A segment whose type is erased: it ends at an edge, and its type contains only the type of the values there. So
 /// functions can take and return `Stream<T>`, and loops can build streams.
 pub struct Erased<T: Send + 'static> {
-    lower: Box<dyn FnOnce(&mut Planner, EdgeExit<T>, Last)>,
+    lower: Box<dyn FnOnce(&mut Planner, OutputHandle<T>, Last)>,
     last: Last,
 }
 
@@ -631,10 +633,10 @@ enum Last {
 
 impl<T: Send + 'static> Erased<T> {
     pub(crate) fn new<C: Segment<T>>(segment: C) -> Self {
-        let lower = move |planner: &mut Planner, exit, last| match (planner.chaining, last) {
-            (Chaining::None, _) => segment.split(planner, exit),
-            (_, Last::Free) => segment.end(planner, exit),
-            (_, Last::Isolated) => segment.isolate().end(planner, exit),
+        let lower = move |planner: &mut Planner, output, last| match (planner.chaining, last) {
+            (Chaining::None, _) => segment.split(planner, output),
+            (_, Last::Free) => segment.end(planner, output),
+            (_, Last::Isolated) => segment.isolate().end(planner, output),
         };
         Erased { lower: Box::new(lower), last: Last::Free }
     }
@@ -661,37 +663,37 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
 
     const MAY_EXCHANGE: bool = false;
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
     fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = EdgeEntry<T>;
+    type Input = InputHandle<T>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<T> {
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<T> {
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.fuse(planner, Identity, exit_name, exit);
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.fuse(planner, Identity, output_name, output);
     }
 
-    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        (self.lower)(planner, exit, self.last);
+    fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
+        (self.lower)(planner, output, self.last);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        (self.lower)(planner, exit, self.last);
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
+        (self.lower)(planner, output, self.last);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
-        planner.cut(self, tail, tail_name, exit);
+        planner.cut(self, tail, tail_name, output);
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use thalweg::{Clock, EventTime, Generate, ProcessingTime, Span, SystemClock};
-use thalweg_connectors::{Dealt, Disorder, Load, Pace, Paced, Stamps};
+use thalweg_connectors::{Disorder, Load, Pace, Paced, SplitShares, Stamps};
 
 use super::args::BenchArgs;
 use super::drive::Driven;
@@ -27,7 +27,7 @@ pub struct Offered {
     /// Changes of the load, if there are any.
     load: Option<Load>,
     /// Assignment of a stream's records to its splits.
-    dealt: Dealt,
+    shares: SplitShares,
     disorder: Disorder,
     /// Records per second of event time, of one stream.
     rate_per_s: u64,
@@ -84,19 +84,19 @@ impl Offered {
             // A record that is held up has happened before it is sent.
             Pace::Rate { .. } => disorder.bound(),
         };
-        let dealt = match &load {
-            Some(load) => Dealt::under(args.splits(), load, rate_per_s)
+        let shares = match &load {
+            Some(load) => SplitShares::under(args.splits(), load, rate_per_s)
                 .expect("reading the options has checked the load against the rate"),
-            None => Dealt::to(args.splits(), pace),
+            None => SplitShares::to(args.splits(), pace),
         };
-        let dealt = match load::split_skew(args) {
-            Some(exponent) => dealt.skewed(exponent),
-            None => dealt,
+        let shares = match load::split_skew(args) {
+            Some(exponent) => shares.skewed(exponent),
+            None => shares,
         };
         Offered {
             pace,
             load,
-            dealt,
+            shares,
             disorder,
             rate_per_s,
             start_us: sent_us - held_up.as_micros(),
@@ -123,12 +123,12 @@ impl Offered {
 
     /// Returns the number of splits of a stream: at least one, and at most as many as asked for.
     pub fn split_count(&self) -> usize {
-        self.dealt.split_count()
+        self.shares.split_count()
     }
 
     /// Creates the splits of a query's only stream.
     pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
-        Ok(self.source(args, generator)?.dealt(&self.dealt))
+        Ok(self.source(args, generator)?.split_by(&self.shares))
     }
 
     /// Returns the number of records up to which a reference can compute the results: `in_closed_form` where
@@ -149,7 +149,7 @@ impl Offered {
     /// Returns index and event time of the first records that a stream's splits have made, `made[n]` by split
     /// `n`, in the order in which one source would make them.
     pub fn records(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        self.stamped(self.at_places(self.dealt.places(made)))
+        self.stamped(self.at_places(self.shares.places(made)))
     }
 
     /// Returns the indexes of a part of those records without gaps. The part lacks the records by which some
@@ -184,7 +184,7 @@ impl Offered {
     /// Returns the number of first places that splits have made without a gap, and the ranges of places after
     /// them.
     fn first_places(&self, made: &[u64]) -> (u64, Vec<Range<u64>>) {
-        let mut places = self.dealt.places(made);
+        let mut places = self.shares.places(made);
         let first = places.remove(0);
         (first.end, places)
     }

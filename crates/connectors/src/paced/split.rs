@@ -34,7 +34,7 @@ const SKEWED_RUN_RECORDS_MIN: f64 = 8.0;
 
 /// Distribution of a generator's records over its splits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dealt {
+pub struct SplitShares {
     splits: u64,
     /// Records of each run, unless the splits are skewed.
     run_records: u64,
@@ -42,15 +42,15 @@ pub struct Dealt {
     ends: Option<Box<[u64]>>,
 }
 
-impl Dealt {
+impl SplitShares {
     /// One split, which makes all records.
-    pub const WHOLE: Dealt = Dealt { splits: 1, run_records: u64::MAX, ends: None };
+    pub const WHOLE: SplitShares = SplitShares { splits: 1, run_records: u64::MAX, ends: None };
 
     /// Creates a distribution over `splits` splits, at least one, for a generator at this pace.
     pub fn to(splits: usize, pace: Pace) -> Self {
         match pace {
-            Pace::Drain { .. } => Dealt::in_runs(splits, DRAINED_RUN_RECORDS),
-            Pace::Rate { rate_per_s, .. } => Dealt::at_least(splits, rate_per_s),
+            Pace::Drain { .. } => SplitShares::in_runs(splits, DRAINED_RUN_RECORDS),
+            Pace::Rate { rate_per_s, .. } => SplitShares::at_least(splits, rate_per_s),
         }
     }
 
@@ -61,21 +61,21 @@ impl Dealt {
     /// [`LoadError`] if the load is invalid.
     pub fn under(splits: usize, load: &Load, rate_per_s: u64) -> Result<Self, LoadError> {
         load.check(rate_per_s)?;
-        Ok(Dealt::on(splits, &Course::new(load, rate_per_s)))
+        Ok(SplitShares::on(splits, &Course::new(load, rate_per_s)))
     }
 
     pub(super) fn on(splits: usize, course: &Course) -> Self {
-        Dealt::at_least(splits, course.least_rate_per_s())
+        SplitShares::at_least(splits, course.least_rate_per_s())
     }
 
     fn at_least(splits: usize, rate_per_s: u64) -> Self {
-        Dealt::in_runs(splits, (rate_per_s / RUNS_PER_S).clamp(1, DRAINED_RUN_RECORDS))
+        SplitShares::in_runs(splits, (rate_per_s / RUNS_PER_S).clamp(1, DRAINED_RUN_RECORDS))
     }
 
     fn in_runs(splits: usize, run_records: u64) -> Self {
         match splits {
-            0 | 1 => Dealt::WHOLE,
-            _ => Dealt { splits: splits as u64, run_records, ends: None },
+            0 | 1 => SplitShares::WHOLE,
+            _ => SplitShares { splits: splits as u64, run_records, ends: None },
         }
     }
 
@@ -93,12 +93,12 @@ impl Dealt {
             *sum += part;
             Some(*sum)
         };
-        Dealt { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
+        SplitShares { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
     }
 
     /// Returns the number of splits, at least one.
     pub fn split_count(&self) -> usize {
-        usize::try_from(self.splits).expect("splits are counted in usize when they are dealt to")
+        usize::try_from(self.splits).expect("splits are counted in usize when they go to")
     }
 
     /// Returns the places of the run of `split` that contains place `at`, from `at` on, or else of its first run
@@ -189,7 +189,7 @@ pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 /// One of the splits, and the progress of the others.
 #[derive(Debug)]
 pub(super) struct Split {
-    dealt: Dealt,
+    shares: SplitShares,
     index: u64,
     /// The first place that each split has not made. Relaxed: only the pace depends on it.
     progress: Arc<[AtomicU64]>,
@@ -200,34 +200,34 @@ pub(super) struct Split {
 impl Split {
     /// Creates the only split of a generator.
     pub(super) fn whole() -> Self {
-        Split { dealt: Dealt::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
+        Split { shares: SplitShares::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
     /// Creates all splits of a generator.
-    pub(super) fn all(dealt: &Dealt) -> Vec<Self> {
-        let progress: Arc<[AtomicU64]> = (0..dealt.splits).map(|_| AtomicU64::new(0)).collect();
+    pub(super) fn all(shares: &SplitShares) -> Vec<Self> {
+        let progress: Arc<[AtomicU64]> = (0..shares.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {
-            dealt: dealt.clone(),
+            shares: shares.clone(),
             index,
             progress: Arc::clone(&progress),
-            run: dealt.run_at(index, 0),
+            run: shares.run_at(index, 0),
         };
-        (0..dealt.splits).map(split).collect()
+        (0..shares.splits).map(split).collect()
     }
 
     pub(super) fn splits(&self) -> u64 {
-        self.dealt.splits
+        self.shares.splits
     }
 
     /// Returns the number of records of all splits per record of this one.
     pub(super) fn records_per_own(&self) -> u64 {
-        self.dealt.records_per_own(self.index)
+        self.shares.records_per_own(self.index)
     }
 
     /// Returns the split's index, the number of splits, and the ends of the runs of a round, to be saved.
     pub(super) fn written_down(&self) -> WrittenSplit {
-        let ends = (0..self.dealt.splits).map(|split| self.dealt.run(split).end);
-        (self.index, self.dealt.splits, ends.collect())
+        let ends = (0..self.shares.splits).map(|split| self.shares.run(split).end);
+        (self.index, self.shares.splits, ends.collect())
     }
 
     /// Returns the end of the current run.
@@ -248,7 +248,7 @@ impl Split {
     /// Moves to the run that contains place `next`, or else to the first run after it; returns the place to go on at.
     #[cold]
     pub(super) fn turn_to(&mut self, next: u64) -> u64 {
-        self.run = self.dealt.run_at(self.index, next);
+        self.run = self.shares.run_at(self.index, next);
         if let Some(own) = self.progress.get(self.index as usize) {
             own.store(self.run.start, Ordering::Relaxed);
         }
@@ -266,7 +266,7 @@ impl Split {
     pub(super) fn is_ahead(&self) -> bool {
         let slowest = self.progress.iter().map(|place| place.load(Ordering::Relaxed)).min();
         let ahead = slowest.map_or(0, |slowest| self.run.start.saturating_sub(slowest));
-        ahead >= AHEAD_RUNS.saturating_mul(self.dealt.run_records)
+        ahead >= AHEAD_RUNS.saturating_mul(self.shares.run_records)
     }
 }
 
@@ -282,9 +282,9 @@ mod tests {
 
     /// Every place belongs to one split, whose runs come in order.
     #[test]
-    fn places_are_dealt_in_runs() {
-        let dealt = Dealt { splits: 3, run_records: 4, ends: None };
-        let mut splits = Split::all(&dealt);
+    fn places_are_split_in_runs() {
+        let shares = SplitShares { splits: 3, run_records: 4, ends: None };
+        let mut splits = Split::all(&shares);
         for (index, split) in splits.iter_mut().enumerate() {
             let mut next = split.turn_to(0);
             let mut made = Vec::new();
@@ -302,18 +302,18 @@ mod tests {
 
     #[test]
     fn what_was_made_is_told_by_counts() {
-        let dealt = Dealt { splits: 2, run_records: 4, ends: None };
-        let check = |dealt: &Dealt, made: &[u64], expected: &[(u64, u64)]| {
+        let shares = SplitShares { splits: 2, run_records: 4, ends: None };
+        let check = |shares: &SplitShares, made: &[u64], expected: &[(u64, u64)]| {
             let places: Vec<(u64, u64)> =
-                dealt.places(made).iter().map(|range| (range.start, range.end)).collect();
+                shares.places(made).iter().map(|range| (range.start, range.end)).collect();
             assert_eq!(places, expected, "{made:?}");
         };
-        check(&dealt, &[0, 0], &[(0, 0)]);
-        check(&dealt, &[8, 8], &[(0, 16)]);
-        check(&dealt, &[9, 6], &[(0, 14), (16, 17)]);
-        check(&dealt, &[3, 10], &[(0, 3), (4, 8), (12, 16), (20, 22)]);
-        check(&Dealt::WHOLE, &[5], &[(0, 5)]);
-        let skewed = Dealt { splits: 2, run_records: 4, ends: Some(Box::new([6, 8])) };
+        check(&shares, &[0, 0], &[(0, 0)]);
+        check(&shares, &[8, 8], &[(0, 16)]);
+        check(&shares, &[9, 6], &[(0, 14), (16, 17)]);
+        check(&shares, &[3, 10], &[(0, 3), (4, 8), (12, 16), (20, 22)]);
+        check(&SplitShares::WHOLE, &[5], &[(0, 5)]);
+        let skewed = SplitShares { splits: 2, run_records: 4, ends: Some(Box::new([6, 8])) };
         check(&skewed, &[0, 0], &[(0, 0)]);
         check(&skewed, &[6, 2], &[(0, 8)]);
         check(&skewed, &[7, 4], &[(0, 9), (14, 16)]);
@@ -325,15 +325,15 @@ mod tests {
     #[test]
     fn splits_may_be_skewed() {
         let ends = |splits, run_records, exponent| {
-            Dealt::in_runs(splits, run_records).skewed(exponent).ends.map(Vec::from)
+            SplitShares::in_runs(splits, run_records).skewed(exponent).ends.map(Vec::from)
         };
         assert_eq!(ends(3, 110, 1.0), Some(vec![180, 270, 330]));
         assert_eq!(ends(3, 110, 0.0), Some(vec![110, 220, 330]));
         assert_eq!(ends(2, 1, 1.0), Some(vec![16, 24]));
         assert_eq!(ends(1, 100, 1.0), None);
-        let dealt = Dealt::in_runs(3, 110).skewed(1.0);
-        assert_eq!([0, 1, 2].map(|split| dealt.records_per_own(split)), [1, 3, 5]);
-        let mut last = Split::all(&dealt).pop().unwrap();
+        let shares = SplitShares::in_runs(3, 110).skewed(1.0);
+        assert_eq!([0, 1, 2].map(|split| shares.records_per_own(split)), [1, 3, 5]);
+        let mut last = Split::all(&shares).pop().unwrap();
         assert_eq!((last.turn_to(0), last.go_on(329), last.go_on(330)), (270, 329, 600));
         assert_eq!(last.turn_to(650), 650, "in the middle of a run");
     }
@@ -341,7 +341,7 @@ mod tests {
     /// A split that is too far ahead waits for the slowest; no split waits for one that has ended.
     #[test]
     fn nobody_runs_away() {
-        let mut splits = Split::all(&Dealt { splits: 2, run_records: 4, ends: None });
+        let mut splits = Split::all(&SplitShares { splits: 2, run_records: 4, ends: None });
         assert!(!splits[1].is_ahead());
         splits[1].turn_to(4 * AHEAD_RUNS);
         assert!(splits[1].is_ahead() && !splits[0].is_ahead());

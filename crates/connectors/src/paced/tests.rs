@@ -404,7 +404,7 @@ proptest! {
             let early = EarlyShare { percent: share, epoch: Span::from_millis(5), seed: 3 };
             if share > 0.0 { source.with_early(early) } else { source }
         };
-        let (mut splits, dealt) = (whole().splits(count), Dealt::to(count, whole().pace));
+        let (mut splits, shares) = (whole().splits(count), SplitShares::to(count, whole().pace));
         let mut made: Vec<Vec<Record<(u64, EventTime)>>> = vec![Vec::new(); count];
         let (mut now_ns, mut markers) = (10 * SECOND, 0);
         for (split, limit, millis) in polls {
@@ -415,7 +415,7 @@ proptest! {
             markers += usize::from(polled.latency.is_some());
         }
         let counts: Vec<u64> = made.iter().map(|records| records.len() as u64).collect();
-        let places = dealt.places(&counts);
+        let places = shares.places(&counts);
         prop_assert_eq!(places.iter().map(|range| range.end - range.start).sum::<u64>(), counts.iter().sum::<u64>());
         let last = places.iter().map(|range| range.end).max().unwrap_or(0);
         let (mut single, mut all) = (whole(), Vec::new());

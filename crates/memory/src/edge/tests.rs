@@ -517,12 +517,12 @@ fn cursors_tell_the_chunks_that_are_owned() {
 
 /// Fills and drains a block of 4 KiB at a time. Returns the number of chunks that the edge then has, their bytes, and
 /// the number of blocks in which values lay.
-fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
+fn recycle(blocks: u64, cores: Option<(usize, usize)>) -> (u64, u64, usize) {
     let pool = pool();
     let (mut writer, mut reader) = edge::<[u64; 512], Rules>(&pool, options(1, 2, 1 << 10, 8)).unwrap();
-    if let Some((of_writer, of_reader)) = homes {
-        writer.cursors().note_writer_home(of_writer);
-        writer.cursors().note_reader_home(0, of_reader);
+    if let Some((of_writer, of_reader)) = cores {
+        writer.cursors().note_writer_core(of_writer);
+        writer.cursors().note_reader_core(0, of_reader);
     }
     let mut places = std::collections::BTreeSet::new();
     for block in 0..blocks {
@@ -539,10 +539,10 @@ fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
 /// Within one core the block in the cache is reused, and no chunk is requested. Between two cores all blocks are used
 /// in turn, and more are requested, up to a bound of bytes.
 #[test]
-fn blocks_are_used_hot_at_home_and_in_turn_between_cores() {
-    for homes in [None, Some((3, 3))] {
-        let (chunks, _, places) = recycle(400, homes);
-        assert!(chunks == 2 && places <= 2, "{chunks} chunks, {places} blocks at {homes:?}");
+fn blocks_are_used_hot_on_one_core_and_in_turn_between_cores() {
+    for cores in [None, Some((3, 3))] {
+        let (chunks, _, places) = recycle(400, cores);
+        assert!(chunks == 2 && places <= 2, "{chunks} chunks, {places} blocks at {cores:?}");
     }
     let (chunks, bytes, places) = recycle(20_000, Some((0, 1)));
     assert!((2 << 20..(2 << 20) + bytes / chunks).contains(&bytes), "{bytes} bytes");

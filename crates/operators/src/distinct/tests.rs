@@ -8,8 +8,8 @@ use thalweg_model::{Addressed, Either, EventTime, Span, Then};
 
 use super::*;
 use crate::address::{Address, Only};
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Collected, Given, input_of};
 
 type Digits<L = DropLate> = Distinct<i64, fn(&i64) -> i64, L>;
@@ -106,16 +106,16 @@ fn memory_is_asked_for_and_given_back() {
         Distinct::new("all", windows, all),
         Map::new("key", |result: Windowed<i64, ()>| result.key),
     );
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let mut bed = Bed::new(chain);
-    bed.fund(&purse.allowance());
+    bed.fund(&bounded_grant.allowance());
     let (mut sizes, mut grants) = (Vec::new(), Vec::new());
     for round in 0..40 {
         let input: Vec<String> = (0..300).map(|n| format!("{n}@{}", 10 * round + n % 20)).collect();
         bed.run(&input.join(" "));
         sizes.push(bed.state_bytes());
         bed.run(&format!("W{}", 10 * round));
-        let granted = purse.granted();
+        let granted = bounded_grant.granted();
         grants.push(granted);
         assert!(bed.state_bytes() <= granted, "{} bytes of {granted}", bed.state_bytes());
     }
@@ -148,7 +148,7 @@ fn nothing_is_kept_of_closed_windows() {
 fn a_refusal_breaks_nothing() {
     for bound in [0, 300, 1_000, 4_000] {
         let mut bed = Bed::new(keys());
-        bed.fund(&Purse::of(bound).allowance());
+        bed.fund(&BoundedGrant::of(bound).allowance());
         bed.run("1@5 2@15 3@25 4@5 5@6 6@15 1@1 2@2 3@3 7@7 8@8 9@9 0@0 I12 1@15 W20 1@25 END");
     }
 }
@@ -203,9 +203,10 @@ fn state_survives_any_hash() {
 /// A distinct with its keys in front of it, as where records are exchanged between copies.
 type Behind<P> = Then<Then<Address<P, Only>, Map<fn(Addressed<i64>) -> i64>>, Digits>;
 
-fn behind_a_sieve() -> Then<Behind<Sieve<i64, fn(&i64) -> i64>>, Map<fn(Windowed<i64, ()>) -> i64>> {
+fn behind_a_local_distinct()
+-> Then<Behind<LocalDistinct<i64, fn(&i64) -> i64>>, Map<fn(Windowed<i64, ()>) -> i64>> {
     let Digits { windows, key_of, .. } = digits();
-    let keys = Sieve::new("distinct", windows, key_of, true);
+    let keys = LocalDistinct::new("distinct", windows, key_of, true);
     let part = Map::new("part", (|addressed| addressed.value) as fn(Addressed<i64>) -> i64);
     let behind = Then::new(Then::new(Address::new(keys), part), digits());
     Then::new(behind, Map::new("key", (|result| result.key) as fn(Windowed<i64, ()>) -> i64))
@@ -224,7 +225,7 @@ fn counted(operator: &impl Operator<i64>) -> Counts {
 
 #[test]
 fn repeated_records_stay_where_they_were_made() {
-    let mut bed = Bed::new(behind_a_sieve());
+    let mut bed = Bed::new(behind_a_local_distinct());
     assert_eq!(bed.run("1@0 11@5 2@9 1@9 1@15 W10 1@16 1@9 1@9"), "1@9 2@9 1@19 W10");
     assert_eq!(
         bed.counts(),
@@ -244,13 +245,13 @@ fn where_late_records_are_diverted_all_pass() {
 }
 
 /// Creates a filter of values that are their own keys, in windows of ten.
-fn sieve() -> Sieve<i64, fn(&i64) -> i64> {
+fn local_distinct() -> LocalDistinct<i64, fn(&i64) -> i64> {
     let Digits { windows, .. } = digits();
-    Sieve::new("distinct", windows, Arc::new((|value| *value) as fn(&i64) -> i64), true)
+    LocalDistinct::new("distinct", windows, Arc::new((|value| *value) as fn(&i64) -> i64), true)
 }
 
 /// Returns those of `value@time` that pass, and marks: `W10` is a watermark, `IDLE` says that the split is idle.
-fn passed(keys: &mut Sieve<i64, fn(&i64) -> i64>, input: &str) -> String {
+fn passed(keys: &mut LocalDistinct<i64, fn(&i64) -> i64>, input: &str) -> String {
     let mut shown = Vec::new();
     for token in input.split_whitespace() {
         if let Some((value, time)) = token.split_once('@') {
@@ -270,7 +271,7 @@ fn passed(keys: &mut Sieve<i64, fn(&i64) -> i64>, input: &str) -> String {
 /// The mark stands behind the first record of the next window.
 #[test]
 fn keys_are_held_no_longer_than_their_window_is_open() {
-    let mut keys = sieve();
+    let mut keys = local_distinct();
     assert_eq!(passed(&mut keys, "1@5 2@6 1@7 3@10 1@11"), "1@5 2@6 3@10 1@11");
     assert_eq!(keys.held_count(), 3);
     passed(&mut keys, "W9");
@@ -285,13 +286,13 @@ fn keys_are_held_no_longer_than_their_window_is_open() {
 /// The reader of its partition must see that the split has resumed.
 #[test]
 fn the_first_record_after_idleness_passes() {
-    assert_eq!(passed(&mut sieve(), "1@5 1@5 IDLE 1@5 1@5 IDLE IDLE 1@6 1@6"), "1@5 1@5 1@6");
+    assert_eq!(passed(&mut local_distinct(), "1@5 1@5 IDLE 1@5 1@5 IDLE IDLE 1@6 1@6"), "1@5 1@5 1@6");
 }
 
 /// The filter has seen records that the restored operator has not.
 #[test]
 fn what_was_sent_is_forgotten_when_state_is_loaded() {
-    let mut keys = sieve();
+    let mut keys = local_distinct();
     let mut state = StateWriter::default();
     Keys::<i64>::save(&keys, &mut state).unwrap();
     passed(&mut keys, "1@5");
@@ -301,31 +302,31 @@ fn what_was_sent_is_forgotten_when_state_is_loaded() {
 
 /// The filter is small at first and stays within its limit; without memory all records pass.
 #[test]
-fn a_sieve_grows_while_there_is_memory() {
-    let many = |keys: &mut Sieve<i64, fn(&i64) -> i64>, count| {
+fn a_local_distinct_grows_while_there_is_memory() {
+    let many = |keys: &mut LocalDistinct<i64, fn(&i64) -> i64>, count| {
         (0..count).for_each(|value| _ = keys.address(EventTime::EPOCH, &(value % 40_000)));
         Keys::<i64>::state_bytes(keys)
     };
-    let mut keys = sieve();
+    let mut keys = local_distinct();
     let first_bytes = many(&mut keys, 1);
     assert!((1 << 13..1 << 15).contains(&first_bytes), "{first_bytes}");
     let bytes = many(&mut keys, 1_000_000);
     assert!((256 << 10..=576 << 10).contains(&bytes), "{bytes}");
-    let mut keys = sieve();
-    let purse = Purse::of(100 << 10);
-    Keys::<i64>::fund(&mut keys, &purse.allowance());
+    let mut keys = local_distinct();
+    let bounded_grant = BoundedGrant::of(100 << 10);
+    Keys::<i64>::fund(&mut keys, &bounded_grant.allowance());
     let bytes = many(&mut keys, 1_000_000);
     assert!((16 << 10..=100 << 10).contains(&bytes), "{bytes}");
-    let mut keys = sieve();
-    Keys::<i64>::fund(&mut keys, &Purse::of(0).allowance());
+    let mut keys = local_distinct();
+    Keys::<i64>::fund(&mut keys, &BoundedGrant::of(0).allowance());
     assert_eq!((many(&mut keys, 100), passed(&mut keys, "1@5 1@5")), (0, "1@5 1@5".to_owned()));
 }
 
 /// Where nothing repeats, the filter costs next to nothing, and it notices when something does.
 #[test]
-fn a_sieve_of_no_use_is_rarely_asked() {
+fn a_local_distinct_of_no_use_is_rarely_asked() {
     let windows = TumblingWindows::new(Span::from_secs(1_000)).unwrap();
-    let mut keys = Sieve::new("all", windows, Arc::new(|value: &i64| *value), true);
+    let mut keys = LocalDistinct::new("all", windows, Arc::new(|value: &i64| *value), true);
     let mut passed = |values: std::ops::Range<i64>| {
         let passes = |value: &i64| keys.address(EventTime::EPOCH, &(*value).max(0)).is_some();
         values.filter(passes).count() as i64
@@ -349,17 +350,17 @@ fn panics_before_a_copy_are_blamed_on_it() {
 proptest! {
     /// Results and counts behind a local filter are those without one.
     #[test]
-    fn a_sieve_makes_no_difference(
+    fn a_local_distinct_makes_no_difference(
         seed: u64,
         restores: bool,
         records in proptest::collection::vec((0..40i64, -60..60i64, 0..12u8), 0..150),
     ) {
         let input = input_of(records);
         if restores {
-            let got = Bed::new(behind_a_sieve()).run_restoring(&input, behind_a_sieve);
+            let got = Bed::new(behind_a_local_distinct()).run_restoring(&input, behind_a_local_distinct);
             prop_assert_eq!(got, recompute(&input, 10));
         } else {
-            let mut sieved = behind_a_sieve();
+            let mut sieved = behind_a_local_distinct();
             sieved.seed(&mut thalweg_model::SeededEntropy::new(seed));
             let (mut sieved, mut plain) = (Bed::new(sieved), Bed::new(keys()));
             prop_assert_eq!(sieved.run(&input), plain.run(&input));

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use thalweg_model::Either;
 
-use crate::key_table::lane_hash;
+use crate::key_table::partition_hash;
 
 /// Records that are looked up ahead: enough that their cache misses overlap as far as the processor allows, few
 /// enough that the loaded lines are still in the cache. With tables of a million keys, in millions of records per
@@ -41,6 +41,6 @@ impl<KeyL, KeyR, F> Functions<KeyL, KeyR, F> {
         KeyL: Fn(&L) -> K,
         KeyR: Fn(&R) -> K,
     {
-        lane_hash(&self.key_of(value))
+        partition_hash(&self.key_of(value))
     }
 }

@@ -16,8 +16,8 @@ use super::combine::Fate;
 use super::dense_table::{DenseTable, NOWHERE, Tag};
 use super::expiry::Expiry;
 use super::funds::Funds;
-use super::rack::{Rack, Reused};
 use super::timeline::{Row, Timeline};
+use super::window_table_pool::{Reused, WindowTablePool};
 use crate::key_table::KeyHash;
 
 /// Number of buckets that an interval is cut into.
@@ -102,7 +102,7 @@ pub(crate) struct Near {
 /// Records of one side.
 #[derive(Debug)]
 pub(crate) struct Side<K, V, N> {
-    buckets: Rack<i64, Bucket<K, V, N>>,
+    buckets: WindowTablePool<i64, Bucket<K, V, N>>,
     width: i64,
     /// The span in which records of this side have matches.
     reach: Reach,
@@ -120,7 +120,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         let length = i128::from(reach.last) - i128::from(reach.first);
         let width = (length / BUCKETS_PER_INTERVAL + 1).clamp(WIDTH_MIN_MICROS, i64::MAX.into());
         Side {
-            buckets: Rack::new(),
+            buckets: WindowTablePool::new(),
             width: i64::try_from(width).expect("a clamped number lies in the range of i64"),
             reach,
             current: None,

@@ -6,7 +6,7 @@ use thalweg_model::{Either, EventTime};
 use super::chain::{Chain, Link};
 use super::dense_table::{DenseTable, NOWHERE, Tag};
 use super::funds::{Funds, bytes_of};
-use super::rack::Reused;
+use super::window_table_pool::Reused;
 
 /// Values of both sides for one key.
 #[derive(Debug)]

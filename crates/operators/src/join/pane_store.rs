@@ -19,7 +19,7 @@ use super::dense_table::{NOWHERE, Tag};
 use super::even_windows::EvenWindows;
 use super::funds::Funds;
 use super::pane::{Arrival, Destination, Pane, Sides};
-use super::rack::Rack;
+use super::window_table_pool::WindowTablePool;
 use crate::key_table::KeyHash;
 
 /// Look-ups of a batch of records, by their order. Each field is an array of its own, so that the loops which wait
@@ -50,7 +50,7 @@ pub(crate) struct Closing {
 pub(crate) struct PaneStore<K, L, R> {
     windows: EvenWindows,
     /// Open panes by the numbers of their first and last window.
-    panes: Rack<(i64, i64), Pane<K, L, R>>,
+    panes: WindowTablePool<(i64, i64), Pane<K, L, R>>,
     /// The pane of the last record, and the span of instants whose records go there too.
     current: Destination,
     current_start: EventTime,
@@ -71,7 +71,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
     pub(crate) fn new(windows: EvenWindows) -> Self {
         PaneStore {
             windows,
-            panes: Rack::new(),
+            panes: WindowTablePool::new(),
             current: Destination::Between,
             current_start: EventTime::MIN,
             current_micros: 0,
@@ -387,7 +387,7 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
     }
 
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.panes = Rack::new();
+        self.panes = WindowTablePool::new();
         self.funds.give_back(self.funds.held_bytes());
         self.turn_away();
         self.closing = None;

@@ -36,7 +36,7 @@ const CLOSENESS: u64 = 4;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Seed of the partition hash, so that it differs from the hash of tables that have drawn no seed.
-const LANE_SEED: u64 = 0x6c61_6e65;
+const PARTITION_SEED: u64 = 0x6c61_6e65;
 
 /// Hashes keys.
 #[derive(Clone, Debug)]
@@ -84,8 +84,8 @@ impl KeyHash {
 /// Keys chosen against it can all go to one partition, which costs the speed of the others and no more. Its upper
 /// bits are the best ones.
 #[inline(always)]
-pub(crate) fn lane_hash<K: Hash>(key: &K) -> u64 {
-    KeyHash { multiplier: GOLDEN, fold: fold(LANE_SEED) }.of(key)
+pub(crate) fn partition_hash<K: Hash>(key: &K) -> u64 {
+    KeyHash { multiplier: GOLDEN, fold: fold(PARTITION_SEED) }.of(key)
 }
 
 /// Returns the hasher for keys that are not one number.

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use thalweg_model::{Coded, EventTime};
 
 use super::*;
-use crate::purse::Purse;
+use crate::bounded_grant::BoundedGrant;
 use crate::test_bed::Collected;
 
 /// The error of a lookup without an answer.
@@ -346,24 +346,24 @@ fn a_ticket_is_good_for_one_answer() {
 
 #[test]
 fn memory_is_asked_for_and_bounded() {
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let mut stand = Stand::new(options(LookupOrder::AsAnswered, 16), 10);
-    stand.join.fund(&purse.allowance());
+    stand.join.fund(&bounded_grant.allowance());
     for value in 0..1_000 {
         stand.on(&format!("{value}@{value}"));
         stand.on(&format!("W{value}"));
         if value % 3 > 0 {
             stand.on(&format!("={value}"));
         }
-        assert!(stand.join.state_bytes() <= purse.granted());
+        assert!(stand.join.state_bytes() <= bounded_grant.granted());
         if value % 3 == 2 {
             stand.on(&format!("={}", value - 2));
         }
     }
-    assert!(purse.granted() <= 16 * 128, "{} bytes for 16 records", purse.granted());
+    assert!(bounded_grant.granted() <= 16 * 128, "{} bytes for 16 records", bounded_grant.granted());
     // A join that is refused memory drops records; the query is about to fail.
     let mut stand = Stand::new(options(LookupOrder::AsAsked, 16), 10);
-    stand.join.fund(&Purse::of(100).allowance());
+    stand.join.fund(&BoundedGrant::of(100).allowance());
     (0..10).for_each(|value| stand.on(&format!("{value}@{value}")));
 }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use thalweg_model::{Span, Then};
 
 use super::*;
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Collected, Given};
 
 /// A process function of two closures over a number per key; keys are last digits.
@@ -308,20 +308,20 @@ impl KeyedProcess<(), i64> for Hoard {
     }
 }
 
-fn hoard(bound: usize) -> (Process<(), i64, fn(&i64), Hoard>, Purse) {
-    let purse = Purse::of(bound);
+fn hoard(bound: usize) -> (Process<(), i64, fn(&i64), Hoard>, BoundedGrant) {
+    let bounded_grant = BoundedGrant::of(bound);
     let mut operator = Process::new("hoard", (|_| ()) as fn(&i64), Hoard);
-    operator.fund(&purse.allowance());
-    (operator, purse)
+    operator.fund(&bounded_grant.allowance());
+    (operator, bounded_grant)
 }
 
 #[test]
 fn memory_is_asked_for_and_counted() {
-    let (mut operator, purse) = hoard(usize::MAX);
+    let (mut operator, bounded_grant) = hoard(usize::MAX);
     let mut output = Collected::new(1_000_000);
     for number in 0..1_000 {
         operator.process(&mut Given::of(&[(number, number)]), &mut output);
-        let (bytes, granted) = (operator.state_bytes(), purse.granted());
+        let (bytes, granted) = (operator.state_bytes(), bounded_grant.granted());
         assert!(bytes <= granted, "{bytes} bytes of {granted} that were granted");
     }
     let full = operator.state_bytes();
@@ -338,9 +338,9 @@ fn memory_of_loaded_state_is_asked_for_and_counted() {
     }
     let mut state = StateWriter::default();
     operator.save(&mut state).unwrap();
-    let (mut loaded, purse) = hoard(usize::MAX);
+    let (mut loaded, bounded_grant) = hoard(usize::MAX);
     loaded.load(&mut StateReader::new(&state.into_bytes())).unwrap();
-    let (bytes, granted) = (loaded.state_bytes(), purse.granted());
+    let (bytes, granted) = (loaded.state_bytes(), bounded_grant.granted());
     assert!(1_000 * 8 <= bytes && bytes <= granted, "{bytes} bytes of {granted} that were granted");
 }
 

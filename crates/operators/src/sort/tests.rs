@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use thalweg_model::Then;
 
 use super::*;
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Collected, Given, input_of};
 
 type ByTens<L = DropLate> = Sort<i64, i64, fn(&i64) -> i64, L>;
@@ -126,16 +126,16 @@ fn disorder_decides_on_the_number_of_runs() {
 
 #[test]
 fn memory_is_asked_for_and_counted() {
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let mut operator = by_tens();
-    operator.fund(&purse.allowance());
+    operator.fund(&bounded_grant.allowance());
     let mut output = Collected::<i64>::new(1_000_000);
     let watermark = |time| Mark::Watermark(EventTime::from_micros(time));
     let mut bytes_max = 0;
     for round in 0..50i64 {
         let records: Vec<(i64, i64)> = (0..500).map(|n| (n, 500 * round + n * 7_919 % 500)).collect();
         operator.process(&mut Given::of(&records), &mut output);
-        let (bytes, granted) = (operator.state_bytes(), purse.granted());
+        let (bytes, granted) = (operator.state_bytes(), bounded_grant.granted());
         assert!(500 * 24 <= bytes && bytes <= granted, "{bytes} bytes of {granted} that were granted");
         assert_eq!(operator.on_mark(watermark(500 * (round + 1)), &mut output), Flow::Done);
         bytes_max = if round < 5 { bytes_max.max(operator.state_bytes()) } else { bytes_max };
@@ -147,9 +147,9 @@ fn memory_is_asked_for_and_counted() {
 /// A nearly sorted stream, as streams are, soon needs no new memory.
 #[test]
 fn a_steady_stream_allocates_nothing() {
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let mut operator = by_tens();
-    operator.fund(&purse.allowance());
+    operator.fund(&bounded_grant.allowance());
     let mut granted = Vec::new();
     for round in 0..40i64 {
         let records: Vec<(i64, i64)> = (0..100).map(|n| (n, 100 * round + n - n % 7)).collect();
@@ -157,7 +157,7 @@ fn a_steady_stream_allocates_nothing() {
         let watermark = Mark::Watermark(EventTime::from_micros(100 * (round + 1)));
         assert_eq!(operator.on_mark(watermark, &mut Collected::new(100)), Flow::Done);
         assert_eq!(operator.runs.len(), 0);
-        granted.push(purse.granted());
+        granted.push(bounded_grant.granted());
     }
     assert_eq!(granted[5], granted[39]);
 }
@@ -167,7 +167,7 @@ fn a_steady_stream_allocates_nothing() {
 fn a_refusal_breaks_nothing() {
     for bound in [0, 100, 1_000, 4_000] {
         let mut operator = by_tens();
-        operator.fund(&Purse::of(bound).allowance());
+        operator.fund(&BoundedGrant::of(bound).allowance());
         let mut output = Collected::<i64>::new(1_000_000);
         let records: Vec<(i64, i64)> = (0..500).map(|n| (n, n * 7_919 % 500)).collect();
         for time in [100, 600] {

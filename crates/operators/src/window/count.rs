@@ -40,7 +40,7 @@ use thalweg_model::{
 
 use super::held::{Held, held};
 use crate::address::By;
-use crate::key_table::{KeyHash, KeyTable, lane_hash};
+use crate::key_table::{KeyHash, KeyTable, partition_hash};
 
 /// Folds each key's values per count window.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ where
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &V| lane_hash(&(functions.0)(value)))
+        By::new(&self.name, move |value: &V| partition_hash(&(functions.0)(value)))
     }
 
     #[inline(always)]

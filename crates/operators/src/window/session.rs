@@ -66,7 +66,7 @@ use thalweg_model::{
 };
 
 use crate::address::By;
-use crate::key_table::lane_hash;
+use crate::key_table::partition_hash;
 use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 use kept::KeptSessions;
@@ -260,7 +260,7 @@ where
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F, L> {
         let functions = Arc::clone(&self.functions);
-        By::new(&self.name, move |value: &V| lane_hash(&(functions.0)(value)))
+        By::new(&self.name, move |value: &V| partition_hash(&(functions.0)(value)))
     }
 
     #[inline(always)]

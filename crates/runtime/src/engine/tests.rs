@@ -166,30 +166,30 @@ fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
 /// Source, an expanding operator, sink; each a task of its own.
 fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     let mut graph = Graph::new("repeat");
-    let (first_exit, first_entry) = graph.edge();
-    let (second_exit, second_entry) = graph.edge();
-    graph.source("source", records(values), strategy(), Repeat::new(1), first_exit);
-    graph.operator("repeat", first_entry, Repeat::new(times), second_exit);
+    let (first_output, first_entry) = graph.edge();
+    let (second_output, second_entry) = graph.edge();
+    graph.source("source", records(values), strategy(), Repeat::new(1), first_output);
+    graph.operator("repeat", first_entry, Repeat::new(times), second_output);
     graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(seen.clone()));
     graph
 }
 
-/// A source with a home is one that others may take, as any source; a copy is its worker's.
+/// A source with a preferred is one that others may take, as any source; a copy is its worker's.
 #[test]
-fn homes_are_those_of_the_graph() {
+fn preferred_workers_are_those_of_the_graph() {
     let clock = Arc::new(VirtualClock::default());
     let stepped = stepped(tiny(), &clock);
-    let mut graph = Graph::new("homes");
-    let (first_exit, first_entry) = graph.edge();
-    let (second_exit, second_entry) = graph.edge();
-    graph.source("source", records(0..1), strategy(), Repeat::new(1), first_exit);
-    graph.note_home(7);
-    graph.operator("copy", first_entry, Repeat::new(1), second_exit);
+    let mut graph = Graph::new("preferred workers");
+    let (first_output, first_entry) = graph.edge();
+    let (second_output, second_entry) = graph.edge();
+    graph.source("source", records(0..1), strategy(), Repeat::new(1), first_output);
+    graph.prefer_worker(7);
+    graph.operator("copy", first_entry, Repeat::new(1), second_output);
     graph.note_copy(3, true);
     graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(Seen::default()));
     stepped.engine.submit(graph).unwrap();
-    let homes = [(Some(7), true, true), (Some(3), false, true), (None, false, false)];
-    assert_eq!(stepped.workers[0].executor().homes(3), homes);
+    let preferred = [(Some(7), true, true), (Some(3), false, true), (None, false, false)];
+    assert_eq!(stepped.workers[0].executor().preferred_workers(3), preferred);
 }
 
 /// Emission beyond the room of any edge, record by record and at marks, through full mark rings: everything
@@ -317,9 +317,9 @@ fn a_stop_waits_for_what_was_read() {
         let mut stepped = stepped(tiny(), &clock);
         let (seen, read) = (Seen::default(), Arc::<Mutex<i64>>::default());
         let mut graph = Graph::new("ahead");
-        let (exit, entry) = graph.edge();
+        let (output, entry) = graph.edge();
         let source = ReadsAhead { pending: 100..100, read: Arc::clone(&read) };
-        graph.source("source", source, strategy(), Repeat::new(1), exit);
+        graph.source("source", source, strategy(), Repeat::new(1), output);
         graph.operator("sink", entry, Repeat::new(0), SinkPlan(seen.clone()));
         let query = stepped.engine.submit(graph).unwrap();
         for _ in 0..steps {
@@ -378,8 +378,8 @@ fn time_moves_only_when_nothing_is_left_to_do() {
     let mut stepped = stepped(EdgeLimits { marks_max: 2, ..tiny() }, &clock);
     let seen = Seen::default();
     let mut graph = Graph::new("slow");
-    let (exit, entry) = graph.edge();
-    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), exit);
+    let (output, entry) = graph.edge();
+    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), output);
     graph.operator("sink", entry, Repeat::new(0), SinkPlan(seen.clone()));
     let query = stepped.engine.submit(graph).unwrap();
     for second in 1..=3u64 {
@@ -418,12 +418,12 @@ fn plans_that_cannot_run_are_refused_before_anything_runs() {
     });
     assert_eq!(backwards, "out_of_order of `a` is -7us, but must be at least 0s");
     let unread = refuse(&|graph| {
-        let (exit, _entry) = graph.edge();
-        graph.source("a", records(0..1), strategy(), Repeat::new(1), exit);
+        let (output, _entry) = graph.edge();
+        graph.source("a", records(0..1), strategy(), Repeat::new(1), output);
     });
     assert!(unread.starts_with("nobody reads what `a` puts out"), "{unread}");
     let unfed = refuse(&|graph| {
-        let (_exit, entry) = graph.edge();
+        let (_output, entry) = graph.edge();
         source(graph, "a");
         graph.operator("b", entry, Repeat::new(1), sink());
     });

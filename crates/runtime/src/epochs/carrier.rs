@@ -18,13 +18,13 @@ pub trait Carrier<T>: Send + 'static {
     /// Records left.
     fn count(&self) -> usize;
 
-    /// The home that they were filled at.
-    fn home(&self) -> usize;
+    /// The core that they were filled at.
+    fn core(&self) -> usize;
 
     /// The next records, at most `max` of them.
     fn input(&mut self, max: usize) -> Self::Input<'_>;
 
-    /// Gives the block, or the share in it, back. Hot is what was filled and emptied at one home.
+    /// Gives the block, or the share in it, back. Hot is what was filled and emptied at one core.
     fn give_back(self, is_hot: bool);
 }
 
@@ -35,8 +35,8 @@ impl<T: Send + 'static> Carrier<T> for Block<Record<T>> {
         self.len()
     }
 
-    fn home(&self) -> usize {
-        Block::home(self)
+    fn core(&self) -> usize {
+        Block::core(self)
     }
 
     #[inline(always)]
@@ -71,8 +71,8 @@ impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
         self.block.len() - self.next
     }
 
-    fn home(&self) -> usize {
-        self.block.home()
+    fn core(&self) -> usize {
+        self.block.core()
     }
 
     #[inline(always)]
@@ -150,7 +150,7 @@ impl<T> Carrier<T> for NoCarrier {
         match *self {}
     }
 
-    fn home(&self) -> usize {
+    fn core(&self) -> usize {
         match *self {}
     }
 

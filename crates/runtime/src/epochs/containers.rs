@@ -1,20 +1,20 @@
-//! The unclaimed blocks of all open epochs in front of one task, on the shelf of the worker that filled them.
+//! The unclaimed blocks of all open epochs in front of one task, on the work queue of the worker that filled them.
 //!
-//! A shelf is a list behind a lock, which is its own worker's almost always; it holds bundles in the order of their
-//! epochs. A copy of the task claims from the shelf of its number: of the oldest epoch the newest block, which is still in
-//! the cache. What lies on others' shelves it leaves to the copies of those, which any idle worker may run; only what has
+//! A work queue is a list behind a lock, which is its own worker's almost always; it holds bundles in the order of their
+//! epochs. A copy of the task claims from the work queue of its number: of the oldest epoch the newest block, which is still in
+//! the cache. What lies on others' work queues it leaves to the copies of those, which any idle worker may run; only what has
 //! waited for long there it takes as well, since that copy is in the hands of a worker that does not get to the end of it.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 use thalweg_memory::sync::{Arc, AtomicU64, CacheAligned, Mutex, Ordering};
-use thalweg_memory::{Block, Depot};
+use thalweg_memory::{Block, BlockPool};
 use thalweg_model::{EventTime, ProcessingTime, Record};
 
 use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
-use super::ledger::{Claiming, Ledger, ShelfCounts};
+use super::tracker::{Claiming, EpochTracker, WorkQueueCounts};
 
 /// A block on its way, with what it is judged by (StreamBox's bundle). All its records are of one split.
 pub struct Bundle<B> {
@@ -31,17 +31,17 @@ pub struct Bundle<B> {
 
 /// The containers in front of one task.
 pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
-    pub(crate) ledger: Arc<Ledger>,
-    shelves: Box<[Shelf<B>]>,
+    pub(crate) tracker: Arc<EpochTracker>,
+    work_queues: Box<[WorkQueue<B>]>,
     values: PhantomData<fn() -> T>,
 }
 
-type Shelf<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
+type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 
-/// Where those who fill blocks put them: one stage, or several, whose containers have blocks of one depot.
+/// Where those who fill blocks put them: one stage, or several, whose containers have blocks of one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
-    /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
-    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>);
+    /// Puts a bundle onto the work queue of `core`. Its epoch is one that the depositor has not left.
+    fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
     /// Returns true if too many bundles wait for one more without a block.
     fn is_crowded(&self) -> bool;
@@ -51,16 +51,16 @@ pub trait Deposit<T: Send + 'static>: Send + Sync {
 }
 
 impl<T: Send + 'static> Deposit<T> for Containers<T> {
-    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>) {
-        self.put(home, bundle);
+    fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>) {
+        self.put(core, bundle);
     }
 
     fn is_crowded(&self) -> bool {
-        self.ledger.bundles_waiting() >= MARKERS_MAX as u64
+        self.tracker.bundles_waiting() >= MARKERS_MAX as u64
     }
 
     fn drop_marker(&self) {
-        self.ledger.drop_marker();
+        self.tracker.drop_marker();
     }
 }
 
@@ -68,116 +68,117 @@ impl<T: Send + 'static> Deposit<T> for Containers<T> {
 pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Containers<T, Share<T>>>>);
 
 impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
-    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>) {
+    fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>) {
         let Bundle { block, epoch, late_by, marker, arrived_ns } = bundle;
         let mut shares = block.into_iter().flat_map(|block| Share::of(block, self.0.len()));
         for containers in &self.0 {
-            containers.put(home, Bundle { block: shares.next(), epoch, late_by, marker, arrived_ns });
+            containers.put(core, Bundle { block: shares.next(), epoch, late_by, marker, arrived_ns });
         }
     }
 
     fn is_crowded(&self) -> bool {
-        self.0.iter().any(|containers| containers.ledger.bundles_waiting() >= MARKERS_MAX as u64)
+        self.0.iter().any(|containers| containers.tracker.bundles_waiting() >= MARKERS_MAX as u64)
     }
 
     fn drop_marker(&self) {
-        self.0.iter().for_each(|containers| containers.ledger.drop_marker());
+        self.0.iter().for_each(|containers| containers.tracker.drop_marker());
     }
 }
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
-    /// Empty ones for blocks of `depot`, with a shelf for each of so many homes.
+    /// Empty ones for blocks of `block_pool`, with a work queue for each of so many cores.
     pub(crate) fn new(
-        depot: Arc<Depot<Record<T>>>,
-        homes: usize,
-        outlets: Vec<Arc<Ledger>>,
+        block_pool: Arc<BlockPool<Record<T>>>,
+        cores: usize,
+        outlets: Vec<Arc<EpochTracker>>,
         claiming: Claiming,
     ) -> Arc<Self> {
-        let ledger = Ledger::new(homes, outlets, depot, claiming);
-        let shelves = (0..homes).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
-        Arc::new(Containers { ledger, shelves, values: PhantomData })
+        let tracker = EpochTracker::new(cores, outlets, block_pool, claiming);
+        let work_queues = (0..cores).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
+        Arc::new(Containers { tracker, work_queues, values: PhantomData })
     }
 
-    /// Puts a bundle onto the shelf of `home`.
-    fn put(&self, home: usize, mut bundle: Bundle<B>) {
-        bundle.epoch = self.ledger.count_in(bundle.epoch);
-        let home = home % self.shelves.len();
+    /// Puts a bundle onto the work queue of `core`.
+    fn put(&self, core: usize, mut bundle: Bundle<B>) {
+        bundle.epoch = self.tracker.count_in(bundle.epoch);
+        let core = core % self.work_queues.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
-        let mut shelf = self.shelves[home].lock();
-        // Nearly always the last: splits of one shelf may be an epoch apart.
-        let place = shelf.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
-        shelf.insert(place, bundle);
-        let counts = &*self.ledger.shelves[home];
+        let mut work_queue = self.work_queues[core].lock();
+        // Nearly always the last: splits of one work queue may be an epoch apart.
+        let place = work_queue.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
+        work_queue.insert(place, bundle);
+        let counts = &*self.tracker.work_queues[core];
         raise(&counts.bundles_in, 1, Ordering::Relaxed);
         raise(&counts.records_in, records, Ordering::Relaxed);
-        note_oldest(counts, &shelf);
+        note_oldest(counts, &work_queue);
     }
 
-    /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own shelf or among what
+    /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own work queue or among what
     /// has waited for long on others'; of one epoch its own first.
     pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
-        let up_to = self.ledger.claimable_up_to()?;
-        if !self.ledger.claiming.is_local {
+        let up_to = self.tracker.claimable_up_to()?;
+        if !self.tracker.claiming.is_local {
             return self.claim_anywhere(up_to);
         }
-        let oldest = self.ledger.oldest().min(up_to);
+        let oldest = self.tracker.oldest().min(up_to);
         if let Some(own) = self.take(copy, oldest) {
             return Some(own);
         }
-        let others = || (1..self.shelves.len()).map(|step| (copy + step) % self.shelves.len());
-        let old = || others().filter(|&other| self.ledger.shelves[other].is_old(now));
+        let others = || (1..self.work_queues.len()).map(|step| (copy + step) % self.work_queues.len());
+        let old = || others().filter(|&other| self.tracker.work_queues[other].is_old(now));
         let of_oldest = old().find_map(|other| self.steal(other, oldest));
         of_oldest
             .or_else(|| self.take(copy, up_to))
             .or_else(|| old().find_map(|other| self.steal(other, up_to)))
     }
 
-    /// The oldest bundle of all shelves, of the oldest epoch.
+    /// The oldest bundle of all work queues, of the oldest epoch.
     fn claim_anywhere(&self, up_to: u64) -> Option<Bundle<B>> {
-        let mut shelves: Vec<_> =
-            (0..self.shelves.len()).map(|shelf| (self.ledger.in_front(shelf), shelf)).collect();
-        shelves.sort_unstable();
-        shelves.into_iter().find_map(|(_, shelf)| self.steal(shelf, up_to))
+        let mut work_queues: Vec<_> = (0..self.work_queues.len())
+            .map(|work_queue| (self.tracker.in_front(work_queue), work_queue))
+            .collect();
+        work_queues.sort_unstable();
+        work_queues.into_iter().find_map(|(_, work_queue)| self.steal(work_queue, up_to))
     }
 
-    /// The newest bundle of the first epoch on one's own shelf, if that is not above `up_to`.
-    fn take(&self, home: usize, up_to: u64) -> Option<Bundle<B>> {
-        self.remove(home, up_to, |shelf, first| {
-            let of_first = shelf.iter().rposition(|bundle| bundle.epoch == first);
+    /// The newest bundle of the first epoch on one's own work queue, if that is not above `up_to`.
+    fn take(&self, core: usize, up_to: u64) -> Option<Bundle<B>> {
+        self.remove(core, up_to, |work_queue, first| {
+            let of_first = work_queue.iter().rposition(|bundle| bundle.epoch == first);
             of_first.unwrap_or(0)
         })
     }
 
-    /// The oldest bundle on another's shelf, if its epoch is not above `up_to`.
+    /// The oldest bundle on another's work queue, if its epoch is not above `up_to`.
     fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(other, up_to, |_, _| 0)
     }
 
     fn remove(
         &self,
-        home: usize,
+        core: usize,
         up_to: u64,
         choose: impl FnOnce(&VecDeque<Bundle<B>>, u64) -> usize,
     ) -> Option<Bundle<B>> {
-        let counts = &*self.ledger.shelves[home];
+        let counts = &*self.tracker.work_queues[core];
         if counts.bundles_waiting() == 0 {
             return None;
         }
-        let mut shelf = self.shelves[home].lock();
-        let first = shelf.front()?.epoch;
+        let mut work_queue = self.work_queues[core].lock();
+        let first = work_queue.front()?.epoch;
         if first > up_to {
             return None;
         }
-        let place = choose(&shelf, first);
-        let bundle = shelf.remove(place)?;
+        let place = choose(&work_queue, first);
+        let bundle = work_queue.remove(place)?;
         raise(&counts.bundles_out, 1, Ordering::Release);
         raise(&counts.records_out, records_of::<T, B>(&bundle), Ordering::Release);
-        note_oldest(counts, &shelf);
+        note_oldest(counts, &work_queue);
         Some(bundle)
     }
 }
 
-/// Raises a counter, under the lock of the shelf: nobody else writes.
+/// Raises a counter, under the lock of the work queue: nobody else writes.
 fn raise(counter: &AtomicU64, by: u64, ordering: Ordering) {
     counter.store(counter.load(Ordering::Relaxed) + by, ordering);
 }
@@ -186,10 +187,10 @@ fn records_of<T, B: Carrier<T>>(bundle: &Bundle<B>) -> u64 {
     bundle.block.as_ref().map_or(0, |block| block.count() as u64)
 }
 
-fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
-    let oldest_ns = shelf.front().map_or(u64::MAX, |bundle| bundle.arrived_ns);
+fn note_oldest<B>(counts: &WorkQueueCounts, work_queue: &VecDeque<Bundle<B>>) {
+    let oldest_ns = work_queue.front().map_or(u64::MAX, |bundle| bundle.arrived_ns);
     counts.oldest_ns.store(oldest_ns, Ordering::Relaxed);
-    let oldest_epoch = shelf.front().map_or(u64::MAX, |bundle| bundle.epoch);
+    let oldest_epoch = work_queue.front().map_or(u64::MAX, |bundle| bundle.epoch);
     counts.oldest_epoch.store(oldest_epoch, Ordering::Relaxed);
 }
 

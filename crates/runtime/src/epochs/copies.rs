@@ -11,8 +11,8 @@ use thalweg_memory::BudgetExceeded;
 use thalweg_memory::sync::{Arc, CacheAligned, Mutex, Ordering};
 use thalweg_model::EventTime;
 
-use super::ledger::{Ledger, MergingCounts};
-use crate::lender::StateLender;
+use super::tracker::{EpochTracker, MergingCounts};
+use crate::state_grant::StateGrant;
 
 /// Empty chains that a copy keeps for epochs to come, with the slots of their tables.
 const SPARE_MAX: usize = 4;
@@ -39,9 +39,9 @@ pub(crate) struct Copies<C> {
     /// epoch; never while records are processed.
     own: Box<[CacheAligned<Mutex<Own<C>>>]>,
     merging: Mutex<Merging<C>>,
-    ledger: Arc<Ledger>,
+    tracker: Arc<EpochTracker>,
     /// What the copies' state is paid from. The lock is taken when a query is built, and per epoch.
-    lenders: Mutex<Vec<Arc<StateLender>>>,
+    grants: Mutex<Vec<Arc<StateGrant>>>,
 }
 
 /// The epoch that is being put together.
@@ -63,21 +63,21 @@ struct Own<C> {
 }
 
 impl<C> Copies<C> {
-    pub(crate) fn new(count: usize, ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(count: usize, tracker: Arc<EpochTracker>) -> Self {
         let own = || CacheAligned(Mutex::new(Own { gathered: Vec::new(), spare: Vec::new() }));
         let merging = Mutex::new(Merging { parts: Vec::new(), in_hands: 0 });
-        Copies { own: (0..count).map(|_| own()).collect(), merging, ledger, lenders: Mutex::default() }
+        Copies { own: (0..count).map(|_| own()).collect(), merging, tracker, grants: Mutex::default() }
     }
 
     /// Takes note of what a copy's state is paid from.
-    pub(crate) fn add_lender(&self, lender: &Arc<StateLender>) {
-        self.lenders.lock().push(Arc::clone(lender));
+    pub(crate) fn add_grant(&self, state_grant: &Arc<StateGrant>) {
+        self.grants.lock().push(Arc::clone(state_grant));
     }
 
     /// What a copy was refused, if one ever was: then something is missing from what was gathered, and nothing of it may be
     /// published. The query fails of it, but perhaps not before an epoch could be closed.
     pub(crate) fn refusal(&self) -> Option<BudgetExceeded> {
-        self.lenders.lock().iter().find_map(|lender| lender.first_refusal())
+        self.grants.lock().iter().find_map(|state_grant| state_grant.first_refusal())
     }
 
     /// Picks up what a copy has gathered in an epoch, or an empty chain; none if it has neither.
@@ -116,18 +116,18 @@ impl<C> Copies<C> {
         let mut merging = self.merging.lock();
         assert!(merging.parts.is_empty() && merging.in_hands == 0, "one epoch is put together at a time");
         merging.parts = parts;
-        self.ledger.merging.is_going_on.store(true, Ordering::Relaxed);
+        self.tracker.merging.is_going_on.store(true, Ordering::Relaxed);
         self.count_pairs(&merging);
-        self.ledger.merging.change();
+        self.tracker.merging.change();
     }
 
     fn count_pairs(&self, merging: &Merging<C>) {
-        self.ledger.merging.pairs.store((merging.parts.len() / 2) as u64, Ordering::Relaxed);
+        self.tracker.merging.pairs.store((merging.parts.len() / 2) as u64, Ordering::Relaxed);
     }
 
     /// Two parts to be put together, if there are two that nobody has in hand.
     pub(crate) fn take_pair(&self) -> Option<Pair<C>> {
-        if self.ledger.pairs_waiting() == 0 {
+        if self.tracker.pairs_waiting() == 0 {
             return None;
         }
         let mut merging = self.merging.lock();
@@ -146,16 +146,16 @@ impl<C> Copies<C> {
         let mut merging = self.merging.lock();
         merging.in_hands -= 1;
         merging.parts.push(whole);
-        let done = &self.ledger.merging.done;
+        let done = &self.tracker.merging.done;
         done.store(done.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.count_pairs(&merging);
-        self.ledger.merging.change();
+        self.tracker.merging.change();
     }
 
     /// Ends the merge, if all is put together: one chain.
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
-        let MergingCounts { is_going_on, done, seen, .. } = &self.ledger.merging;
+        let MergingCounts { is_going_on, done, seen, .. } = &self.tracker.merging;
         // Release: see `MergingCounts::seen`.
         seen.store(done.load(Ordering::Relaxed), Ordering::Release);
         if merging.in_hands > 0 || merging.parts.len() > 1 {

@@ -25,7 +25,7 @@ use thalweg_memory::sync::{Arc, Mutex};
 use thalweg_model::{EventTime, Horizon, Span};
 
 use super::EPOCHS_MAX;
-use super::ledger::Ledger;
+use super::tracker::EpochTracker;
 
 /// The epoch into which a split deposits from now on, and by what its records are judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct Standing {
 pub(crate) struct Origin {
     horizon: Horizon,
     /// The containers that the splits deposit into, of one stage or several.
-    ledgers: Vec<Arc<Ledger>>,
+    trackers: Vec<Arc<EpochTracker>>,
     state: Mutex<State>,
 }
 
@@ -85,11 +85,11 @@ struct Open {
 }
 
 impl Origin {
-    /// Makes the origin of so many splits, at least one, that deposit into the containers of `ledgers`.
-    pub(crate) fn new(splits: usize, horizon: Horizon, ledgers: Vec<Arc<Ledger>>) -> Arc<Self> {
+    /// Makes the origin of so many splits, at least one, that deposit into the containers of `trackers`.
+    pub(crate) fn new(splits: usize, horizon: Horizon, trackers: Vec<Arc<EpochTracker>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
-        ledgers.iter().for_each(|ledger| ledger.open(0, first.boundary));
+        trackers.iter().for_each(|tracker| tracker.open(0, first.boundary));
         let state = State {
             splits: (0..splits).map(|_| split()).collect(),
             oldest: 0,
@@ -97,7 +97,7 @@ impl Origin {
             last_end: EventTime::MIN,
             is_idle: false,
         };
-        Arc::new(Origin { horizon, ledgers, state: Mutex::new(state) })
+        Arc::new(Origin { horizon, trackers, state: Mutex::new(state) })
     }
 
     /// Returns where a split stands before its first record.
@@ -115,7 +115,7 @@ impl Origin {
         let last = split.watermark;
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
-        state.leave(index, &self.horizon, &self.ledgers, self.limit());
+        state.leave(index, &self.horizon, &self.trackers, self.limit());
         // There it leaves the others alone, which may all be silent.
         state.splits[index].is_idle = watermark == EventTime::MAX;
         let _told_or_tried_again = self.go_on_without(&mut state);
@@ -125,7 +125,7 @@ impl Origin {
     /// Returns the first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would
     /// change nothing that they wait for.
     fn limit(&self) -> u64 {
-        let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
+        let oldest = self.trackers.iter().map(|tracker| tracker.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
     }
 
@@ -158,7 +158,7 @@ impl Origin {
 
     /// Tells that all splits are silent, if they are and it is not told. Returns `false` if that cannot be done before an
     /// epoch is closed: as many are open as may be, and the farthest split is held in the youngest. The end of that one has
-    /// to come before the silence, so the split that fell silent last waits, and tries again when no ledger is full.
+    /// to come before the silence, so the split that fell silent last waits, and tries again when no tracker is full.
     #[must_use]
     pub(crate) fn tell_silence(&self) -> bool {
         self.go_on_without(&mut self.state.lock())
@@ -176,17 +176,17 @@ impl Origin {
         if let Some(index) = farthest {
             let split = &mut state.splits[index];
             split.epoch = split.epoch.max(state.oldest);
-            state.leave(index, &self.horizon, &self.ledgers, self.limit());
+            state.leave(index, &self.horizon, &self.trackers, self.limit());
         }
         let is_held = farthest.is_some_and(|index| state.is_held(index));
         let left = farthest.map_or(0, |index| state.splits[index].epoch);
-        state.assign_ends(&self.ledgers);
+        state.assign_ends(&self.trackers);
         // A split at the end of time may be about to deposit into one that the farthest has left.
         if is_held || state.oldest < left {
             return false;
         }
         if is_idle && !state.is_idle {
-            self.ledgers.iter().for_each(|ledger| ledger.fall_idle());
+            self.trackers.iter().for_each(|tracker| tracker.fall_idle());
         }
         state.is_idle = is_idle;
         true
@@ -235,7 +235,7 @@ impl State {
     }
 
     /// Lets a split leave the epochs whose boundaries its watermark has reached; new ones are begun below `limit`.
-    fn leave(&mut self, index: usize, horizon: &Horizon, ledgers: &[Arc<Ledger>], limit: u64) {
+    fn leave(&mut self, index: usize, horizon: &Horizon, trackers: &[Arc<EpochTracker>], limit: u64) {
         let watermark = self.splits[index].watermark;
         loop {
             let place = (self.splits[index].epoch - self.oldest) as usize;
@@ -258,7 +258,7 @@ impl State {
                 let from = boundary.max(least);
                 let boundary = horizon.next_after(from);
                 let youngest = self.oldest + self.open.len() as u64;
-                ledgers.iter().for_each(|ledger| ledger.open(youngest, boundary));
+                trackers.iter().for_each(|tracker| tracker.open(youngest, boundary));
                 self.open.push_back(Open { boundary, left_at: EventTime::MAX });
             }
             let left = &mut self.open[place];
@@ -268,14 +268,14 @@ impl State {
     }
 
     /// Assigns ends to the epochs that all have left, and if all are over, to the rest.
-    fn assign_ends(&mut self, ledgers: &[Arc<Ledger>]) {
+    fn assign_ends(&mut self, trackers: &[Arc<EpochTracker>]) {
         if self.splits.iter().all(|split| split.is_over) {
             let reached = self.reached();
             while let Some(open) = self.open.pop_front() {
                 let end = if self.open.is_empty() { reached } else { open.left_at.min(reached) };
-                self.assign(ledgers, end);
+                self.assign(trackers, end);
             }
-            return ledgers.iter().for_each(|ledger| ledger.end());
+            return trackers.iter().for_each(|tracker| tracker.end());
         }
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
@@ -287,7 +287,7 @@ impl State {
         while self.oldest < reached
             && let Some(left) = self.open.pop_front()
         {
-            self.assign(ledgers, left.left_at);
+            self.assign(trackers, left.left_at);
         }
     }
 
@@ -297,11 +297,11 @@ impl State {
         moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)
     }
 
-    fn assign(&mut self, ledgers: &[Arc<Ledger>], end: EventTime) {
+    fn assign(&mut self, trackers: &[Arc<EpochTracker>], end: EventTime) {
         let end = end.max(self.last_end);
         self.last_end = end;
         self.oldest += 1;
-        ledgers.iter().for_each(|ledger| ledger.assign_end(end));
+        trackers.iter().for_each(|tracker| tracker.assign_end(end));
     }
 }
 

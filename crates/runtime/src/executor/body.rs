@@ -12,9 +12,9 @@ use super::Runs;
 use crate::driver::Driver;
 use crate::error::QueryError;
 use crate::graph::BuiltTask;
-use crate::lender::StateLender;
 use crate::meter::{Meter, Standing, TaskState};
 use crate::query::{QueryShared, TaskOfQuery};
+use crate::state_grant::StateGrant;
 use crate::stuck::Barren;
 use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
@@ -33,7 +33,7 @@ pub(crate) struct TaskBody {
     pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) lender: Arc<StateLender>,
+    pub(crate) state_grant: Arc<StateGrant>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
     /// Who writes what it reads, and who reads what it writes.
@@ -104,7 +104,7 @@ impl TaskBody {
         let BuiltTask {
             name,
             task,
-            lender,
+            state_grant,
             waker,
             probe,
             upstream,
@@ -132,7 +132,7 @@ impl TaskBody {
             operator,
             task,
             meter,
-            lender,
+            state_grant,
             state: pool.budget().reserve(0).expect("zero bytes fit into any budget"),
             upstream: by_id(upstream),
             downstream: by_id(downstream),

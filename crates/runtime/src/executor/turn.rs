@@ -17,7 +17,7 @@ use crate::ranker::{Memory, Note, ROUND_NS, Ranker};
 use crate::task::{Changes, Quantum, StepReport};
 
 /// Ready tasks that turn out to be held by others before a worker gives up for this time. It then looks whether to sleep,
-/// at the batons themselves, and does not while one is ready.
+/// at the cells themselves, and does not while one is ready.
 const MISSES_MAX: usize = 8;
 
 /// Two ranks whose words agree above so many bits are near: class, sign, exponent and the first three bits of the
@@ -122,7 +122,7 @@ impl Turn<'_> {
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
-        // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
+        // SeqCst: what the run has published comes before the looks at cells and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
@@ -130,15 +130,15 @@ impl Turn<'_> {
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
-                self.settle(body.downstream[place]);
-                self.call(body.downstream[place]);
+                self.prefer_this_worker(body.downstream[place]);
+                self.notify(body.downstream[place]);
             }
         }
         if closed {
-            (0..body.further.len()).for_each(|place| self.call(body.further[place]));
+            (0..body.further.len()).for_each(|place| self.notify(body.further[place]));
         }
         if gave_back {
-            (0..body.peers.len()).for_each(|place| self.call(body.peers[place]));
+            (0..body.peers.len()).for_each(|place| self.notify(body.peers[place]));
         }
         if freed {
             (0..body.upstream.len()).for_each(|place| self.call_idle(body.upstream[place]));
@@ -190,13 +190,13 @@ impl Turn<'_> {
     }
 
     /// Lets somebody look whether a task has something to do now: whoever holds it, or takes it next, or else us.
-    pub(super) fn call(&mut self, operator: OperatorId) {
+    pub(super) fn notify(&mut self, operator: OperatorId) {
         let place = operator.0 as usize;
-        let baton = &self.executor.batons[place];
-        if baton.is_ready() {
+        let cell = &self.executor.cells[place];
+        if cell.is_ready() {
             // Whoever takes it will see; but what it is worth may have changed.
             let is_worth_more = self.ranker.as_ref().is_some_and(|ranker| ranker.ranks_on_arrival());
-            if is_worth_more && let Some(body) = baton.take() {
+            if is_worth_more && let Some(body) = cell.take() {
                 self.put(body);
             }
         } else {
@@ -206,24 +206,24 @@ impl Turn<'_> {
 
     /// The same where nothing has come in: one that is ready has room, and is worth as much as before.
     fn call_idle(&mut self, operator: OperatorId) {
-        let baton = &self.executor.batons[operator.0 as usize];
-        if !baton.is_ready()
-            && let Some(body) = baton.call()
+        let cell = &self.executor.cells[operator.0 as usize];
+        if !cell.is_ready()
+            && let Some(body) = cell.notify()
         {
             self.put(body);
         }
     }
 
-    /// Makes this worker's core the home of a task that it has fed or runs, unless that is one of several of which each
-    /// worker has one of its own: what that has gathered, and the blocks that it claims, lie where its home is, whoever
+    /// Makes this worker the preferred worker of a task that it has fed or runs, unless the task is a copy, of which each worker
+    /// has one: what a copy has gathered, and the blocks that it claims, lie with its preferred worker, whichever worker
     /// runs it for once.
-    fn settle(&self, operator: OperatorId) {
+    fn prefer_this_worker(&self, operator: OperatorId) {
         if let Some(bench) = &self.bench {
-            let home = &self.executor.homes[operator.0 as usize];
-            let before = home.load(Ordering::Relaxed);
+            let preferred = &self.executor.preferred_workers[operator.0 as usize];
+            let before = preferred.load(Ordering::Relaxed);
             let after = bench.worker as u32 | before & KIND;
             if before != after && before & COPY == 0 {
-                home.store(after, Ordering::Relaxed);
+                preferred.store(after, Ordering::Relaxed);
             }
         }
     }
@@ -237,14 +237,14 @@ impl Turn<'_> {
             }
             let mut standing = body.look(self.now);
             if standing != Standing::Ready {
-                // SeqCst: whoever has made work and then found the baton ready, as it was before we took it, has not
+                // SeqCst: whoever has made work and then found the cell ready, as it was before we took it, has not
                 // called. Of his fence and this one the later side sees the other's: this look sees his work.
                 fence(Ordering::SeqCst);
                 standing = body.look(self.now);
             }
             body.note_state(standing.into(), self.now);
             if standing == Standing::Blocked && body.probe.is_held() {
-                (0..body.downstream.len()).for_each(|reader| self.call(body.downstream[reader]));
+                (0..body.downstream.len()).for_each(|reader| self.notify(body.downstream[reader]));
             }
             let word = match standing {
                 Standing::Ready => self.word(&mut body),
@@ -255,7 +255,7 @@ impl Turn<'_> {
                 let due = if let Standing::Idle { due } = standing { due } else { ProcessingTime::NEVER };
                 self.executor.wait_for(body.operator, due);
             }
-            match self.executor.batons[place].put(body, word.is_some()) {
+            match self.executor.cells[place].put(body, word.is_some()) {
                 Ok(()) => return,
                 // Called meanwhile.
                 Err(held) => body = held,
@@ -282,7 +282,7 @@ impl Turn<'_> {
         let place = body.operator.0 as usize;
         self.executor.ranks.set(place, NOTHING);
         self.executor.dues.set(place, NOTHING);
-        self.executor.batons[place].retire();
+        self.executor.cells[place].retire();
         self.tell(Note::Ended { operator: body.operator, serial: body.query.serial() });
         body.note_ended(self.now);
         self.ended.push(body);
@@ -300,8 +300,8 @@ impl Turn<'_> {
     /// Ends those tasks of a query that has failed which nobody holds.
     pub(super) fn bury_tasks(&mut self, query: &QueryShared) {
         for operator in query.tasks() {
-            let baton = &self.executor.batons[operator.0 as usize];
-            if let Some(body) = baton.take_any().or_else(|| baton.call()) {
+            let cell = &self.executor.cells[operator.0 as usize];
+            if let Some(body) = cell.take_any().or_else(|| cell.notify()) {
                 // Of another query, if this task has ended before and its place was given away.
                 self.put(body);
             }
@@ -315,7 +315,7 @@ impl Turn<'_> {
         // SeqCst: see `wait_for`.
         fence(Ordering::SeqCst);
         let now_ns = self.now.as_nanos();
-        let next_ns = dues.visit_up_to(now_ns, |place| self.call(OperatorId(place as u32)));
+        let next_ns = dues.visit_up_to(now_ns, |place| self.notify(OperatorId(place as u32)));
         if next_ns != NOTHING {
             next_due_ns.fetch_min(next_ns, Ordering::Relaxed);
         }
@@ -323,16 +323,16 @@ impl Turn<'_> {
 
     /// A round: the policy prepares, and all that is ready, or waits for a round, is ranked anew.
     pub(super) fn round(&mut self) {
-        let Executor { batons, clock, next_round_ns, holds_back, pool, .. } = self.executor;
+        let Executor { cells, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };
         // Nobody else begins one meanwhile.
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
         let memory = Memory::of(pool);
-        ranker.prepare(self.now, memory, |operator| batons[operator.0 as usize].is_held());
+        ranker.prepare(self.now, memory, |operator| cells[operator.0 as usize].is_held());
         let (places, takes_idle) = (ranker.places(), !ranker.conserves_work());
         holds_back.store(false, Ordering::Relaxed);
-        for baton in &batons[..places] {
-            let body = if takes_idle { baton.take_any() } else { baton.take() };
+        for cell in &cells[..places] {
+            let body = if takes_idle { cell.take_any() } else { cell.take() };
             if let Some(body) = body {
                 self.put(body);
             }
@@ -343,7 +343,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the ready task whose published rank is best, or one that is hot on this core (see `prefer_home`).
+    /// Takes the ready task whose published rank is best, or one that is hot on this core (see `prefer_local`).
     pub(super) fn choose(&mut self) -> Option<Claim> {
         let executor = self.executor;
         if executor.is_closed() {
@@ -352,8 +352,8 @@ impl Turn<'_> {
         let (mut misses, mut miss_count) = ([0; MISSES_MAX], 0);
         while miss_count < MISSES_MAX {
             let least = executor.ranks.least_but(&misses[..miss_count])?;
-            let index = if miss_count == 0 { self.prefer_home(least) } else { least.index };
-            let Some(body) = executor.batons[index].take() else {
+            let index = if miss_count == 0 { self.prefer_local(least) } else { least.index };
+            let Some(body) = executor.cells[index].take() else {
                 misses[miss_count] = index;
                 miss_count += 1;
                 continue;
@@ -372,26 +372,26 @@ impl Turn<'_> {
         None
     }
 
-    /// The best task, or the best of those at home on this core if that is near enough.
+    /// The best task, or the best of those that prefer this worker if that is near enough.
     ///
     /// The rank decides between classes, and about sources, whose records lie in nobody's cache. But what another
     /// worker has just written lies in the cache of its core, and it will come back for it soon; so of one class a
-    /// worker takes what is at home with itself first, unless the other sleeps or is held up by a long run. Else two
+    /// worker takes what is that prefers it first, unless the other sleeps or is held up by a long run. Else two
     /// workers would take every block from each other (DESIGN, "Records stay on the core where they were made").
-    fn prefer_home(&self, least: Least) -> usize {
+    fn prefer_local(&self, least: Least) -> usize {
         let (executor, Some(bench)) = (self.executor, &self.bench) else { return least.index };
-        if !executor.keeps_home {
+        if !executor.prefers_workers {
             return least.index;
         }
-        let home_of = |index: usize| executor.homes[index].load(Ordering::Relaxed);
-        let is_home = |index: usize| home_of(index) & !KIND == bench.worker as u32;
-        if is_home(least.index) {
+        let preferred_of = |index: usize| executor.preferred_workers[index].load(Ordering::Relaxed);
+        let is_local = |index: usize| preferred_of(index) & !KIND == bench.worker as u32;
+        if is_local(least.index) {
             return least.index;
         }
-        let home = home_of(least.index);
-        let is_left_to_others = home & SOURCE == 0 && self.comes_back(home & !KIND);
+        let preferred = preferred_of(least.index);
+        let is_left_to_others = preferred & SOURCE == 0 && self.comes_back(preferred & !KIND);
         let bits = if is_left_to_others { CLASS_BITS } else { NEAR_BITS };
-        let is_wanted = |index: usize, word: u64| word >> bits == least.word >> bits && is_home(index);
+        let is_wanted = |index: usize, word: u64| word >> bits == least.word >> bits && is_local(index);
         let near = executor.ranks.least_near(least.index, is_wanted);
         let near = near.or_else(|| executor.ranks.least_near(bench.last, is_wanted));
         near.map_or(least.index, |near| near.index)
@@ -418,10 +418,10 @@ impl Turn<'_> {
                 Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
         }
         body.note_state(TaskState::Running, self.now);
-        self.settle(body.operator);
+        self.prefer_this_worker(body.operator);
         if let Some(bench) = &mut self.bench {
             (bench.last, bench.has_run) = (body.operator.0 as usize, true);
-            body.probe.note_home(bench.worker);
+            body.probe.note_core(bench.worker);
             self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
         self.share_work(&body, cost_ns);

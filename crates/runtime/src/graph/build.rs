@@ -15,17 +15,17 @@ use thalweg_memory::edge::EdgeError;
 use thalweg_memory::{Cursors, Pool, QueueOptions};
 use thalweg_model::{Entropy, Horizon};
 
-use super::ends::EdgeMaking;
+use super::handles::EdgeMaking;
 use super::stage::{Opening, Part};
 use super::{EdgeKind, EdgePlan, Graph, Making, ReaderOf, TaskPlan, check};
 use crate::ablations::Ablations;
 use crate::aims::Aims;
-use crate::epochs::Ledger;
+use crate::epochs::EpochTracker;
 use crate::error::PlanError;
-use crate::exit::Delivered;
-use crate::lender::StateLender;
 use crate::limits::EdgeLimits;
 use crate::modes::{self, EdgeMemory};
+use crate::output::Delivered;
+use crate::state_grant::StateGrant;
 use crate::task::deferred::TaskWaker;
 use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
@@ -52,7 +52,7 @@ pub(super) struct Opened {
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
-    pub(crate) lender: Arc<StateLender>,
+    pub(crate) state_grant: Arc<StateGrant>,
     pub(crate) waker: Arc<TaskWaker>,
     /// Names of the operators of its chain.
     pub(crate) operators: Vec<String>,
@@ -71,7 +71,7 @@ pub(crate) struct BuiltTask {
     /// Its number among the copies that share an operator; none if it is alone.
     pub(crate) copy: Option<u32>,
     /// Its preferred worker, if it has one of its own.
-    pub(crate) home: Option<u32>,
+    pub(crate) preferred_worker: Option<u32>,
     /// The most rows of a record, if its records count for several. Asked for when the graph is built, since the answer is
     /// user code, which must not run under a lock of the engine.
     pub(crate) rows_max: Option<u32>,
@@ -100,7 +100,7 @@ pub(crate) enum ReadKind {
     /// Blocks in order, and the number of the reader.
     Ordered(Arc<Cursors>, usize),
     /// Containers.
-    Containers(Arc<Ledger>),
+    Containers(Arc<EpochTracker>),
 }
 
 impl Graph {
@@ -158,14 +158,14 @@ fn open_edges(
 ) -> Result<Vec<OpenedEdge>, (usize, EdgeError)> {
     let open = |(place, plan): (usize, &EdgePlan)| match plan.kind {
         EdgeKind::Ordered => {
-            let chunk_blocks = (limits.chunk_blocks / plan.dealt_to.max(1)).max(1);
+            let chunk_blocks = (limits.chunk_blocks / plan.exchange_width.max(1)).max(1);
             let blocks = EdgeMaking::Blocks(EdgeLimits { chunk_blocks, ..limits });
             let making = queue.map_or(blocks, EdgeMaking::Queue);
             let cursors = plan.open.open(pool, making, plan.readers).map_err(|error| (place, error))?;
             Ok(OpenedEdge::Ordered(cursors))
         }
         EdgeKind::Containers => Ok(OpenedEdge::Containers(vec![None; plan.readers])),
-        EdgeKind::Lanes => unreachable!("each partition of a stream is planned as an edge of its own"),
+        EdgeKind::Partitions => unreachable!("each partition of a stream is planned as an edge of its own"),
     };
     plans.iter().enumerate().map(open).collect()
 }
@@ -221,7 +221,7 @@ impl MakeTasks<'_> {
                     opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
                     let task = build(&opened);
                     let mut task = opened.finish(plan.name, task, self.pool, entropy);
-                    (task.home, task.horizon) = (plan.home, plan.horizon);
+                    (task.preferred_worker, task.horizon) = (plan.preferred_worker, plan.horizon);
                     built.push(task);
                 }
                 Making::Stage(stage) => {
@@ -251,7 +251,7 @@ impl MakeTasks<'_> {
             // Copies are told apart by their numbers, in figures and errors.
             let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
             let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
-            (part.copy, part.home, part.horizon) = (copy, copy, horizon.clone());
+            (part.copy, part.preferred_worker, part.horizon) = (copy, copy, horizon.clone());
             built.push(part);
         }
         let closing = first + copies..built.len();
@@ -346,14 +346,14 @@ fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadE
     for (of, name) in names {
         let kind = match &edges[of.edge] {
             OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
-            OpenedEdge::Containers(ledgers) => {
-                let ledger =
-                    ledgers[of.reader].as_ref().expect("the stage that reads containers has opened them");
-                let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
+            OpenedEdge::Containers(trackers) => {
+                let tracker =
+                    trackers[of.reader].as_ref().expect("the stage that reads containers has opened them");
+                let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, tracker));
                 if read_edges.iter().any(is_same) {
                     continue;
                 }
-                ReadKind::Containers(Arc::clone(ledger))
+                ReadKind::Containers(Arc::clone(tracker))
             }
         };
         read_edges.push(ReadEdge { name, kind });
@@ -391,15 +391,15 @@ fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<us
 enum OpenedEdge {
     Ordered(Arc<Cursors>),
     /// One epoch tracker per reader; `None` until that reader opens its containers.
-    Containers(Vec<Option<Arc<Ledger>>>),
+    Containers(Vec<Option<Arc<EpochTracker>>>),
 }
 
 impl OpenedEdge {
     fn outlets(&self) -> Vec<Outlet> {
         match self {
             OpenedEdge::Ordered(cursors) => vec![Outlet::Edge(Arc::clone(cursors))],
-            OpenedEdge::Containers(ledgers) => {
-                ledgers.iter().flatten().cloned().map(Outlet::Deposits).collect()
+            OpenedEdge::Containers(trackers) => {
+                trackers.iter().flatten().cloned().map(Outlet::Deposits).collect()
             }
         }
     }
@@ -427,10 +427,10 @@ fn open_containers(
         let inputs = tasks[place].inputs.clone();
         if let Making::Stage(stage) = &mut tasks[place].making {
             let opening = Opening { pool, limits, ablations, splits, horizon, copies: 1 };
-            let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
+            let tracker = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
             for ReaderOf { edge, reader } in inputs {
-                if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {
-                    ledgers[reader] = Some(Arc::clone(&ledger));
+                if let OpenedEdge::Containers(trackers) = &mut edges[edge] {
+                    trackers[reader] = Some(Arc::clone(&tracker));
                 }
             }
         }
@@ -452,8 +452,8 @@ impl Opened {
         pool: &Arc<Pool>,
         entropy: &mut dyn Entropy,
     ) -> BuiltTask {
-        let lender = StateLender::new(Arc::clone(pool));
-        task.fund(&lender);
+        let state_grant = StateGrant::new(Arc::clone(pool));
+        task.fund(&state_grant);
         task.seed(entropy);
         let mut operators = Vec::new();
         task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
@@ -463,7 +463,7 @@ impl Opened {
         BuiltTask {
             name,
             task,
-            lender,
+            state_grant,
             waker,
             operators,
             probe,
@@ -473,7 +473,7 @@ impl Opened {
             further,
             peers,
             copy: None,
-            home: None,
+            preferred_worker: None,
             rows_max,
             is_deferred,
         }

@@ -126,10 +126,12 @@ impl Graph {
         for (to, task) in self.tasks.iter().enumerate() {
             for ReaderOf { edge, .. } in &task.inputs {
                 let plan = &self.edges[*edge];
-                let transport = match (plan.kind, plan.dealt_to) {
+                let transport = match (plan.kind, plan.exchange_width) {
                     (EdgeKind::Containers, _) => Transport::Containers,
-                    (EdgeKind::Ordered | EdgeKind::Lanes, 0 | 1) => Transport::Edge,
-                    (EdgeKind::Ordered | EdgeKind::Lanes, partitions) => Transport::Exchange { partitions },
+                    (EdgeKind::Ordered | EdgeKind::Partitions, 0 | 1) => Transport::Edge,
+                    (EdgeKind::Ordered | EdgeKind::Partitions, partitions) => {
+                        Transport::Exchange { partitions }
+                    }
                 };
                 let writers = self.tasks.iter().enumerate().filter(|(_, from)| from.outputs.contains(edge));
                 links.extend(writers.map(|(from, _)| Link { from, to, transport, readers: plan.readers }));
@@ -151,7 +153,7 @@ fn spec(task: &TaskPlan) -> TaskSpec {
         name: task.name.clone(),
         operators: task.operators.iter().map(operator).collect(),
         kind,
-        preferred_worker: task.home,
+        preferred_worker: task.preferred_worker,
         is_further_copy: task.is_copy,
     }
 }

@@ -4,15 +4,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_memory::edge::EdgeError;
-use thalweg_memory::{BlockShape, Depot, EdgeOptions, Pool};
+use thalweg_memory::{BlockPool, BlockShape, EdgeOptions, Pool};
 use thalweg_model::{Entropy, Horizon, Operator, Sharing};
 
-use super::ends::{EntryPlan, ExitContext, ExitPlan};
+use super::handles::{InputPlan, OutputContext, OutputPlan};
 use super::physical::TaskKind;
 use crate::ablations::Ablations;
-use crate::epochs::{Claiming, Containers, Copies, Ledger};
-use crate::exit::Delivered;
+use crate::epochs::{Claiming, Containers, Copies, EpochTracker};
 use crate::limits::EdgeLimits;
+use crate::output::Delivered;
 use crate::task::closing::ClosingTask;
 use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
@@ -49,7 +49,7 @@ impl Opening<'_> {
     /// The blocks for containers of so many copies. Each is as large as a chunk of an edge, or as [`BUNDLE_BYTES_MAX`], so
     /// that what a block costs when it goes from hand to hand, two counts that all workers share and two locks, is paid by
     /// more records: with 384 of them it is a fifth of YSB's speed on two workers.
-    pub(super) fn depot<T: Send + 'static>(&self) -> Result<Arc<Depot<T>>, EdgeError> {
+    pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();
         let fitting = (BUNDLE_BYTES_MAX / block_bytes.max(1)).clamp(1, chunk_blocks as usize) as u32;
@@ -57,7 +57,7 @@ impl Opening<'_> {
         // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
         let chunks_max = chunks_max.max(2 * (self.splits + self.copies) as u32);
         let options = EdgeOptions { shape, chunks_max, marks_max };
-        Depot::new(self.pool, options, self.copies)
+        BlockPool::new(self.pool, options, self.copies)
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) trait StagePlan: Send {
     fn kind(&self) -> TaskKind;
 
     /// Opens the containers that it reads, behind those that it writes.
-    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError>;
+    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
     /// Makes its tasks: the copies, then what closes epochs, if there is anything to close.
     fn build(
@@ -86,42 +86,42 @@ pub(super) trait StagePlan: Send {
     ) -> Vec<Part>;
 }
 
-pub(super) struct Stage<T: Send + 'static, N: EntryPlan<T>, C, X> {
-    entry: N,
+pub(super) struct Stage<T: Send + 'static, N: InputPlan<T>, C, X> {
+    input: N,
     chain: C,
-    exit: X,
+    output: X,
     copies: usize,
     containers: Option<Arc<Containers<T, N::Carrier>>>,
     values: PhantomData<fn() -> T>,
 }
 
-impl<T: Send + 'static, N: EntryPlan<T>, C, X> Stage<T, N, C, X> {
-    pub(super) fn new(entry: N, chain: C, exit: X, copies: usize) -> Self {
-        Stage { entry, chain, exit, copies, containers: None, values: PhantomData }
+impl<T: Send + 'static, N: InputPlan<T>, C, X> Stage<T, N, C, X> {
+    pub(super) fn new(input: N, chain: C, output: X, copies: usize) -> Self {
+        Stage { input, chain, output, copies, containers: None, values: PhantomData }
     }
 }
 
 impl<T, N, C, X> StagePlan for Stage<T, N, C, X>
 where
     T: Send + 'static,
-    N: EntryPlan<T>,
+    N: InputPlan<T>,
     C: Operator<T> + 'static,
     C::Out: Send + 'static,
-    X: ExitPlan<C::Out>,
+    X: OutputPlan<C::Out>,
 {
     fn kind(&self) -> TaskKind {
         TaskKind::Shared { copies: self.copies, merges: !matches!(C::SHARING, Sharing::Stateless) }
     }
 
-    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError> {
+    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError> {
         let outlets = match C::SHARING {
-            Sharing::Stateless => self.exit.ledgers(),
+            Sharing::Stateless => self.output.trackers(),
             Sharing::Keyed | Sharing::Merging | Sharing::Serial => Vec::new(),
         };
-        let containers = self.entry.open_containers(&Opening { copies: self.copies, ..*opening }, outlets)?;
-        let ledger = Arc::clone(&containers.ledger);
+        let containers = self.input.open_containers(&Opening { copies: self.copies, ..*opening }, outlets)?;
+        let tracker = Arc::clone(&containers.tracker);
         self.containers = Some(containers);
-        Ok(ledger)
+        Ok(tracker)
     }
 
     fn build(
@@ -130,40 +130,40 @@ where
         delivered: &Arc<Delivered>,
         entropy: &mut dyn Entropy,
     ) -> Vec<Part> {
-        let Stage { mut chain, exit, copies: count, containers, .. } = *self;
+        let Stage { mut chain, output, copies: count, containers, .. } = *self;
         let containers = containers.expect("containers are opened before tasks are built");
-        let ledger = &containers.ledger;
+        let tracker = &containers.tracker;
         // Before it is copied: what keys are hashed with is the same in all copies.
         chain.seed(entropy);
         let mut parts = Vec::with_capacity(count + 1);
         // Settled when this is compiled: a chain becomes tasks of one kind only.
         if const { matches!(C::SHARING, Sharing::Stateless) } {
             for copy in 0..count {
-                let own = Outlet::Epochs(Arc::clone(ledger));
+                let own = Outlet::Epochs(Arc::clone(tracker));
                 let outputs = outputs.iter().map(Outlet::again).chain([own]).collect();
-                let probe = Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger), copy)].into(), outputs));
-                let exit = exit.open_claimed().expect("what has no state writes containers");
+                let probe = Arc::new(Probe::new([Inlet::Claims(Arc::clone(tracker), copy)].into(), outputs));
+                let output = output.open_claimed().expect("what has no state writes containers");
                 let task =
-                    RelayTask::new(Arc::clone(&containers), copy, chain.fork(), exit, Arc::clone(&probe));
+                    RelayTask::new(Arc::clone(&containers), copy, chain.fork(), output, Arc::clone(&probe));
                 parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
             }
         } else {
-            let copies = Arc::new(Copies::new(count, Arc::clone(ledger)));
+            let copies = Arc::new(Copies::new(count, Arc::clone(tracker)));
             for copy in 0..count {
                 let (inlet, outlet) =
-                    (Inlet::Claims(Arc::clone(ledger), copy), Outlet::Epochs(Arc::clone(ledger)));
+                    (Inlet::Claims(Arc::clone(tracker), copy), Outlet::Epochs(Arc::clone(tracker)));
                 let probe = Arc::new(Probe::new([inlet].into(), [outlet].into()));
                 let task = GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());
                 parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
             }
-            let closes = Outlet::Closes(Arc::clone(ledger));
+            let closes = Outlet::Closes(Arc::clone(tracker));
             let outputs = outputs.into_iter().chain([closes]).collect();
             let probe = Arc::new(Probe::new(
-                [Inlet::Epochs(Arc::clone(ledger), FirstSeen::default())].into(),
+                [Inlet::Epochs(Arc::clone(tracker), FirstSeen::default())].into(),
                 outputs,
             ));
-            let exit = exit.open(&ExitContext(Arc::clone(delivered)));
-            let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
+            let output = output.open(&OutputContext(Arc::clone(delivered)));
+            let task = ClosingTask::new(Arc::clone(tracker), copies, chain, output, Arc::clone(&probe));
             parts.push(Part { task: Box::new(task), probe, copy: None });
         }
         parts

@@ -44,9 +44,9 @@ fn stages_over_the_same_containers_are_one() {
     check(">0 >0 0>1 0>2", &[0, 0, 0]);
 }
 
-/// Two splits that deal to two copies each, and their lanes; the splits themselves may fall silent one by one.
+/// Two splits with an exchange to two copies each, and their partitions; the splits themselves may fall silent one by one.
 #[test]
-fn lanes_of_copies_are_one() {
+fn partitions_of_copies_are_one() {
     check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
 }
 

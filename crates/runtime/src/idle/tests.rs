@@ -61,7 +61,7 @@ mod plain {
 #[cfg(loom)]
 mod model {
     use loom::thread;
-    use thalweg_memory::Baton;
+    use thalweg_memory::TaskCell;
     use thalweg_memory::sync::{Arc, AtomicU32};
 
     use super::*;
@@ -72,32 +72,32 @@ mod model {
     #[test]
     fn no_wake_up_is_lost() {
         model(|| {
-            let shared = Arc::new((Idle::new(2, 0), Baton::<u32>::default(), AtomicU32::new(0)));
+            let shared = Arc::new((Idle::new(2, 0), TaskCell::<u32>::default(), AtomicU32::new(0)));
             shared.1.fill(Box::new(0)).unwrap();
             let other = Arc::clone(&shared);
             let sleeper = thread::spawn(move || {
-                let (idle, baton, made) = &*other;
+                let (idle, cell, made) = &*other;
                 let clock = VirtualClock::default();
                 loop {
-                    if let Some(task) = baton.take() {
+                    if let Some(task) = cell.take() {
                         assert_eq!(
                             made.load(Ordering::Relaxed),
                             1,
                             "a task is ready only when there is work"
                         );
-                        baton.put(task, false).unwrap_or_else(|_| ());
+                        cell.put(task, false).unwrap_or_else(|_| ());
                         return;
                     }
                     let look = |_| {
-                        if baton.is_ready() { Outlook::Work } else { Outlook::Nothing(ProcessingTime::NEVER) }
+                        if cell.is_ready() { Outlook::Work } else { Outlook::Nothing(ProcessingTime::NEVER) }
                     };
                     idle.sleep(1, &clock, look);
                 }
             });
-            let (idle, baton, made) = &*shared;
+            let (idle, cell, made) = &*shared;
             made.store(1, Ordering::Relaxed);
-            if let Some(task) = baton.call() {
-                assert!(baton.put(task, true).is_ok());
+            if let Some(task) = cell.notify() {
+                assert!(cell.put(task, true).is_ok());
             }
             if idle.has_sleepers() {
                 idle.wake_one();

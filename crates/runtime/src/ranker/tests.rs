@@ -5,7 +5,7 @@ use thalweg_scheduling::policy::enjima::Enjima;
 
 use super::*;
 use crate::aims::Aims;
-use crate::exit::Delivered;
+use crate::output::Delivered;
 use crate::query::Entry;
 use crate::task::StepReport;
 

@@ -8,13 +8,13 @@ use thalweg_model::{Counts, Entropy, EventTime, Fault, Mark, Operator};
 use super::gather::{merge_pairs, merged};
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::epochs::{Copies, Item, Ledger, Pair};
-use crate::exit::Exit;
-use crate::lender::StateLender;
+use crate::epochs::{Copies, EpochTracker, Item, Pair};
+use crate::output::TaskOutput;
+use crate::state_grant::StateGrant;
 
 /// The whole of an operator that several workers share.
 pub(crate) struct ClosingTask<T, C, E> {
-    ledger: Arc<Ledger>,
+    tracker: Arc<EpochTracker>,
     copies: Arc<Copies<C>>,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
@@ -29,25 +29,25 @@ pub(crate) struct ClosingTask<T, C, E> {
 
 impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     pub(crate) fn new(
-        ledger: Arc<Ledger>,
+        tracker: Arc<EpochTracker>,
         copies: Arc<Copies<C>>,
         chain: C,
-        exit: E,
+        output: E,
         probe: Arc<Probe>,
     ) -> Self {
-        let (tail, values) = (Tail::new(chain, exit), PhantomData);
-        ClosingTask { ledger, copies, tail, probe, merging: None, pair: None, is_over: false, values }
+        let (tail, values) = (Tail::new(chain, output), PhantomData);
+        ClosingTask { tracker, copies, tail, probe, merging: None, pair: None, is_over: false, values }
     }
 
     /// Does what is next; `false` if that is nothing, or in other hands.
-    fn go_on(&mut self, lender: &StateLender) -> bool {
+    fn go_on(&mut self, state_grant: &StateGrant) -> bool {
         if self.merging.is_some() {
-            return self.go_on_merging(lender);
+            return self.go_on_merging(state_grant);
         }
-        match self.ledger.next_item() {
+        match self.tracker.next_item() {
             None => return false,
             Some(Item::End { epoch, watermark }) => {
-                if self.is_short(lender) {
+                if self.is_short(state_grant) {
                     return false;
                 }
                 let (parts, is_much) = self.copies.take(epoch);
@@ -72,18 +72,18 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     }
 
     /// Returns true if a copy was refused memory; then the query fails.
-    fn is_short(&self, lender: &StateLender) -> bool {
+    fn is_short(&self, state_grant: &StateGrant) -> bool {
         let refusal = self.copies.refusal();
-        refusal.into_iter().for_each(|exceeded| lender.refuse(exceeded));
+        refusal.into_iter().for_each(|exceeded| state_grant.refuse(exceeded));
         refusal.is_some()
     }
 
-    fn go_on_merging(&mut self, lender: &StateLender) -> bool {
+    fn go_on_merging(&mut self, state_grant: &StateGrant) -> bool {
         merge_pairs(&self.copies, &mut self.pair);
         let (Some(whole), Some((epoch, watermark))) = (self.copies.end_merging(), self.merging) else {
             return false;
         };
-        if self.is_short(lender) {
+        if self.is_short(state_grant) {
             return false;
         }
         self.merging = None;
@@ -98,7 +98,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     }
 
     fn close(&mut self, epoch: u64, watermark: EventTime) {
-        self.ledger.release(epoch);
+        self.tracker.release(epoch);
         self.tail.mark(Mark::Watermark(watermark));
     }
 }
@@ -106,31 +106,31 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
 impl<T, C, E> Task for ClosingTask<T, C, E>
 where
     C: Operator<T>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        self.tail.exit.begin(context.worker);
-        let pushed_before = self.tail.exit.pushed();
+        self.tail.output.begin(context.worker);
+        let pushed_before = self.tail.output.pushed();
         let before = self.tail.weighed();
-        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.lender) {}
+        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.state_grant) {}
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
-        self.tail.exit.flush();
-        let pushed = self.tail.exit.pushed() - pushed_before;
+        self.tail.output.flush();
+        let pushed = self.tail.output.pushed() - pushed_before;
         let records_out = self.tail.weighed().map_or(pushed, |now| now.put_since(before));
         Ok(StepReport { records_in: 0, records_out, taken: 0, watermark: self.tail.watermark(), ended })
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        let allowance = &lender.allowance();
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        let allowance = &state_grant.allowance();
         self.tail.chain.fund(allowance);
-        self.tail.exit.fund(allowance);
+        self.tail.output.fund(allowance);
     }
 
     /// It was seeded before it was copied.
     fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {
-        self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+        self.tail.chain.state_bytes() + self.tail.output.held_bytes()
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {

@@ -11,9 +11,9 @@ use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
 use crate::driver::Driver;
-use crate::exit::Exit;
-use crate::lender::StateLender;
+use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
+use crate::state_grant::StateGrant;
 
 /// Takes records off edges, and pushes what becomes of them through a chain when it is there.
 pub(crate) struct DeferredTask<T, P, D, C, E> {
@@ -30,7 +30,7 @@ pub(crate) struct DeferredTask<T, P, D, C, E> {
 /// What wakes a task from any thread.
 ///
 /// The note in the probe comes first, then the call: a worker that puts the task to rest looks at the note behind a
-/// fence, as for everything that happens from outside (see `Driver::call`).
+/// fence, as for everything that happens from outside (see `Driver::notify`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
     /// Where the task is, once it has a place; until then it is about to run for the first time anyway.
@@ -59,7 +59,7 @@ impl Wake for TaskWaker {
             && let Some((driver, operator)) = self.place.get()
             && let Some(driver) = driver.upgrade()
         {
-            driver.call(&[*operator]);
+            driver.notify(&[*operator]);
         }
     }
 }
@@ -69,13 +69,13 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
         (ports, families): (P, &[usize]),
         mut deferred: D,
         chain: C,
-        exit: E,
+        output: E,
         probe: Arc<Probe>,
         waker: Arc<TaskWaker>,
     ) -> Self {
         deferred.wakes_by(&Waker::from(waker));
         let merge = Merge::new(families);
-        let tail = Tail::new(chain, exit);
+        let tail = Tail::new(chain, output);
         DeferredTask { ports, merge, deferred, tail, probe, is_over: false, values: PhantomData }
     }
 }
@@ -109,21 +109,21 @@ where
     P: Ports<T>,
     D: Deferred<T>,
     C: Operator<D::Out>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let pushed_before = self.tail.exit.pushed();
+        let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
         self.merge.begin();
         while self.tail.settle(context, &self.probe)? {
             self.probe.take_wake();
             let emitted = {
-                let mut output = self.tail.exit.open(context.arrival);
+                let mut output = self.tail.output.open(context.arrival);
                 let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                 self.deferred.emit(&mut piped)?
             };
-            self.tail.exit.check()?;
+            self.tail.output.check()?;
             match emitted {
                 Emitted::Mark(mark) => {
                     self.tail.mark(mark);
@@ -162,17 +162,17 @@ where
         Ok(StepReport {
             records_in: taken as u64,
             taken: taken as u64,
-            records_out: self.tail.exit.pushed() - pushed_before,
+            records_out: self.tail.output.pushed() - pushed_before,
             watermark: self.tail.watermark(),
             ended,
         })
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        let allowance = &lender.allowance();
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        let allowance = &state_grant.allowance();
         self.deferred.fund(allowance);
         self.tail.chain.fund(allowance);
-        self.tail.exit.fund(allowance);
+        self.tail.output.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -180,7 +180,7 @@ where
     }
 
     fn held_bytes(&self) -> usize {
-        self.deferred.state_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+        self.deferred.state_bytes() + self.tail.chain.state_bytes() + self.tail.output.held_bytes()
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {

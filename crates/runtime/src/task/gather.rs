@@ -8,7 +8,7 @@ use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Flow, Mark, Op
 
 use super::{StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers, Copies, Gathered, Pair};
-use crate::lender::StateLender;
+use crate::state_grant::StateGrant;
 
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
@@ -116,7 +116,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         let epoch = gathered.epoch;
         gathered.bytes = gathered.chain.state_bytes();
         self.held_bytes = self.copies.put_down(self.index, gathered);
-        self.containers.ledger.consume(epoch, consumed);
+        self.containers.tracker.consume(epoch, consumed);
     }
 
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
@@ -149,19 +149,19 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
                 drop(input);
                 taken += count;
                 rows += gathered.chain.weighed().map_or(count, |now| now.taken_since(before) as usize);
-                let is_hot = block.home() == context.worker;
+                let is_hot = block.core() == context.worker;
                 block.give_back(is_hot);
             }
             hand.consumed += 1;
             if let Some(intended) = marker {
-                self.containers.ledger.mark_latency(intended);
+                self.containers.tracker.mark_latency(intended);
             }
         }
         self.put_down();
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
-        let ended = self.containers.ledger.is_over();
+        let ended = self.containers.tracker.is_over();
         StepReport { records_in: rows as u64, records_out: 0, taken: taken as u64, watermark: None, ended }
     }
 }
@@ -174,9 +174,9 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B,
         })
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        self.allowance = lender.allowance();
-        self.copies.add_lender(lender);
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        self.allowance = state_grant.allowance();
+        self.copies.add_grant(state_grant);
     }
 
     /// The template is a copy of what was seeded.

@@ -8,19 +8,19 @@ use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{Context, EpochWork};
 
 use crate::arrival::context_of;
-use crate::epochs::Ledger;
+use crate::epochs::EpochTracker;
 
 /// Something that a task reads.
 pub(crate) enum Inlet {
     /// An edge, and the index of our cursor.
     Edge(Arc<Cursors>, usize),
     /// Containers, of which blocks are claimed, and the copy that claims them.
-    Claims(Arc<Ledger>, usize),
+    Claims(Arc<EpochTracker>, usize),
     /// Epochs that are gathered, and wait to be closed, and since when the oldest does.
-    Epochs(Arc<Ledger>, FirstSeen),
+    Epochs(Arc<EpochTracker>, FirstSeen),
 }
 
-/// When an item was seen for the first time. Relaxed: of whoever holds the task, whose baton orders its runs.
+/// When an item was seen for the first time. Relaxed: of whoever holds the task, whose cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
     /// Its number, plus one; none yet if zero.
@@ -43,11 +43,11 @@ pub(crate) enum Outlet {
     /// An edge.
     Edge(Arc<Cursors>),
     /// Containers, into which blocks are deposited.
-    Deposits(Arc<Ledger>),
+    Deposits(Arc<EpochTracker>),
     /// Gathered state, for the task that closes epochs; there is always room.
-    Epochs(Arc<Ledger>),
+    Epochs(Arc<EpochTracker>),
     /// The task that closes epochs lets the copies go on, or help; nothing is written.
-    Closes(Arc<Ledger>),
+    Closes(Arc<EpochTracker>),
 }
 
 /// How far a task has read.
@@ -66,9 +66,9 @@ impl Inlet {
             Inlet::Edge(edge, reader) => {
                 Position { edge: edge.read_position(*reader), ..Position::default() }
             }
-            Inlet::Claims(ledger, _) => Position { taken: ledger.bundles_out(), ..Position::default() },
-            Inlet::Epochs(ledger, _) => {
-                Position { taken: ledger.items_out(), oldest: ledger.oldest_here(), ..Position::default() }
+            Inlet::Claims(tracker, _) => Position { taken: tracker.bundles_out(), ..Position::default() },
+            Inlet::Epochs(tracker, _) => {
+                Position { taken: tracker.items_out(), oldest: tracker.oldest_here(), ..Position::default() }
             }
         }
     }
@@ -77,15 +77,15 @@ impl Inlet {
     pub(crate) fn has_freed(&self, position: Position) -> bool {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
-            Inlet::Claims(ledger, _) => ledger.space.take_starved(),
-            Inlet::Epochs(ledger, _) => ledger.has_freed_epoch(position.oldest),
+            Inlet::Claims(tracker, _) => tracker.space.take_starved(),
+            Inlet::Epochs(tracker, _) => tracker.has_freed_epoch(position.oldest),
         }
     }
 
     pub(crate) fn pending_records(&self) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader),
-            Inlet::Claims(ledger, copy) => ledger.unclaimed(*copy),
+            Inlet::Claims(tracker, copy) => tracker.unclaimed(*copy),
             Inlet::Epochs(..) => 0,
         }
     }
@@ -95,10 +95,10 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
             // When all is over, each copy is run once more, to end.
-            Inlet::Claims(ledger, copy) => {
-                ledger.claimable(*copy, now) + ledger.pairs_waiting() + u64::from(ledger.is_over())
+            Inlet::Claims(tracker, copy) => {
+                tracker.claimable(*copy, now) + tracker.pairs_waiting() + u64::from(tracker.is_over())
             }
-            Inlet::Epochs(ledger, _) => ledger.closings_waiting(),
+            Inlet::Epochs(tracker, _) => tracker.closable_epochs(),
         }
     }
 
@@ -110,11 +110,11 @@ impl Inlet {
                 0 => Some(edge.mark_stamp().came),
                 _ => Some(edge.head_stamp(*reader).came),
             },
-            Inlet::Claims(ledger, copy) => {
-                Some(ledger.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
+            Inlet::Claims(tracker, copy) => {
+                Some(tracker.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
             // What results are waiting for has waited longest of all.
-            Inlet::Epochs(ledger, _) => (ledger.closings_waiting() > 0).then_some(0),
+            Inlet::Epochs(tracker, _) => (tracker.closable_epochs() > 0).then_some(0),
         }
     }
 
@@ -122,7 +122,7 @@ impl Inlet {
     /// nothing does by time alone.
     pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {
         match self {
-            Inlet::Claims(ledger, copy) => ledger.next_claimable_at(*copy, now),
+            Inlet::Claims(tracker, copy) => tracker.next_claimable_at(*copy, now),
             Inlet::Edge(..) | Inlet::Epochs(..) => ProcessingTime::NEVER,
         }
     }
@@ -140,15 +140,15 @@ impl Inlet {
                 let observed = self.oldest_ns().map(ProcessingTime::from_nanos);
                 observed.map(|observed| Context { observed, token: None })
             }
-            Inlet::Epochs(ledger, seen) => (ledger.closings_waiting() > 0)
-                .then(|| Context { observed: seen.of(ledger.items_out(), now), token: None }),
+            Inlet::Epochs(tracker, seen) => (tracker.closable_epochs() > 0)
+                .then(|| Context { observed: seen.of(tracker.items_out(), now), token: None }),
         }
     }
 
     /// The end of the oldest epoch that waits, if there are epochs.
     pub(crate) fn due(&self, now: ProcessingTime) -> Option<EventTime> {
         match self {
-            Inlet::Claims(ledger, copy) => Some(ledger.due(*copy, now)),
+            Inlet::Claims(tracker, copy) => Some(tracker.due(*copy, now)),
             Inlet::Edge(..) | Inlet::Epochs(..) => None,
         }
     }
@@ -157,8 +157,8 @@ impl Inlet {
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         match self {
             Inlet::Edge(..) => EpochWork::Unknown,
-            Inlet::Claims(ledger, _) if ledger.pairs_waiting() > 0 => EpochWork::Watermark,
-            Inlet::Claims(ledger, copy) => EpochWork::Blocks { due: ledger.due(*copy, now) },
+            Inlet::Claims(tracker, _) if tracker.pairs_waiting() > 0 => EpochWork::Watermark,
+            Inlet::Claims(tracker, copy) => EpochWork::Blocks { due: tracker.due(*copy, now) },
             Inlet::Epochs(..) => EpochWork::Watermark,
         }
     }
@@ -167,7 +167,7 @@ impl Inlet {
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
-            Inlet::Epochs(ledger, _) => ledger.closed(),
+            Inlet::Epochs(tracker, _) => tracker.closed(),
         }
     }
 
@@ -175,7 +175,7 @@ impl Inlet {
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
-            Inlet::Claims(ledger, _) => Some(ledger.space.slot_bytes()),
+            Inlet::Claims(tracker, _) => Some(tracker.space.slot_bytes()),
             Inlet::Epochs(..) => None,
         }
     }
@@ -194,16 +194,16 @@ impl Outlet {
     pub(crate) fn again(&self) -> Self {
         match self {
             Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
-            Outlet::Deposits(ledger) => Outlet::Deposits(Arc::clone(ledger)),
-            Outlet::Epochs(ledger) => Outlet::Epochs(Arc::clone(ledger)),
-            Outlet::Closes(ledger) => Outlet::Closes(Arc::clone(ledger)),
+            Outlet::Deposits(tracker) => Outlet::Deposits(Arc::clone(tracker)),
+            Outlet::Epochs(tracker) => Outlet::Epochs(Arc::clone(tracker)),
+            Outlet::Closes(tracker) => Outlet::Closes(Arc::clone(tracker)),
         }
     }
 
     pub(crate) fn name_writer(&self, name: u64) {
         match self {
             Outlet::Edge(edge) => edge.name_writer(name),
-            Outlet::Deposits(ledger) => ledger.space.name_writer(name),
+            Outlet::Deposits(tracker) => tracker.space.name_writer(name),
             Outlet::Epochs(_) | Outlet::Closes(_) => {}
         }
     }
@@ -212,7 +212,7 @@ impl Outlet {
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
-            Outlet::Deposits(ledger) => ledger.bundles_in(),
+            Outlet::Deposits(tracker) => tracker.bundles_in(),
             Outlet::Epochs(_) | Outlet::Closes(_) => 0,
         }
     }
@@ -222,7 +222,7 @@ impl Outlet {
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Outlet::Edge(_) => 0,
-            Outlet::Deposits(ledger) | Outlet::Epochs(ledger) | Outlet::Closes(ledger) => ledger.closed(),
+            Outlet::Deposits(tracker) | Outlet::Epochs(tracker) | Outlet::Closes(tracker) => tracker.closed(),
         }
     }
 
@@ -230,14 +230,14 @@ impl Outlet {
     pub(crate) fn holds_blocks(&self) -> bool {
         match self {
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
-            Outlet::Deposits(ledger) => ledger.holds_blocks(),
+            Outlet::Deposits(tracker) => tracker.holds_blocks(),
         }
     }
 
     pub(crate) fn has_room(&self) -> bool {
         match self {
             Outlet::Edge(edge) => edge.has_room(),
-            Outlet::Deposits(ledger) => ledger.space.has_free(),
+            Outlet::Deposits(tracker) => tracker.space.has_free(),
             Outlet::Epochs(_) | Outlet::Closes(_) => true,
         }
     }
@@ -245,7 +245,7 @@ impl Outlet {
     /// Returns true while no epoch can be opened there.
     pub(crate) fn is_full_of_epochs(&self) -> bool {
         match self {
-            Outlet::Deposits(ledger) => ledger.is_full(),
+            Outlet::Deposits(tracker) => tracker.is_full(),
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
         }
     }
@@ -253,7 +253,7 @@ impl Outlet {
     /// Returns true if others who write it may have been without room while a run of ours had blocks in hand, and have some now.
     pub(crate) fn has_freed(&self) -> bool {
         match self {
-            Outlet::Deposits(ledger) => ledger.space.take_starved(),
+            Outlet::Deposits(tracker) => tracker.space.take_starved(),
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
         }
     }
@@ -262,7 +262,7 @@ impl Outlet {
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Outlet::Edge(edge) => Some(edge.slot_bytes()),
-            Outlet::Deposits(ledger) => Some(ledger.space.slot_bytes()),
+            Outlet::Deposits(tracker) => Some(tracker.space.slot_bytes()),
             Outlet::Epochs(_) | Outlet::Closes(_) => None,
         }
     }
@@ -270,7 +270,7 @@ impl Outlet {
     /// Records of a block that is deposited, if blocks are.
     pub(crate) fn bundle_records(&self) -> Option<usize> {
         match self {
-            Outlet::Deposits(ledger) => Some(ledger.space.block_records()),
+            Outlet::Deposits(tracker) => Some(tracker.space.block_records()),
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => None,
         }
     }

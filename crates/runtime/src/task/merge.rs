@@ -7,8 +7,8 @@
 //! A checkpoint must hold this beside the operators' state, or say again by which watermark records are late: an operator
 //! takes what it was told last to hold.
 //!
-//! An input counts as idle when all have fallen silent that come from the same place: branches of one stream, or lanes of
-//! copies that are dealt the records of the same writers. What one of them has not told yet another may have, and then it
+//! An input counts as idle when all have fallen silent that come from the same place: branches of one stream, or partitions of
+//! copies that receive the records of the same writers. What one of them has not told yet another may have, and then it
 //! is still to come here: left out, it would be late for no fault of its own.
 //!
 //! Whoever has something is read, so no input waits for another, and streams that part and meet again cannot stop each

@@ -9,9 +9,9 @@ use thalweg_model::{Counts, Entropy, Fault, Input, Mark, Operator, Output};
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::exit::Exit;
-use crate::lender::StateLender;
+use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
+use crate::state_grant::StateGrant;
 
 /// Takes records off edges and pushes them through a chain.
 pub(crate) struct OperatorTask<T, P, C, E> {
@@ -28,7 +28,7 @@ pub(crate) struct OperatorTask<T, P, C, E> {
 
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
     /// `families` say which of its ports come from the same place.
-    pub(crate) fn new(ports: P, families: &[usize], chain: C, exit: E, probe: Arc<Probe>) -> Self {
+    pub(crate) fn new(ports: P, families: &[usize], chain: C, output: E, probe: Arc<Probe>) -> Self {
         assert_eq!(families.len(), ports.count(), "every port reads an edge");
         let merge = Merge::new(families);
         let is_single = ports.count() == 1;
@@ -36,7 +36,7 @@ impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
             ports,
             merge,
             is_single,
-            tail: Tail::new(chain, exit),
+            tail: Tail::new(chain, output),
             probe,
             is_over: false,
             values: PhantomData,
@@ -48,7 +48,7 @@ impl<T, P, C, E> Task for OperatorTask<T, P, C, E>
 where
     P: Ports<T>,
     C: Operator<T>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         match context.measured {
@@ -57,10 +57,10 @@ where
         }
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        let allowance = &lender.allowance();
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        let allowance = &state_grant.allowance();
         self.tail.chain.fund(allowance);
-        self.tail.exit.fund(allowance);
+        self.tail.output.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -68,7 +68,7 @@ where
     }
 
     fn held_bytes(&self) -> usize {
-        self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+        self.tail.chain.state_bytes() + self.tail.output.held_bytes()
     }
 
     fn rows_max(&self) -> Option<u32> {
@@ -119,13 +119,13 @@ impl<T, P, C, E> OperatorTask<T, P, C, E>
 where
     P: Ports<T>,
     C: Operator<T>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     /// A step; if `MEASURED`, of one run, operator by operator. The two have no loop in common: a chain's closure that
     /// stands in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
-        let pushed_before = self.tail.exit.pushed();
+        let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
         // Most often the compiler knows it.
         let is_single = P::IS_SINGLE || self.is_single;
@@ -138,7 +138,7 @@ where
         self.merge.begin();
         while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && rows < quantum {
             of_mark.arrival = context.arrival;
-            let mut output = self.tail.exit.open(context.arrival);
+            let mut output = self.tail.output.open(context.arrival);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
             if output.room() == 0 {
                 break;
@@ -169,7 +169,7 @@ where
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);
-                self.tail.exit.check()?;
+                self.tail.output.check()?;
                 self.tail.pass(mark, flow, context)?;
                 continue;
             }
@@ -178,7 +178,7 @@ where
                 Came::Values => {
                     taken += fed;
                     rows = self.tail.weighed().map_or(taken, |now| now.taken_since(before) as usize);
-                    self.tail.exit.check()?;
+                    self.tail.output.check()?;
                     if let Some(announce) = announce {
                         self.tail.mark(announce);
                     }
@@ -206,7 +206,7 @@ where
             meter.note_stages(&stages);
         }
         let ended = self.tail.has_ended() && self.tail.settle(&of_mark, &self.probe)?;
-        let pushed = self.tail.exit.pushed() - pushed_before;
+        let pushed = self.tail.output.pushed() - pushed_before;
         Ok(StepReport {
             records_in: rows as u64,
             records_out: self.tail.weighed().map_or(pushed, |now| now.put_since(before)),

@@ -8,8 +8,8 @@ use thalweg_model::{Counts, Entropy, Fault, Flow, Operator, Output};
 
 use super::{Probe, StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers};
-use crate::exit::{Exit, ToContainers};
-use crate::lender::StateLender;
+use crate::output::{TaskOutput, ToContainers};
+use crate::state_grant::StateGrant;
 
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
@@ -17,7 +17,7 @@ pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     /// Which of the copies.
     index: usize,
     chain: C,
-    exit: ToContainers<U>,
+    output: ToContainers<U>,
     probe: Arc<Probe>,
     /// What was claimed and is not taken to its end.
     hand: Option<Bundle<B>>,
@@ -31,30 +31,30 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         containers: Arc<Containers<T, B>>,
         index: usize,
         chain: C,
-        exit: ToContainers<U>,
+        output: ToContainers<U>,
         probe: Arc<Probe>,
     ) -> Self {
-        RelayTask { containers, index, chain, exit, probe, hand: None, consumed: (0, 0) }
+        RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
     /// Hands over what is filled; only then are the bundles that it was made of consumed.
     fn put_down(&mut self) {
-        self.exit.flush();
+        self.output.flush();
         let (epoch, count) = self.consumed;
         self.consumed.1 = 0;
-        self.containers.ledger.consume(epoch, count);
+        self.containers.tracker.consume(epoch, count);
     }
 
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
-        let (quantum, pushed_before) = (context.quantum.records as usize, self.exit.pushed());
+        let (quantum, pushed_before) = (context.quantum.records as usize, self.output.pushed());
         let before = self.chain.weighed();
         // Records, and rows if they count for several.
         let (mut taken, mut rows) = (0, 0);
-        self.exit.begin(context.worker);
+        self.output.begin(context.worker);
         let mut is_stuck = false;
         while rows < quantum {
-            let mut output = self.exit.open(context.arrival);
+            let mut output = self.output.open(context.arrival);
             // Only with room in hand: whoever claims a block can go on with it.
             is_stuck =
                 output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
@@ -68,13 +68,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                     self.put_down();
                     self.consumed.0 = bundle.epoch;
                 }
-                self.exit.go_on_in(bundle.epoch, bundle.late_by);
+                self.output.go_on_in(bundle.epoch, bundle.late_by);
                 self.hand = Some(bundle);
             }
             let Some(bundle) = &mut self.hand else { break };
             if let Some(block) = &mut bundle.block {
                 let count = block.count();
-                let mut output = self.exit.open(context.arrival);
+                let mut output = self.output.open(context.arrival);
                 // Less than before, if a block was sealed.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
@@ -87,18 +87,18 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                 taken += count - block.count();
                 rows = self.chain.weighed().map_or(taken, |now| now.taken_since(before) as usize);
                 if block.count() > 0 || self.chain.is_stalled() {
-                    self.exit.deposit_full();
+                    self.output.deposit_full();
                     continue;
                 }
             }
             let Some(Bundle { block, marker, .. }) = self.hand.take() else { break };
             if let Some(block) = block {
-                let is_hot = block.home() == context.worker;
+                let is_hot = block.core() == context.worker;
                 block.give_back(is_hot);
             }
-            self.exit.deposit_full();
+            self.output.deposit_full();
             if let Some(intended) = marker {
-                self.exit.mark_latency(intended);
+                self.output.mark_latency(intended);
             }
             self.consumed.1 += 1;
         }
@@ -108,13 +108,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
-        let pushed = self.exit.pushed() - pushed_before;
+        let pushed = self.output.pushed() - pushed_before;
         StepReport {
             records_in: rows as u64,
             records_out: self.chain.weighed().map_or(pushed, |now| now.put_since(before)),
             taken: taken as u64,
             watermark: None,
-            ended: self.containers.ledger.is_over(),
+            ended: self.containers.tracker.is_over(),
         }
     }
 }
@@ -129,8 +129,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         })
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        let allowance = &lender.allowance();
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        let allowance = &state_grant.allowance();
         self.chain.fund(allowance);
     }
 

@@ -1,4 +1,4 @@
-//! A source with its chain and exit.
+//! A source with its chain and output.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use thalweg_model::{
 
 use super::tail::Tail;
 use super::{Oddities, Probe, StepContext, StepReport, Stop, Task};
-use crate::closings::Ingestion;
 use crate::edge::Watched;
-use crate::exit::Exit;
-use crate::lender::StateLender;
+use crate::firing_latency::Ingestion;
+use crate::output::TaskOutput;
+use crate::state_grant::StateGrant;
 
 /// Records that a source makes at a time in a step in which operators are measured.
 const HELD_RECORDS_MAX: usize = 1 << 10;
@@ -67,7 +67,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
         source: S,
         watermarks: impl Watermarks<S::Item, Tracker = W>,
         chain: C,
-        exit: E,
+        output: E,
         probe: Arc<Probe>,
         ingestion: Ingestion,
     ) -> Self {
@@ -78,7 +78,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
             tracker: watermarks.tracker(),
             silence: Silence { idle_after_ns, since: None, is_idle: false, idled: 0 },
             ingestion,
-            tail: Tail::new(chain, exit),
+            tail: Tail::new(chain, output),
             probe,
             is_over: false,
         }
@@ -90,7 +90,7 @@ where
     S: Source,
     W: Track<S::Item>,
     C: Operator<S::Item>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         match context.measured {
@@ -99,11 +99,11 @@ where
         }
     }
 
-    fn fund(&mut self, lender: &Arc<StateLender>) {
-        let allowance = &lender.allowance();
+    fn fund(&mut self, state_grant: &Arc<StateGrant>) {
+        let allowance = &state_grant.allowance();
         self.source.fund(allowance);
         self.tail.chain.fund(allowance);
-        self.tail.exit.fund(allowance);
+        self.tail.output.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -111,7 +111,7 @@ where
     }
 
     fn held_bytes(&self) -> usize {
-        self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+        self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.output.held_bytes()
     }
 
     fn oddities(&self) -> Oddities {
@@ -137,13 +137,13 @@ where
     S: Source,
     W: Track<S::Item>,
     C: Operator<S::Item>,
-    E: Exit<C::Out>,
+    E: TaskOutput<C::Out>,
 {
     /// A step; if `MEASURED`, of one poll, operator by operator. The two have no loop in common: a chain's closure that
     /// stands in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
-        let pushed_before = self.tail.exit.pushed();
+        let pushed_before = self.tail.output.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
         // All that a step makes has the tag of its first token.
@@ -152,11 +152,11 @@ where
         // Records, and rows if they count for several.
         let (mut taken, mut made) = (0, 0);
         self.tracker.tell_time(context.now);
-        self.tail.exit.begin(context.worker);
+        self.tail.output.begin(context.worker);
         while self.tail.settle(context, &self.probe)?
             && !self.is_over
             && made < made_max
-            && self.tail.exit.pushed() - pushed_before < pushed_max
+            && self.tail.output.pushed() - pushed_before < pushed_max
         {
             let stop = self.probe.stop_asked();
             if let Some(stop) = stop
@@ -169,9 +169,9 @@ where
             // A source that is to end only gives out what it has read.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
             // Of the whole query: the chain and all behind it.
-            let floor = self.tail.exit.next_due().min(self.ingestion.next_due());
+            let floor = self.tail.output.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
-                let mut output = self.tail.exit.open(context.arrival);
+                let mut output = self.tail.output.open(context.arrival);
                 if output.room() == 0 {
                     break;
                 }
@@ -190,7 +190,7 @@ where
                     (polled, watched.passed, watched.due)
                 }
             };
-            self.tail.exit.check()?;
+            self.tail.output.check()?;
             taken += passed;
             made = self.source.weighed().map_or(taken, |now| now.put_since(source_before));
             if passed > 0 {
@@ -242,12 +242,12 @@ where
             meter.note_stages(&stages);
         }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
-        self.tail.exit.flush();
+        self.tail.output.flush();
         self.probe.spend_tokens(context.now, made);
         let records_out = match (self.tail.weighed(), source_before) {
             (Some(now), _) => now.put_since(tail_before),
             (None, Some(_)) => made,
-            (None, None) => self.tail.exit.pushed() - pushed_before,
+            (None, None) => self.tail.output.pushed() - pushed_before,
         };
         Ok(StepReport { records_in: made, records_out, taken, watermark: self.tail.watermark(), ended })
     }

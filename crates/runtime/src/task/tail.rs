@@ -1,11 +1,11 @@
-//! The common half of every task: a chain, its exit, and the marks that have to get through both.
+//! The common half of every task: a chain, its output, and the marks that have to get through both.
 
 use std::collections::VecDeque;
 
 use thalweg_model::{EventTime, Fault, Flow, Mark, Operator, Weighed};
 
 use super::{Probe, StepContext};
-use crate::exit::Exit;
+use crate::output::TaskOutput;
 
 /// Marks that wait at once: a source that ends sets a watermark, a latency marker, the last watermark and the
 /// end in one step.
@@ -14,7 +14,7 @@ const MARKS_MAX: usize = 4;
 /// A chain and where it writes.
 pub(crate) struct Tail<C, E> {
     pub(crate) chain: C,
-    pub(crate) exit: E,
+    pub(crate) output: E,
     /// Marks to be handed through the chain, in order.
     marks: VecDeque<Mark>,
     /// True if the chain has begun with the first of them and has more to emit for it.
@@ -27,10 +27,10 @@ pub(crate) struct Tail<C, E> {
 }
 
 impl<C, E> Tail<C, E> {
-    pub(crate) fn new(chain: C, exit: E) -> Self {
+    pub(crate) fn new(chain: C, output: E) -> Self {
         Tail {
             chain,
-            exit,
+            output,
             marks: VecDeque::with_capacity(MARKS_MAX),
             is_emitting: false,
             is_unsettled: false,
@@ -44,9 +44,9 @@ impl<C, E> Tail<C, E> {
     pub(crate) fn weighed<T>(&self) -> Option<Weighed>
     where
         C: Operator<T>,
-        E: Exit<C::Out>,
+        E: TaskOutput<C::Out>,
     {
-        self.chain.weighed().or_else(|| self.exit.weighed())
+        self.chain.weighed().or_else(|| self.output.weighed())
     }
 
     /// Queues a mark behind all that was pushed; only while everything before it is settled.
@@ -56,12 +56,12 @@ impl<C, E> Tail<C, E> {
         self.marks.push_back(mark);
     }
 
-    /// Queues a mark, or hands it on at once: the chain has been given it while the exit was still open for the records
+    /// Queues a mark, or hands it on at once: the chain has been given it while the output was still open for the records
     /// before it, and has answered `flow`. Only while nothing else waits.
     pub(crate) fn pass<T>(&mut self, mark: Mark, flow: Flow, context: &StepContext<'_>) -> Result<(), Fault>
     where
         C: Operator<T>,
-        E: Exit<C::Out>,
+        E: TaskOutput<C::Out>,
     {
         assert!(self.marks.is_empty(), "the marks before it are settled");
         self.note_watermark(mark);
@@ -71,7 +71,7 @@ impl<C, E> Tail<C, E> {
             return Ok(());
         }
         match self.chain.forward(mark) {
-            Some(mark) => self.exit.mark(mark, context.arrival, context.clock),
+            Some(mark) => self.output.mark(mark, context.arrival, context.clock),
             None => Ok(()),
         }
     }
@@ -100,16 +100,16 @@ impl<C, E> Tail<C, E> {
     pub(crate) fn settle<T>(&mut self, context: &StepContext<'_>, probe: &Probe) -> Result<bool, Fault>
     where
         C: Operator<T>,
-        E: Exit<C::Out>,
+        E: TaskOutput<C::Out>,
     {
-        let is_clear = self.marks.is_empty() && !self.chain.is_stalled() && self.exit.is_ready();
+        let is_clear = self.marks.is_empty() && !self.chain.is_stalled() && self.output.is_ready();
         if is_clear && !self.is_unsettled {
             return Ok(true);
         }
         let settled = is_clear || self.settle_slowly(context)?;
         self.is_unsettled = !settled;
         probe.set_unsettled((!settled).then_some(context.arrival));
-        probe.set_awaits_epoch(!settled && self.exit.awaits_epoch());
+        probe.set_awaits_epoch(!settled && self.output.awaits_epoch());
         Ok(settled)
     }
 
@@ -117,10 +117,10 @@ impl<C, E> Tail<C, E> {
     fn settle_slowly<T>(&mut self, context: &StepContext<'_>) -> Result<bool, Fault>
     where
         C: Operator<T>,
-        E: Exit<C::Out>,
+        E: TaskOutput<C::Out>,
     {
         loop {
-            if !self.exit.is_ready() {
+            if !self.output.is_ready() {
                 return Ok(false);
             }
             let mark = self.marks.front().copied();
@@ -128,7 +128,7 @@ impl<C, E> Tail<C, E> {
                 return Ok(true);
             }
             let flow = {
-                let mut output = self.exit.open(context.arrival);
+                let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
                         // What an expanding operator has left comes before the mark.
@@ -142,11 +142,11 @@ impl<C, E> Tail<C, E> {
                     _ => self.chain.resume(&mut output),
                 }
             };
-            self.exit.check()?;
+            self.output.check()?;
             if flow == Flow::More {
                 return Ok(false);
             }
-            if mark == Some(Mark::End) && context.lender.has_refused() {
+            if mark == Some(Mark::End) && context.state_grant.has_refused() {
                 // Who was refused memory went without, so its results are wrong. Behind the end they would be
                 // published; the query fails as soon as the step is over.
                 return Ok(false);
@@ -155,7 +155,7 @@ impl<C, E> Tail<C, E> {
                 self.is_emitting = false;
                 self.marks.pop_front();
                 if let Some(mark) = self.chain.forward(mark) {
-                    self.exit.mark(mark, context.arrival, context.clock)?;
+                    self.output.mark(mark, context.arrival, context.clock)?;
                 }
                 self.has_ended |= mark == Mark::End;
             }

@@ -15,18 +15,18 @@ mod model {
     use crate::task::{FirstSeen, Inlet, Outlet, Probe};
     use crate::threads::Seat;
 
-    /// Words that two neighbours publish, the word of the task for what it has left to emit, and its bed.
+    /// Words that two neighbours publish, the word of the task for what it has left to emit, and its parker.
     struct Task {
         work: AtomicU32,
         room: AtomicU32,
         left: AtomicU32,
-        bed: Idle,
+        parker: Idle,
     }
 
     impl Task {
         fn new() -> Arc<Self> {
             let [work, room, left] = [(); 3].map(|()| AtomicU32::new(0));
-            Arc::new(Task { work, room, left, bed: Idle::new(1, 0) })
+            Arc::new(Task { work, room, left, parker: Idle::new(1, 0) })
         }
 
         fn may_run(&self) -> bool {
@@ -38,8 +38,8 @@ mod model {
         fn publish(&self, word: &AtomicU32) {
             word.store(1, Ordering::Relaxed);
             fence(Ordering::SeqCst);
-            if self.bed.seems_to_have_sleepers() && self.may_run() {
-                self.bed.wake_one();
+            if self.parker.seems_to_have_sleepers() && self.may_run() {
+                self.parker.wake_one();
             }
         }
 
@@ -50,7 +50,7 @@ mod model {
                 let look = |_| {
                     if self.may_run() { Outlook::Work } else { Outlook::Nothing(ProcessingTime::NEVER) }
                 };
-                self.bed.sleep(0, &clock, look);
+                self.parker.sleep(0, &clock, look);
             }
         }
     }
@@ -71,13 +71,13 @@ mod model {
         });
     }
 
-    /// A copy with nothing of its own falls asleep while a block is put on the other's shelf: it sleeps no longer than until it
+    /// A copy with nothing of its own falls asleep while a block is put on the other's work queue: it sleeps no longer than until it
     /// may take that block. Without a call it would sleep for ever.
     #[test]
     fn what_time_makes_claimable_wakes() {
         model(|| {
             let containers = containers(Claiming::default());
-            let inputs = Box::new([Inlet::Claims(Arc::clone(&containers.ledger), 1)]);
+            let inputs = Box::new([Inlet::Claims(Arc::clone(&containers.tracker), 1)]);
             let probe = Arc::new(Probe::new(inputs, Box::default()));
             let seat = Seat::new(&probe, 0);
             let depositor = {
@@ -106,24 +106,24 @@ mod model {
     #[test]
     fn a_silence_that_waits_for_an_epoch_is_told() {
         model(|| {
-            let bed = Bed::new(1);
-            let ledger = Arc::clone(&bed.containers.ledger);
+            let parker = Bed::new(1);
+            let tracker = Arc::clone(&parker.containers.tracker);
             let last = EventTime::from_secs(EPOCHS_MAX as i64 * 10 + 5);
             (0..EPOCHS_MAX as i64)
-                .for_each(|window| _ = bed.origin.advance(0, EventTime::from_secs(window * 10 + 5)));
-            bed.origin.advance(0, last);
-            let outputs = Box::new([Outlet::Deposits(Arc::clone(&ledger))]);
+                .for_each(|window| _ = parker.origin.advance(0, EventTime::from_secs(window * 10 + 5)));
+            parker.origin.advance(0, last);
+            let outputs = Box::new([Outlet::Deposits(Arc::clone(&tracker))]);
             let probe = Arc::new(Probe::new(Box::default(), outputs));
             let seat = Seat::new(&probe, 0);
             let closing = {
-                let (ledger, seat) = (Arc::clone(&ledger), Arc::clone(&seat));
+                let (tracker, seat) = (Arc::clone(&tracker), Arc::clone(&seat));
                 thread::spawn(move || {
-                    let inlet = Inlet::Epochs(Arc::clone(&ledger), FirstSeen::default());
+                    let inlet = Inlet::Epochs(Arc::clone(&tracker), FirstSeen::default());
                     let position = inlet.position();
-                    let Some(Item::End { epoch, .. }) = ledger.next_item() else {
+                    let Some(Item::End { epoch, .. }) = tracker.next_item() else {
                         panic!("all but the youngest epoch have their ends");
                     };
-                    ledger.release(epoch);
+                    tracker.release(epoch);
                     // As behind a run.
                     fence(Ordering::SeqCst);
                     if inlet.has_freed(position) {
@@ -132,16 +132,16 @@ mod model {
                 })
             };
             let clock = VirtualClock::default();
-            let mut is_told = bed.origin.fall_idle(0);
+            let mut is_told = parker.origin.fall_idle(0);
             while !is_told {
                 probe.set_awaits_epoch(true);
                 // As `TaskBody::look` with something that is not through.
                 let look = |_| if probe.can_output() { Standing::Ready } else { Standing::Blocked };
                 seat.rest(&clock, look);
-                is_told = bed.origin.tell_silence();
+                is_told = parker.origin.tell_silence();
             }
             closing.join().unwrap();
-            let items: Vec<Item> = std::iter::from_fn(|| ledger.next_item()).collect();
+            let items: Vec<Item> = std::iter::from_fn(|| tracker.next_item()).collect();
             assert!(
                 matches!(items[..], [.., Item::End { watermark, .. }, Item::Idle] if watermark == last),
                 "{items:?}"

@@ -43,7 +43,7 @@ impl Policy for Orleans {
         Scale::Ordinal
     }
 
-    fn keeps_home(&self) -> bool {
+    fn prefers_workers(&self) -> bool {
         true
     }
 
@@ -114,6 +114,6 @@ mod tests {
         }
         bed.push(0, 4);
         assert_eq!(bed.steps(7), "AADDBBC");
-        assert!(Orleans::default().keeps_home());
+        assert!(Orleans::default().prefers_workers());
     }
 }

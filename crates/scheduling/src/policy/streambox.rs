@@ -211,7 +211,7 @@ impl Policy for StreamBox {
         Scale::Ordinal
     }
 
-    fn keeps_home(&self) -> bool {
+    fn prefers_workers(&self) -> bool {
         true
     }
 

@@ -316,16 +316,16 @@ impl Connection for FileSystem<'_> {
         }
         // With watching, a single split looks for new files, so that one place knows which files were read.
         let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
-        let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        let mut by_split: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for (place, file) in files.into_iter().enumerate() {
-            dealt[place % count].push(file);
+            by_split[place % count].push(file);
         }
         let reading = Arc::new(reading);
         let split = |files| -> Result<Box<dyn RowSource>, SqlError> {
             let bad = world.bad_records(self.table, &self.bad)?;
             Ok(Box::new(split::FileSplit::new(Arc::clone(&reading), files, bad)))
         };
-        dealt.into_iter().map(split).collect()
+        by_split.into_iter().map(split).collect()
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {

@@ -34,8 +34,8 @@ pub mod interval;
 pub mod lookup;
 mod met;
 pub mod regular;
+mod row_store;
 mod shape;
-mod shelf;
 mod table;
 pub mod temporal;
 #[cfg(test)]

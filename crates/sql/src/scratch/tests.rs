@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, StringArray};
-use thalweg_model::Lender;
+use thalweg_model::GrantSource;
 
 use super::*;
 
-struct Purse {
+struct BoundedGrant {
     left: Mutex<usize>,
     limit: usize,
 }
 
-impl Lender for Purse {
+impl GrantSource for BoundedGrant {
     fn lend(&self, bytes: usize) -> bool {
         let mut left = self.left.lock().unwrap();
         let is_enough = bytes <= *left;
@@ -29,15 +29,15 @@ impl Lender for Purse {
     }
 }
 
-fn purse(bytes: usize) -> (Arc<Purse>, Allowance) {
-    let purse = Arc::new(Purse { left: Mutex::new(bytes), limit: bytes });
-    (Arc::clone(&purse), Allowance::new(purse))
+fn bounded_grant(bytes: usize) -> (Arc<BoundedGrant>, Allowance) {
+    let bounded_grant = Arc::new(BoundedGrant { left: Mutex::new(bytes), limit: bytes });
+    (Arc::clone(&bounded_grant), Allowance::new(bounded_grant))
 }
 
 #[test]
 fn a_room_is_given_back_and_a_value_is_held_until_the_end() {
-    let (purse, allowance) = purse(64 << 20);
-    let left = || *purse.left.lock().unwrap();
+    let (bounded_grant, allowance) = bounded_grant(64 << 20);
+    let left = || *bounded_grant.left.lock().unwrap();
     within(&allowance, 4_096, || {
         let mut room = Room::default();
         room.take(3 << 20).unwrap();
@@ -54,7 +54,7 @@ fn a_room_is_given_back_and_a_value_is_held_until_the_end() {
 /// A part of a long array shares the memory of the whole, as a field of a row does, and takes no more than its own values.
 #[test]
 fn a_slice_takes_its_own_values() {
-    let (purse, allowance) = purse(64 << 20);
+    let (bounded_grant, allowance) = bounded_grant(64 << 20);
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..9).map(|_| "x".repeat(1 << 20))));
     let items = arrow::buffer::OffsetBuffer::from_lengths([1; 9]);
     let item = Arc::new(arrow::datatypes::Field::new("item", DataType::Utf8, true));
@@ -68,12 +68,12 @@ fn a_slice_takes_its_own_values() {
         }
         hold(&ColumnarValue::Array(row.slice(0, 2))).unwrap();
     });
-    assert_eq!(*purse.left.lock().unwrap(), 64 << 20);
+    assert_eq!(*bounded_grant.left.lock().unwrap(), 64 << 20);
 }
 
 #[test]
 fn several_rows_and_one_row_have_their_own_bounds() {
-    let (_, allowance) = purse(64 << 20);
+    let (_, allowance) = bounded_grant(64 << 20);
     let fits = |rows: usize, bytes: usize| within(&allowance, rows, || check(bytes)).is_ok();
     assert!(fits(4_096, EVALUATION_BYTES_MAX) && !fits(4_096, EVALUATION_BYTES_MAX + 1));
     assert!(fits(1, 16 << 20) && !fits(1, (16 << 20) + 1));
@@ -83,17 +83,17 @@ fn several_rows_and_one_row_have_their_own_bounds() {
 
 #[test]
 fn what_the_budget_lacks_is_refused() {
-    let (purse, allowance) = purse(64 << 20);
-    *purse.left.lock().unwrap() = 1 << 20;
+    let (bounded_grant, allowance) = bounded_grant(64 << 20);
+    *bounded_grant.left.lock().unwrap() = 1 << 20;
     let fits = |bytes: usize| within(&allowance, 1, || check(bytes)).is_ok();
     assert!(fits(2 << 20) && !fits((2 << 20) + 1));
-    assert_eq!(*purse.left.lock().unwrap(), 1 << 20);
+    assert_eq!(*bounded_grant.left.lock().unwrap(), 1 << 20);
 }
 
 /// An inner scope has its own memory, and the outer scope continues after it, also after a panic.
 #[test]
 fn scopes_nest() {
-    let (purse, allowance) = purse(64 << 20);
+    let (bounded_grant, allowance) = bounded_grant(64 << 20);
     within(&allowance, 4_096, || {
         let panicked = std::panic::catch_unwind(|| {
             within(&Allowance::default(), 1, || {
@@ -104,5 +104,5 @@ fn scopes_nest() {
         assert!(panicked.is_err());
         assert!(check(EVALUATION_BYTES_MAX + 1).is_err(), "the outer scope is bounded");
     });
-    assert_eq!(*purse.left.lock().unwrap(), 64 << 20);
+    assert_eq!(*bounded_grant.left.lock().unwrap(), 64 << 20);
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use thalweg::{EventTime, Generate, Graph, Layout, Query, QueryReport, Record, Source, TumblingWindows};
 use thalweg::{WatermarkStrategy, Windowed};
-use thalweg_connectors::{CsvOptions, CsvSource, Dealt, Header, OnBad, Pace, Paced, RealDisk, Row, RowError};
+use thalweg_connectors::{
+    CsvOptions, CsvSource, Header, OnBad, Pace, Paced, RealDisk, Row, RowError, SplitShares,
+};
 use thalweg_model::Span;
 use thalweg_workloads::nyt::query::trips_per_cell;
 use thalweg_workloads::nyt::tlc::{self, TlcError};
@@ -58,7 +60,7 @@ impl Nyt {
     ///
     /// # Panics
     /// If `splits` is zero, or the trips are recorded.
-    pub fn dealt(self, splits: usize) -> Self {
+    pub fn over_splits(self, splits: usize) -> Self {
         let is_generated = matches!(self.source, NytSource::Generated { .. });
         assert!(splits > 0 && is_generated, "a generator has splits");
         Nyt { splits, ..self }
@@ -95,7 +97,7 @@ impl Nyt {
                         latitude: trip.pickup.latitude,
                     }
                 };
-                let places = Dealt::to(self.splits, Self::pace(*rate_per_s)).places(made);
+                let places = SplitShares::to(self.splits, Self::pace(*rate_per_s)).places(made);
                 nyt_rows(places.into_iter().flatten().map(input), self.window.as_micros())
             }
             (NytSource::Recorded(_), whole) => {

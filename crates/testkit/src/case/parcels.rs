@@ -13,13 +13,13 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
-use crate::splits::Deal;
+use crate::splits::SplitRuns;
 
 /// Counts parcels per address and window, after a filter and a map.
 pub struct Parcels {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
-    deal: Deal,
+    runs: SplitRuns,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<String, u64>>,
     /// Every parcel in the engine holds a clone.
@@ -41,16 +41,16 @@ impl Parcels {
         Parcels {
             hostile,
             input,
-            deal: Deal::WHOLE,
+            runs: SplitRuns::WHOLE,
             sabotage: Arc::default(),
             gathered: Gathered::default(),
             token: Arc::default(),
         }
     }
 
-    /// Returns the case with the same stream, dealt to splits.
-    pub fn dealt(self, deal: Deal) -> Self {
-        Parcels { deal, ..self }
+    /// Returns the case with the same stream, distributed over splits.
+    pub fn over_splits(self, runs: SplitRuns) -> Self {
+        Parcels { runs, ..self }
     }
 
     /// Sabotages the next plan and all later ones, at a place of this case: any place but those of a join.
@@ -66,7 +66,7 @@ impl Parcels {
             Record::new(record.event_time, parcel)
         };
         let source = |input: Vec<(i64, Reading)>| Script::new(records(&input).map(parcel), &self.sabotage);
-        self.deal.deal(&self.input).into_iter().map(source).collect()
+        self.runs.split(&self.input).into_iter().map(source).collect()
     }
 
     /// Adds everything after the source.
@@ -111,7 +111,7 @@ impl Case for Parcels {
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let rows = self.deal.rows(&self.input, &report.made, self.hostile.promise);
+        let rows = self.runs.rows(&self.input, &report.made, self.hostile.promise);
         let light = oracle::filter(&rows, |reading| is_light(reading.amount));
         let windows = self.hostile.windows;
         let expected =

@@ -12,7 +12,7 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
-use crate::splits::Deal;
+use crate::splits::SplitRuns;
 
 /// Keys below this one, except those divisible by five, have a factor.
 const FACTOR_KEYS: u64 = 150;
@@ -21,7 +21,7 @@ const FACTOR_KEYS: u64 = 150;
 pub struct Readings {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
-    deal: Deal,
+    runs: SplitRuns,
     pauses: Option<u64>,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<u64, TallyResult>>,
@@ -33,13 +33,13 @@ impl Readings {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
         let pauses = (entropy.below(2) == 0).then(|| entropy.next_u64());
-        let deal = Deal::WHOLE;
-        Readings { hostile, input, deal, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
+        let runs = SplitRuns::WHOLE;
+        Readings { hostile, input, runs, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
-    /// Returns the case with the same stream, dealt to splits.
-    pub fn dealt(self, deal: Deal) -> Self {
-        Readings { deal, ..self }
+    /// Returns the case with the same stream, distributed over splits.
+    pub fn over_splits(self, runs: SplitRuns) -> Self {
+        Readings { runs, ..self }
     }
 
     /// Sabotages the next plan and all later ones.
@@ -61,7 +61,7 @@ impl Readings {
                 None => source,
             }
         };
-        self.deal.deal(&self.input).into_iter().zip(0..).map(source).collect()
+        self.runs.split(&self.input).into_iter().zip(0..).map(source).collect()
     }
 
     /// Adds everything after the source.
@@ -128,7 +128,7 @@ impl Case for Readings {
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let rows = self.deal.rows(&self.input, &report.made, self.hostile.promise);
+        let rows = self.runs.rows(&self.input, &report.made, self.hostile.promise);
         let kept = oracle::map(&oracle::filter(&rows, is_kept), |reading| raised(*reading));
         let joined = oracle::join(
             &kept,

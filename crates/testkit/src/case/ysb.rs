@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use thalweg::{
     EventTime, Generate, Graph, Layout, Query, QueryReport, TumblingWindows, WatermarkStrategy, Windowed,
 };
-use thalweg_connectors::{Dealt, Pace, Paced};
+use thalweg_connectors::{Pace, Paced, SplitShares};
 use thalweg_model::{ProcessingTime, Span};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbInput, ysb_counts};
@@ -53,7 +53,7 @@ impl Ysb {
     ///
     /// # Panics
     /// If `splits` is zero.
-    pub fn dealt(self, splits: usize) -> Self {
+    pub fn over_splits(self, splits: usize) -> Self {
         assert!(splits > 0, "somebody makes them");
         Ysb { splits, ..self }
     }
@@ -99,7 +99,7 @@ impl Case for Ysb {
             let event = generator.value(index, EventTime::from_micros(event_time_us));
             YsbInput { event_time_us, event_type: event.event_type, ad_id: event.ad_id }
         };
-        let made = Dealt::to(self.splits, self.pace()).places(&report.made).into_iter().flatten();
+        let made = SplitShares::to(self.splits, self.pace()).places(&report.made).into_iter().flatten();
         let expected = ysb_counts(made.map(input), self.window.as_micros());
         let found = self.gathered.each(|record| YsbCount {
             window_start_ms: record.value.window.start.as_micros() / 1_000,

@@ -8,8 +8,8 @@ use thalweg_model::{
     SeededEntropy, StateReader, StateWriter, VirtualClock,
 };
 
+use super::bounded_grant::BoundedGrant;
 use super::output::Bounded;
-use super::purse::Purse;
 use super::{Emitted, Manner, Ran, Restore};
 use crate::oracle::Row;
 
@@ -29,7 +29,7 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     operator: P,
     manner: Manner,
     entropy: SeededEntropy,
-    purse: Arc<Purse>,
+    bounded_grant: Arc<BoundedGrant>,
     /// State bytes of the operator after the last call.
     state_bytes: usize,
     /// Summed counts of the operators that this one has replaced.
@@ -64,8 +64,8 @@ enum Way {
 
 impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     pub(super) fn new(make: Make, manner: Manner, mut entropy: SeededEntropy) -> Self {
-        let purse = Arc::new(Purse::new(manner.purse_bytes));
-        let operator = fresh(&make, &purse, &mut entropy);
+        let bounded_grant = Arc::new(BoundedGrant::new(manner.bounded_grant_bytes));
+        let operator = fresh(&make, &bounded_grant, &mut entropy);
         let ran = Ran {
             arrived: Vec::new(),
             emitted: Vec::new(),
@@ -79,7 +79,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             operator,
             manner,
             entropy,
-            purse,
+            bounded_grant,
             earlier: Vec::new(),
             watermark: EventTime::MIN,
             told: EventTime::MIN,
@@ -247,9 +247,9 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             Room::Exactly(room) => Bounded::new(room),
             Room::AtMost(room) => Bounded::new(room).or_less(&mut self.entropy),
         };
-        let granted_before = self.purse.granted_bytes();
+        let granted_before = self.bounded_grant.granted_bytes();
         let result = act(&mut self.operator, &mut output);
-        let granted_bytes = self.purse.granted_bytes() - granted_before;
+        let granted_bytes = self.bounded_grant.granted_bytes() - granted_before;
         let before = std::mem::replace(&mut self.state_bytes, self.operator.state_bytes());
         assert!(
             self.state_bytes <= before + granted_bytes,
@@ -264,7 +264,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             let row = Row { at_us: event_time.as_micros(), watermark_us, value };
             Emitted { row, watermark_count, promised_us }
         }));
-        if self.purse.has_refused() { Err(Starved) } else { Ok(result) }
+        if self.bounded_grant.has_refused() { Err(Starved) } else { Ok(result) }
     }
 
     fn note_forwarded(&mut self, mark: Mark, forwarded: Option<Mark>) {
@@ -332,13 +332,13 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         let mut state = StateWriter::default();
         self.operator.save(&mut state).expect("state can be saved");
         let bytes = state.into_bytes();
-        self.operator = fresh(&self.make, &self.purse, &mut self.entropy);
-        let (before, granted_before) = (self.operator.state_bytes(), self.purse.granted_bytes());
+        self.operator = fresh(&self.make, &self.bounded_grant, &mut self.entropy);
+        let (before, granted_before) = (self.operator.state_bytes(), self.bounded_grant.granted_bytes());
         let mut reader = StateReader::new(&bytes);
         self.operator.load(&mut reader).expect("state can be loaded");
         reader.finish().expect("state is read whole");
         self.state_bytes = self.operator.state_bytes();
-        let granted_bytes = self.purse.granted_bytes() - granted_before;
+        let granted_bytes = self.bounded_grant.granted_bytes() - granted_before;
         assert!(
             self.state_bytes <= before + granted_bytes,
             "{} bytes of state were loaded, but only {granted_bytes} asked for",
@@ -349,9 +349,13 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
     }
 }
 
-fn fresh<In, P: Operator<In>>(make: impl Fn() -> P, purse: &Arc<Purse>, entropy: &mut SeededEntropy) -> P {
+fn fresh<In, P: Operator<In>>(
+    make: impl Fn() -> P,
+    bounded_grant: &Arc<BoundedGrant>,
+    entropy: &mut SeededEntropy,
+) -> P {
     let mut operator = make();
-    operator.fund(&Allowance::new(Arc::<Purse>::clone(purse)));
+    operator.fund(&Allowance::new(Arc::<BoundedGrant>::clone(bounded_grant)));
     operator.seed(entropy);
     operator
 }

@@ -335,7 +335,7 @@ fn chains_are_driven_as_one() {
 /// An operator that is refused memory is not called again, and has accounted for all records it has read.
 #[test]
 fn memory_runs_out() {
-    let starved = beds(2).map(|bed| bed.with_purse(10 * HELD_BYTES));
+    let starved = beds(2).map(|bed| bed.with_bounded_grant(10 * HELD_BYTES));
     let starved = starved.filter(|bed| bed.manner.restore == Restore::Never);
     let starved = starved.filter(|bed| bed.drive(|| hold(Mistake::None)).is_starved);
     assert!(starved.count() > 30);

@@ -94,7 +94,7 @@ pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
 pub fn without_memory<P: Operator<Reading>>(make: impl Fn(&Sides) -> P) {
     let starved = Cell::new(0);
     union(|sides, bed| {
-        let ran = bed.clone().with_purse(1_000).drive(|| make(sides));
+        let ran = bed.clone().with_bounded_grant(1_000).drive(|| make(sides));
         starved.set(starved.get() + u32::from(ran.is_starved));
     });
     assert!(starved.get() > 0, "nobody was refused");

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use thalweg_model::{Deferred, Operator};
 use thalweg_operators::{Identity, Named};
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, OutputHandle, OutputPlan};
 
 use super::{Cut, Gathers, Isolated, Planner, Segment, join};
 use crate::draft::Label;
@@ -46,40 +46,40 @@ where
 
     const MAY_EXCHANGE: bool = false;
 
-    type Instance = Several<EdgeEntry<D::Out>>;
+    type Instance = Several<InputHandle<D::Out>>;
 
     fn exchange<Q: Operator<D::Out> + 'static>(
         self,
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = EdgeEntry<D::Out>;
+    type Input = InputHandle<D::Out>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<D::Out> {
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<D::Out> {
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: ExitPlan<D::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.fuse(planner, Identity, exit_name, exit);
+    fn close<X: OutputPlan<D::Out>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.fuse(planner, Identity, output_name, output);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<D::Out>) {
-        self.end(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<D::Out>) {
+        self.end(planner, output);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<D::Out> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
-        let entry = planner.entry_of(self.head);
+        let input = planner.input_of(self.head);
         let operator = planner.named(self.label, self.operator);
         let name = planner.task_name(&join(operator.name(), tail_name));
-        let exit = planner.one_of(exit);
-        planner.graph.deferred(name, entry, operator, tail, exit);
+        let output = planner.one_of(output);
+        planner.graph.deferred(name, input, operator, tail, output);
     }
 }

@@ -8,15 +8,15 @@ use std::collections::HashSet;
 
 use thalweg_model::{Addressed, Operator, Sharing, Source, Watermarks};
 use thalweg_operators::{Address, Named, Only};
-use thalweg_runtime::graph::{AddressedExit, Several};
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph, limits};
+use thalweg_runtime::graph::{AddressedOutputHandle, Several};
+use thalweg_runtime::{EdgeKind, Graph, InputHandle, InputPlan, OutputHandle, OutputPlan, limits};
 
 use super::{Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
 /// Most partitions of a stream; a source with more splits is read by one task. The bound lets one task read four such
 /// streams.
-pub(super) const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
+pub(super) const PARTITIONS_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
 
 /// A graph that is being built.
 pub struct Planner {
@@ -56,82 +56,84 @@ impl Planner {
         name
     }
 
-    pub(super) fn source<S, W, P, X>(&mut self, from: FromSource<S, W>, tail: P, tail_name: &str, exit: X)
+    pub(super) fn source<S, W, P, X>(&mut self, from: FromSource<S, W>, tail: P, tail_name: &str, output: X)
     where
         S: Source + 'static,
         W: Watermarks<S::Item>,
         P: Operator<S::Item> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         let FromSource { label, source, watermarks } = from;
         let name = self.task_name(&join(&self.name(label), tail_name));
-        let exit = self.one_of(exit);
-        self.graph.source(name, source, watermarks, tail, exit);
+        let output = self.one_of(output);
+        self.graph.source(name, source, watermarks, tail, output);
     }
 
-    /// Returns the output handle of one task: one partition, if `exit` has several.
-    pub(super) fn one_of<T, X: ExitPlan<T>>(&mut self, exit: X) -> X {
-        match exit.kind() {
-            EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes take any number of writers"),
-            EdgeKind::Ordered | EdgeKind::Containers => exit,
+    /// Returns the output handle of one task: one partition, if `output` has several.
+    pub(super) fn one_of<T, X: OutputPlan<T>>(&mut self, output: X) -> X {
+        match output.kind() {
+            EdgeKind::Partitions => {
+                output.again(&mut self.graph).expect("partitions take any number of writers")
+            }
+            EdgeKind::Ordered | EdgeKind::Containers => output,
         }
     }
 
-    pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, entry: N, operator: P, exit: X)
+    pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, input: N, operator: P, output: X)
     where
         T: Send + 'static,
-        N: EntryPlan<T>,
+        N: InputPlan<T>,
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         let name = self.task_name(name);
-        let exit = self.one_of(exit);
-        self.graph.operator(name, entry, operator, exit);
+        let output = self.one_of(output);
+        self.graph.operator(name, input, operator, output);
     }
 
-    /// Ends `segment` at `exit`; the chaining decides the tasks of its operators.
-    pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, exit: EdgeExit<T>) {
+    /// EdgeInputs `segment` at `output`; the chaining decides the tasks of its operators.
+    pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, output: OutputHandle<T>) {
         match self.chaining {
-            Chaining::None => segment.split(self, exit),
-            Chaining::Default | Chaining::All => segment.end(self, exit),
+            Chaining::None => segment.split(self, output),
+            Chaining::Default | Chaining::All => segment.end(self, output),
         }
     }
 
-    /// Ends `segment` at a new edge of this kind, and returns its input handle.
+    /// EdgeInputs `segment` at a new edge of this kind, and returns its input handle.
     pub(super) fn end_at_edge<T: Send + 'static>(
         &mut self,
         segment: impl Segment<T>,
         kind: EdgeKind,
-    ) -> EdgeEntry<T> {
-        let (exit, entry) = self.graph.edge_of(kind);
-        self.end(segment, exit);
-        entry
+    ) -> InputHandle<T> {
+        let (output, input) = self.graph.edge_of(kind);
+        self.end(segment, output);
+        input
     }
 
-    /// Ends `segment` at an edge, from which `tail`, the first operator of another task, reads.
-    pub(super) fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, exit: X)
+    /// EdgeInputs `segment` at an edge, from which `tail`, the first operator of another task, reads.
+    pub(super) fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, output: X)
     where
         T: Send + 'static,
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         // A split without an operator before it has no name of its own.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
-        self.follow(segment, tail, name, exit);
+        self.follow(segment, tail, name, output);
     }
 
-    /// Ends `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
+    /// EdgeInputs `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
     /// it.
-    pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
+    pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, output: X)
     where
         T: Send + 'static,
         C: Segment<T>,
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         // Decided at compile time, so that an operator that cannot be shared is compiled as one task only.
         if const {
@@ -142,46 +144,46 @@ impl Planner {
             };
             C::MAY_BE_SHARED && can_be_shared
         } && segment.is_shared()
-            && let Some(workers) = self.sharing::<P, T, X>(&exit)
+            && let Some(workers) = self.sharing::<P, T, X>(&output)
         {
-            let entry = segment.entry(self, EdgeKind::Containers);
+            let input = segment.input(self, EdgeKind::Containers);
             let name = self.task_name(name);
-            let exit = self.one_of(exit);
-            return self.graph.shared(name, entry, operator, exit, workers);
+            let output = self.one_of(output);
+            return self.graph.shared(name, input, operator, output, workers);
         }
-        if const { C::MAY_EXCHANGE && X::MAY_BE_LANES && matches!(P::SHARING, Sharing::Keyed) }
-            && exit.kind() == EdgeKind::Lanes
+        if const { C::MAY_EXCHANGE && X::MAY_BE_PARTITIONS && matches!(P::SHARING, Sharing::Keyed) }
+            && output.kind() == EdgeKind::Partitions
             && self.exchanges(&segment)
         {
-            let entries = segment.exchange(self, &operator);
-            return self.follow_each(entries, &operator, name, &exit);
+            let inputs = segment.exchange(self, &operator);
+            return self.follow_each(inputs, &operator, name, &output);
         }
         if const { C::MAY_SPREAD } && self.spreads(&segment) {
-            let lanes = segment.entry(self, EdgeKind::Lanes).lanes();
-            if const { X::MAY_BE_LANES && matches!(P::SHARING, Sharing::Stateless) }
-                && exit.kind() == EdgeKind::Lanes
+            let partitions = segment.input(self, EdgeKind::Partitions).partitions();
+            if const { X::MAY_BE_PARTITIONS && matches!(P::SHARING, Sharing::Stateless) }
+                && output.kind() == EdgeKind::Partitions
             {
-                return self.follow_each(lanes, &operator, name, &exit);
+                return self.follow_each(partitions, &operator, name, &output);
             }
-            return self.operator(name, Several(lanes), operator, exit);
+            return self.operator(name, Several(partitions), operator, output);
         }
-        let entry = segment.entry(self, EdgeKind::Ordered);
-        self.operator(name, entry, operator, exit);
+        let input = segment.input(self, EdgeKind::Ordered);
+        self.operator(name, input, operator, output);
     }
 
     /// Reads each partition with its own instance of `operator`, which writes a partition of the output.
-    fn follow_each<T, N, P, X>(&mut self, lanes: Vec<N>, operator: &P, name: &str, exit: &X)
+    fn follow_each<T, N, P, X>(&mut self, partitions: Vec<N>, operator: &P, name: &str, output: &X)
     where
         T: Send + 'static,
-        N: EntryPlan<T>,
+        N: InputPlan<T>,
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         let name = self.task_name(name);
-        for (lane, number) in lanes.into_iter().zip(0..) {
-            let exit = exit.again(&mut self.graph).expect("lanes take any number of writers");
-            self.operator(&format!("{name}#{}", number + 1), lane, operator.fork(), exit);
+        for (partition, number) in partitions.into_iter().zip(0..) {
+            let output = output.again(&mut self.graph).expect("partitions take any number of writers");
+            self.operator(&format!("{name}#{}", number + 1), partition, operator.fork(), output);
             self.graph.note_copy(number, matches!(P::SHARING, Sharing::Keyed));
         }
     }
@@ -203,19 +205,23 @@ impl Planner {
     pub(super) fn keyed_copies(&self) -> u32 {
         match self.parallel {
             Parallel::Serial => 1,
-            Parallel::Epochs { workers } => workers.min(LANES_MAX) as u32,
+            Parallel::Epochs { workers } => workers.min(PARTITIONS_MAX) as u32,
         }
     }
 
     /// Assigns a preferred worker to the task that was added last, so that each worker gets equally many of these
     /// tasks.
     pub(super) fn settle(&mut self, number: u32) {
-        self.graph.note_home(number % self.keyed_copies());
+        self.graph.prefer_worker(number % self.keyed_copies());
     }
 
     /// Plans a segment with an exchange by key: each record goes to the instance of `operator`, its only reader, that
     /// has its key.
-    pub(super) fn deal<T, C, Q>(&mut self, segment: C, operator: &Q) -> Vec<Several<EdgeEntry<T>>>
+    pub(super) fn exchange_by_key<T, C, Q>(
+        &mut self,
+        segment: C,
+        operator: &Q,
+    ) -> Vec<Several<InputHandle<T>>>
     where
         T: Send + 'static,
         C: Segment<T>,
@@ -226,43 +232,43 @@ impl Planner {
 
     /// Plans a segment with an exchange: each record goes to the instance of the next operator to which `address`
     /// addresses it.
-    pub(super) fn exchange_of<T, C, A>(&mut self, segment: C, address: A) -> Vec<Several<EdgeEntry<T>>>
+    pub(super) fn exchange_of<T, C, A>(&mut self, segment: C, address: A) -> Vec<Several<InputHandle<T>>>
     where
         T: Send + 'static,
         C: Segment<T>,
         A: Operator<T, Out = Addressed<T>> + 'static,
     {
-        let (exit, entries) = self.graph.exchange(self.keyed_copies());
-        self.address(segment, address, exit);
-        entries.into_iter().map(|entry| Several(entry.lanes())).collect()
+        let (output, inputs) = self.graph.exchange(self.keyed_copies());
+        self.address(segment, address, output);
+        inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
-    /// Ends a segment with `address`, which addresses its records.
-    pub(super) fn address<T, C, A>(&mut self, segment: C, address: A, exit: AddressedExit<T>)
+    /// EdgeInputs a segment with `address`, which addresses its records.
+    pub(super) fn address<T, C, A>(&mut self, segment: C, address: A, output: AddressedOutputHandle<T>)
     where
         T: Send + 'static,
         C: Segment<T>,
         A: Operator<T, Out = Addressed<T>> + 'static,
     {
         match self.chaining {
-            Chaining::None => self.follow(segment, address, KEY_BY, exit),
-            Chaining::Default | Chaining::All => segment.fuse(self, address, KEY_BY, exit),
+            Chaining::None => self.follow(segment, address, KEY_BY, output),
+            Chaining::Default | Chaining::All => segment.fuse(self, address, KEY_BY, output),
         }
     }
 
     /// Returns the kind of edge for the two parts of a stream that splits behind this segment.
     pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
-        if self.spreads(segment) { EdgeKind::Lanes } else { EdgeKind::Ordered }
+        if self.spreads(segment) { EdgeKind::Partitions } else { EdgeKind::Ordered }
     }
 
     /// Plans a segment up to one task that reads it, beside other inputs.
-    pub(super) fn entry_of<T, C>(&mut self, segment: C) -> Several<LaneOf<T, C>>
+    pub(super) fn input_of<T, C>(&mut self, segment: C) -> Several<PartitionOf<T, C>>
     where
         T: Send + 'static,
         C: Segment<T>,
     {
-        let kind = if self.spreads(&segment) { EdgeKind::Lanes } else { EdgeKind::Ordered };
-        Several(segment.entry(self, kind).lanes())
+        let kind = if self.spreads(&segment) { EdgeKind::Partitions } else { EdgeKind::Ordered };
+        Several(segment.input(self, kind).partitions())
     }
 
     pub(super) fn is_parallel(&self) -> bool {
@@ -278,22 +284,22 @@ impl Planner {
         if self.is_parallel() && all_gather && segment.is_shared() {
             EdgeKind::Containers
         } else if self.spreads(segment) {
-            EdgeKind::Lanes
+            EdgeKind::Partitions
         } else {
             EdgeKind::Ordered
         }
     }
 
     /// Returns the number of workers that share an operator with this output, if several may.
-    fn sharing<P, T, X>(&self, exit: &X) -> Option<usize>
+    fn sharing<P, T, X>(&self, output: &X) -> Option<usize>
     where
         P: Operator<T>,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         let Parallel::Epochs { workers } = self.parallel else { return None };
         let can_be_shared = match P::SHARING {
             Sharing::Keyed | Sharing::Serial => false,
-            Sharing::Stateless => exit.kind() == EdgeKind::Containers,
+            Sharing::Stateless => output.kind() == EdgeKind::Containers,
             Sharing::Merging => true,
         };
         can_be_shared.then_some(workers)
@@ -304,7 +310,7 @@ impl Planner {
 const KEY_BY: &str = "key_by";
 
 /// Input handle of one of the partitions that a segment ends in.
-pub(super) type LaneOf<T, C> = <<C as Segment<T>>::Entry as EntryPlan<T>>::Lane;
+pub(super) type PartitionOf<T, C> = <<C as Segment<T>>::Input as InputPlan<T>>::Partition;
 
 pub(super) fn join(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }

@@ -6,9 +6,9 @@
 use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
 use thalweg_operators::Identity;
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, OutputHandle, OutputPlan};
 
-use super::{Cut, FromSource, Gathers, Isolated, LANES_MAX, Planner, Segment};
+use super::{Cut, FromSource, Gathers, Isolated, PARTITIONS_MAX, Planner, Segment};
 use crate::draft::Label;
 
 /// The splits of a source, without operators.
@@ -45,59 +45,60 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
     const MAY_SPREAD: bool = true;
 
     fn is_spread(&self, _planner: &Planner) -> bool {
-        (2..=LANES_MAX).contains(&self.splits.len())
+        (2..=PARTITIONS_MAX).contains(&self.splits.len())
     }
 
     const MAY_EXCHANGE: bool = true;
 
     fn may_exchange(&self, _planner: &Planner) -> bool {
-        self.splits.len() <= LANES_MAX
+        self.splits.len() <= PARTITIONS_MAX
     }
 
-    type Instance = Several<EdgeEntry<S::Item>>;
+    type Instance = Several<InputHandle<S::Item>>;
 
     fn exchange<Q: Operator<S::Item> + 'static>(
         self,
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.deal(self, operator)
+        planner.exchange_by_key(self, operator)
     }
 
-    type Entry = Several<EdgeEntry<S::Item>>;
+    type Input = Several<InputHandle<S::Item>>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry {
-        Several(self.splits.into_iter().map(|split| split.entry(planner, kind)).collect())
+    fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input {
+        Several(self.splits.into_iter().map(|split| split.input(planner, kind)).collect())
     }
 
-    fn close<X: ExitPlan<S::Item>>(mut self, planner: &mut Planner, exit: X, exit_name: &str) {
+    fn close<X: OutputPlan<S::Item>>(mut self, planner: &mut Planner, output: X, output_name: &str) {
         if let Some(source) = self.alone() {
-            return source.close(planner, exit, exit_name);
+            return source.close(planner, output, output_name);
         }
-        self.fuse(planner, Identity, exit_name, exit);
+        self.fuse(planner, Identity, output_name, output);
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<S::Item>) {
-        self.end(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<S::Item>) {
+        self.end(planner, output);
     }
 
-    fn fuse<P, X>(mut self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(mut self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<S::Item> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
         if let Some(source) = self.alone() {
-            return source.fuse(planner, tail, tail_name, exit);
+            return source.fuse(planner, tail, tail_name, output);
         }
-        if matches!(P::SHARING, Sharing::Stateless) && exit.kind() != EdgeKind::Ordered {
+        if matches!(P::SHARING, Sharing::Stateless) && output.kind() != EdgeKind::Ordered {
             // A stateless operator before containers or partitions runs in the task of each split.
-            let is_lane = exit.kind() == EdgeKind::Lanes;
+            let is_partition = output.kind() == EdgeKind::Partitions;
             for (source, number) in self.splits.into_iter().zip(0..) {
-                let exit =
-                    exit.again(&mut planner.graph).expect("containers and lanes take any number of writers");
-                source.fuse(planner, tail.fork(), tail_name, exit);
-                if is_lane {
+                let output = output
+                    .again(&mut planner.graph)
+                    .expect("containers and partitions take any number of writers");
+                source.fuse(planner, tail.fork(), tail_name, output);
+                if is_partition {
                     // The keys of an exchange may remember records, and edges must know whether they cross workers:
                     // so set a preferred worker.
                     planner.settle(number);
@@ -106,6 +107,6 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
             return;
         }
         let name = if tail_name.is_empty() { planner.name(self.label) } else { tail_name.to_owned() };
-        planner.cut(self, tail, &name, exit);
+        planner.cut(self, tail, &name, output);
     }
 }

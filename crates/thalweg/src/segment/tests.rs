@@ -329,7 +329,7 @@ fn check_spread(
 
 /// Stateless operators run with their split, up to the first operator that needs all splits.
 #[test]
-fn splits_have_lanes_up_to_what_is_serial() {
+fn splits_have_partitions_up_to_what_is_serial() {
     check_spread(
         |numbers, seen| numbers.sink("sink", seen),
         "s-1 | s-2 | sink",
@@ -461,7 +461,7 @@ fn what_meets_per_key_has_copies() {
 
 /// Streams that split and meet are partitioned as well.
 #[test]
-fn lanes_part_and_meet() {
+fn partitions_part_and_meet() {
     check_spread(
         |numbers, seen| {
             let numbers = numbers.map(|value| value * 2).share();

@@ -18,10 +18,10 @@ use thalweg_operators::{
 };
 
 use super::{Stream, stateful};
-use crate::segment::{FromEnds, Segment, SidesOf, Stateful};
+use crate::segment::{FromEdges, Segment, SidesOf, Stateful};
 
 /// Segment that reads both streams.
-type Sides<L, R, C, D> = FromEnds<SidesOf<C, D, L, R>>;
+type Sides<L, R, C, D> = FromEdges<SidesOf<C, D, L, R>>;
 
 /// Two streams, of values `L` and `R`, grouped by keys of one type.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]

@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 use thalweg_model::Either;
 use thalweg_operators::{Identity, Map};
-use thalweg_runtime::{EitherExit, PlanError};
+use thalweg_runtime::{EitherOutputHandle, PlanError};
 
 use super::{Stream, chained};
 use crate::draft::{Draft, OperatorName};
-use crate::segment::{BothOf, Branch, Chaining, FromEnds, Part, Planner, Segment, SeveralOf, Slot};
+use crate::segment::{BothOf, Branch, Chaining, FromEdges, Part, Planner, Segment, SeveralOf, Slot};
 
 /// The two streams that a stream was split into.
-pub type Parts<A, B> = (Stream<A, FromEnds<Part<A>>>, Stream<B, FromEnds<Part<B>>>);
+pub type Parts<A, B> = (Stream<A, FromEdges<Part<A>>>, Stream<B, FromEdges<Part<B>>>);
 
 /// A stream that several others begin with; each [`branch`](SharedStream::branch) sees all its values.
 ///
@@ -38,9 +38,9 @@ pub struct SharedStream<T: Clone + Send + Sync + 'static> {
 
 impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
     /// Begins a stream of all the values, in their order.
-    pub fn branch(&self) -> Stream<T, FromEnds<Branch<T>>> {
+    pub fn branch(&self) -> Stream<T, FromEdges<Branch<T>>> {
         let (index, label) = self.draft.borrow_mut().begin_branch(&self.all_gather);
-        let segment = FromEnds { ends: Branch(self.edge.clone()), label };
+        let segment = FromEdges { edges: Branch(self.edge.clone()), label };
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 }
@@ -67,8 +67,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let lower = move |planner: &mut Planner| {
             // All streams have ended when the first is planned, so `all_gather` is final.
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
-            let (exit, edge) = planner.graph.shared_edge(kind);
-            planner.end(segment, exit);
+            let (output, edge) = planner.graph.shared_edge(kind);
+            planner.end(segment, output);
             filled.fill(edge);
         };
         draft.borrow_mut().finish(index, C::GATHERS, Box::new(lower));
@@ -109,7 +109,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// north.union(south)
     /// # }
     /// ```
-    pub fn union<D: Segment<T>>(self, other: Stream<T, D>) -> Stream<T, FromEnds<BothOf<C, D>>> {
+    pub fn union<D: Segment<T>>(self, other: Stream<T, D>) -> Stream<T, FromEdges<BothOf<C, D>>> {
         self.meet(other, "union", BothOf)
     }
 
@@ -117,7 +117,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     pub fn union_all(
         self,
         others: impl IntoIterator<Item = Stream<T, C>>,
-    ) -> Stream<T, FromEnds<SeveralOf<C>>> {
+    ) -> Stream<T, FromEdges<SeveralOf<C>>> {
         let draft = Rc::clone(&self.draft);
         let (mut indexes, mut segments) = (Vec::new(), Vec::new());
         for stream in std::iter::once(self).chain(others) {
@@ -127,7 +127,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
             segments.push(stream.segment);
         }
         let (index, label) = draft.borrow_mut().unite(&indexes, "union");
-        Stream { draft, index, segment: FromEnds { ends: SeveralOf(segments), label }, value: PhantomData }
+        Stream { draft, index, segment: FromEdges { edges: SeveralOf(segments), label }, value: PhantomData }
     }
 
     /// Begins a stream with two others; if it needs a name, it is called after `kind`.
@@ -136,7 +136,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         other: Stream<R, D>,
         kind: &'static str,
         by: impl FnOnce(C, D) -> E,
-    ) -> Stream<U, FromEnds<E>>
+    ) -> Stream<U, FromEdges<E>>
     where
         R: Send + 'static,
         D: Segment<R>,
@@ -146,7 +146,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let both = [(index, C::GATHERS), (other.index, D::GATHERS)];
         let ours = if is_same(&draft, &other.draft) { &both[..] } else { &both[..1] };
         let (index, label) = draft.borrow_mut().unite(ours, kind);
-        let segment = FromEnds { ends: by(segment, other.segment), label };
+        let segment = FromEdges { edges: by(segment, other.segment), label };
         Stream { draft, index, segment, value: PhantomData }
     }
 }
@@ -161,23 +161,23 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
         let label = draft.borrow_mut().label(OperatorName::Kind("part"));
         let lower = move |planner: &mut Planner| {
             let kind = planner.kind_of_parts(&segment);
-            let (left, left_entry) = planner.graph.edge_of(kind);
-            let (right, right_entry) = planner.graph.edge_of(kind);
-            let exit = EitherExit { left, right };
+            let (left, left_input) = planner.graph.edge_of(kind);
+            let (right, right_input) = planner.graph.edge_of(kind);
+            let output = EitherOutputHandle { left, right };
             match planner.chaining {
-                Chaining::None => planner.follow(segment, Identity, &planner.name(label), exit),
-                Chaining::Default | Chaining::All => segment.close(planner, exit, ""),
+                Chaining::None => planner.follow(segment, Identity, &planner.name(label), output),
+                Chaining::Default | Chaining::All => segment.close(planner, output, ""),
             }
-            filled_left.fill(left_entry);
-            filled_right.fill(right_entry);
+            filled_left.fill(left_input);
+            filled_right.fill(right_input);
         };
         let mut drafting = draft.borrow_mut();
         drafting.finish(index, C::GATHERS, Box::new(lower));
         let ((left_index, left_label), (right_index, right_label)) =
             (drafting.begin_behind("left part"), drafting.begin_behind("right part"));
         drop(drafting);
-        let left = FromEnds { ends: Part(left), label: left_label };
-        let right = FromEnds { ends: Part(right), label: right_label };
+        let left = FromEdges { edges: Part(left), label: left_label };
+        let right = FromEdges { edges: Part(right), label: right_label };
         let left = Stream { draft: Rc::clone(&draft), index: left_index, segment: left, value: PhantomData };
         (left, Stream { draft, index: right_index, segment: right, value: PhantomData })
     }

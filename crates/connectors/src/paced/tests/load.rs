@@ -156,9 +156,9 @@ proptest! {
         polls in prop::collection::vec((0..5usize, 1..3_000usize, 0..40u64), 1..60),
     ) {
         let whole = || under(&load, 100_000);
-        let even = Dealt::under(count, &load, 100_000).unwrap();
-        let dealt = skew.map_or(even.clone(), |exponent| even.skewed(exponent));
-        let mut splits = if skew.is_some() { whole().dealt(&dealt) } else { whole().splits(count) };
+        let even = SplitShares::under(count, &load, 100_000).unwrap();
+        let shares = skew.map_or(even.clone(), |exponent| even.skewed(exponent));
+        let mut splits = if skew.is_some() { whole().split_by(&shares) } else { whole().splits(count) };
         let mut made: Vec<Vec<(u64, EventTime)>> = vec![Vec::new(); count];
         let (mut now_ns, mut markers) = (10 * SECOND, 0);
         for (split, limit, millis) in polls {
@@ -171,7 +171,7 @@ proptest! {
         }
         prop_assert!(made.iter().all(|records| records.is_sorted()));
         let counts: Vec<u64> = made.iter().map(|records| records.len() as u64).collect();
-        let places = dealt.places(&counts);
+        let places = shares.places(&counts);
         let mut found = made.concat();
         found.sort_unstable();
         let indexes: Vec<u64> = found.iter().map(|(index, _)| *index).collect();
@@ -202,8 +202,8 @@ proptest! {
 fn a_split_of_a_load_goes_on_where_it_was_saved() {
     let load = Load { arrivals: Arrivals::Poisson, ..Load::default() };
     let splits = |exponent| {
-        let dealt = Dealt::under(3, &load, 100_000).unwrap().skewed(exponent);
-        under(&load, 100_000).dealt(&dealt)
+        let shares = SplitShares::under(3, &load, 100_000).unwrap().skewed(exponent);
+        under(&load, 100_000).split_by(&shares)
     };
     let mut split = splits(1.0).swap_remove(1);
     drained_by(&mut split, 10 * SECOND + 300 * MILLI);

@@ -6,7 +6,7 @@ use thalweg_model::Span;
 
 use super::super::two_streams::{Run, TwoStreams, key_of, sorted};
 use super::*;
-use crate::purse::Purse;
+use crate::bounded_grant::BoundedGrant;
 use crate::test_bed::Bed;
 
 fn even(size: i64, slide: i64, offset: i64) -> EvenWindows {
@@ -97,13 +97,13 @@ fn a_panic_is_blamed_on_it() {
 fn values_side_by_side_are_paid_for() {
     let many: String = (0..1_000).map(|n| format!("L{}@0 R{}@1 ", n * 10, n * 10)).collect();
     for bytes in [0, 1_000, 10_000, 40_000, 1 << 20] {
-        let purse = Purse::of(bytes);
+        let bounded_grant = BoundedGrant::of(bytes);
         let mut bed = Bed::of_two(grouped(even(10, 10, 0)));
-        bed.fund(&purse.allowance());
+        bed.fund(&bounded_grant.allowance());
         bed.run(&many);
-        assert!(bed.state_bytes() <= purse.granted());
+        assert!(bed.state_bytes() <= bounded_grant.granted());
         bed.run("END");
-        assert!(bed.state_bytes() <= purse.granted());
+        assert!(bed.state_bytes() <= bounded_grant.granted());
         bed.counts();
     }
 }

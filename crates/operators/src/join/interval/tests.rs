@@ -9,7 +9,7 @@ use super::super::two_streams::{
     Judged, Run, Said, TwoStreams, ends_of_time, key_of, pair, sorted, swapped_pair,
 };
 use super::*;
-use crate::purse::Purse;
+use crate::bounded_grant::BoundedGrant;
 use crate::test_bed::Bed;
 
 type Key = fn(&i64) -> i64;
@@ -152,14 +152,14 @@ fn many(from: i64, stamp: i64) -> String {
 /// Memory of expired buckets is given back, and their tables are reused.
 #[test]
 fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
-    let purse = Purse::of(1 << 30);
+    let bounded_grant = BoundedGrant::of(1 << 30);
     let mut bed = Bed::of_two(join(interval(-1_000_000, 0), FullOuter(pair)));
-    bed.fund(&purse.allowance());
+    bed.fund(&bounded_grant.allowance());
     let mut held = Vec::new();
     for second in 1..40 {
         bed.run(&format!("{} W{}", many(0, second * 1_000_000), second * 1_000_000));
         held.push(bed.state_bytes());
-        assert!(bed.state_bytes() <= purse.granted());
+        assert!(bed.state_bytes() <= bounded_grant.granted());
     }
     assert!(held[0] > 600 * 24, "{held:?}");
     // Bytes of two seconds of records and of their spare tables, however long it goes on.
@@ -170,9 +170,9 @@ fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
 #[test]
 fn refusals_lose_records_and_nothing_else() {
     for bytes in [0, 300, 1_000, 3_000, 10_000, 30_000] {
-        let purse = Purse::of(bytes);
+        let bounded_grant = BoundedGrant::of(bytes);
         let mut bed = Bed::of_two(join(interval(-100, 250_000), FullOuter(pair)));
-        bed.fund(&purse.allowance());
+        bed.fund(&bounded_grant.allowance());
         bed.run(&format!("{} {} W300000 {}", many(0, 0), many(0, 200_000), many(0, 400_000)));
         assert!(bed.state_bytes() <= bytes);
         bed.run("END");

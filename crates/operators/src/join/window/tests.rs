@@ -263,7 +263,7 @@ proptest! {
 
 mod funding {
     use super::*;
-    use crate::purse::Purse;
+    use crate::bounded_grant::BoundedGrant;
 
     fn many(from: i64, stamp: i64) -> String {
         let values = (from..from + 500).map(|n| format!("L{n}@{stamp} R{n}@{stamp} L{n}@{stamp} "));
@@ -279,19 +279,19 @@ mod funding {
     /// Bytes held never exceed bytes lent; tables of closed windows are reused.
     #[test]
     fn state_is_paid_before_it_grows_and_used_again() {
-        let purse = Purse::of(1 << 30);
+        let bounded_grant = BoundedGrant::of(1 << 30);
         let mut bed = Bed::of_two(by_value(Inner(inner)));
-        bed.fund(&purse.allowance());
+        bed.fund(&bounded_grant.allowance());
         assert_eq!(bed.state_bytes(), 0);
         bed.run(&many(0, 0));
-        let (full, first) = (bed.state_bytes(), purse.granted());
+        let (full, first) = (bed.state_bytes(), bounded_grant.granted());
         // Bytes of a key and two values with their tags, and a linked value, for 500 keys.
         assert!(full >= 500 * (8 + 16 + 16 + 16), "{full} bytes");
         assert!(full <= first && first < 3 * full, "{full} bytes held, {first} lent");
         for window in 1..10 {
             bed.run(&format!("W{}", window * 10));
             bed.run(&many(0, window * 10));
-            assert_eq!((bed.state_bytes(), purse.granted()), (full, first));
+            assert_eq!((bed.state_bytes(), bounded_grant.granted()), (full, first));
         }
     }
 
@@ -299,9 +299,9 @@ mod funding {
     #[test]
     fn refusals_lose_records_and_nothing_else() {
         for bytes in [0, 200, 1_000, 3_000, 10_000, 30_000] {
-            let purse = Purse::of(bytes);
+            let bounded_grant = BoundedGrant::of(bytes);
             let mut bed = Bed::of_two(join(even(10, 5, 0), FullOuter(pair)));
-            bed.fund(&purse.allowance());
+            bed.fund(&bounded_grant.allowance());
             bed.run(&many(0, 0));
             bed.run("W7");
             bed.run(&many(0, 17));

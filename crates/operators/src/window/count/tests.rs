@@ -9,8 +9,8 @@ use thalweg_model::Then;
 
 use super::*;
 use crate::aggregate::{Count, Values};
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Sum};
 
 fn windows(size: u64, slide: u64) -> CountWindows {
@@ -96,14 +96,18 @@ fn state_is_that_of_windows_that_are_not_complete() {
 
 #[test]
 fn what_panes_and_accumulators_hold_is_counted() {
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let all = CountAggregate::new("all", windows(1_000, 10), |_: &i64| 0, Values);
     let lengths = Map::new("lengths", |result: Counted<i64, Vec<i64>>| result.value.len() as i64);
-    let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&purse);
+    let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&bounded_grant);
     let some = ["7@0"; 999].join(" ");
     assert_eq!(bed.run(&some), "");
     let bytes = bed.state_bytes();
-    assert!((999 * 8 + 100 * 24..=purse.granted()).contains(&bytes), "{bytes} bytes of {}", purse.granted());
+    assert!(
+        (999 * 8 + 100 * 24..=bounded_grant.granted()).contains(&bytes),
+        "{bytes} bytes of {}",
+        bounded_grant.granted()
+    );
     for _ in 0..20 {
         bed.run(&some);
         assert!(bed.state_bytes() <= bytes + 1_000, "{} bytes after {bytes}", bed.state_bytes());
@@ -158,13 +162,17 @@ fn panes_are_counted() {
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 3_000, 100_000] {
-        let purse = Purse::of(limit);
-        let mut bed = Bed::new(over(100, 1, Sum)).funded_by(&purse);
+        let bounded_grant = BoundedGrant::of(limit);
+        let mut bed = Bed::new(over(100, 1, Sum)).funded_by(&bounded_grant);
         for round in 0..20i64 {
             let records: Vec<String> = (0..40).map(|n| format!("{}@0", n * round)).collect();
             bed.run(&records.join(" "));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
+            assert!(
+                bytes <= bounded_grant.granted(),
+                "limit {limit}: {bytes} bytes of {}",
+                bounded_grant.granted()
+            );
         }
     }
 }

@@ -11,8 +11,8 @@ use thalweg_model::{Span, Then};
 
 use super::*;
 use crate::aggregate::Values;
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Event, Sum, together};
 
 type Summed = SessionAggregate<i64, i64, fn(&i64) -> i64, Sum>;
@@ -138,14 +138,18 @@ fn values_of_merged_sessions_lie_one_behind_the_other() {
 /// joins two leaves a timer behind, which does not stay for ever.
 #[test]
 fn a_hundred_thousand_sessions_of_one_key() {
-    let purse = Purse::of(usize::MAX);
-    let mut bed = Bed::new(sums(10)).funded_by(&purse);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
+    let mut bed = Bed::new(sums(10)).funded_by(&bounded_grant);
     let records: Vec<String> = (0..100_000i64).map(|n| format!("1@{}", n * 7_919 % 100_000 * 15)).collect();
     let before = bed.state_bytes();
     bed.run(&records.join(" "));
     let bytes = bed.state_bytes();
     assert!(bytes >= before + 100_000 * 64, "{bytes} bytes in 100,000 sessions");
-    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
+    assert!(
+        bytes <= bounded_grant.granted(),
+        "{bytes} bytes, and {} were asked for",
+        bounded_grant.granted()
+    );
     let between: Vec<String> = (0..99_999i64).map(|n| format!("1@{}", n * 15 + 8)).collect();
     assert_eq!(bed.run(&between.join(" ")), "");
     assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
@@ -187,13 +191,17 @@ fn timers_without_a_session_are_swept_out() {
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
-        let purse = Purse::of(limit);
-        let mut bed = Bed::new(sums(5)).funded_by(&purse);
+        let bounded_grant = BoundedGrant::of(limit);
+        let mut bed = Bed::new(sums(5)).funded_by(&bounded_grant);
         for round in 0..50i64 {
             let records: Vec<String> = (0..40).map(|n| format!("{n}@{}", round * 20 + n * 7 % 33)).collect();
             bed.run(&format!("{} W{}", records.join(" "), round * 20));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
+            assert!(
+                bytes <= bounded_grant.granted(),
+                "limit {limit}: {bytes} bytes of {}",
+                bounded_grant.granted()
+            );
         }
         bed.run("END");
     }
@@ -201,17 +209,17 @@ fn state_stays_within_its_allowance() {
 
 #[test]
 fn what_accumulators_hold_is_counted() {
-    let purse = Purse::of(usize::MAX);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
     let all = SessionAggregate::new("all", gap, |_: &i64| 0, Values);
     let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
-    let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&purse);
+    let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&bounded_grant);
     bed.run("1@100");
     let little = bed.state_bytes();
     // Two sessions, which are merged into one.
     bed.run(&format!("{} {} 1@8", ["1@0"; 1_000].join(" "), ["1@16"; 1_000].join(" ")));
     let much = bed.state_bytes();
-    assert!((little + 2_001 * 8..=purse.granted()).contains(&much), "{much} bytes after {little}");
+    assert!((little + 2_001 * 8..=bounded_grant.granted()).contains(&much), "{much} bytes after {little}");
     assert_eq!(bed.run("W50"), "2001@25 W50");
     assert!(bed.state_bytes() < little + 1_000, "{} bytes after {little}", bed.state_bytes());
 }

@@ -8,8 +8,8 @@ use thalweg_model::{EventTime, Then, TumblingWindows};
 
 use super::*;
 use crate::aggregate::Values;
+use crate::bounded_grant::BoundedGrant;
 use crate::map::Map;
-use crate::purse::Purse;
 use crate::test_bed::{Bed, Event, Sum, sum, together};
 
 /// A sum that subtracts values which leave a window.
@@ -278,15 +278,19 @@ fn values_lie_in_order() {
 /// Scattered stamps: as many panes as records; each is counted, and none is searched for linearly.
 #[test]
 fn a_hundred_thousand_panes() {
-    let purse = Purse::of(usize::MAX);
-    let mut bed = Bed::new(sums(TEN_BY_FIVE, Inverting)).funded_by(&purse);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
+    let mut bed = Bed::new(sums(TEN_BY_FIVE, Inverting)).funded_by(&bounded_grant);
     let records: Vec<String> =
         (0..100_000i64).map(|n| format!("1@{}", n * 7_919 % 100_000 * 1_000)).collect();
     let before = bed.state_bytes();
     bed.run(&records.join(" "));
     let bytes = bed.state_bytes();
     assert!(bytes >= before + 100_000 * 16 * 16, "{bytes} bytes in 100,000 panes");
-    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
+    assert!(
+        bytes <= bounded_grant.granted(),
+        "{bytes} bytes, and {} were asked for",
+        bounded_grant.granted()
+    );
     assert_eq!(bed.run("END").matches("1=1@").count(), 200_000);
     assert!(bed.state_bytes() <= 4 * 1_024, "{} bytes when all is over", bed.state_bytes());
 }
@@ -295,14 +299,18 @@ fn a_hundred_thousand_panes() {
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 100, 1_000, 10_000, 100_000, usize::MAX] {
-        let purse = Purse::of(limit);
+        let bounded_grant = BoundedGrant::of(limit);
         let spans = Spans { lateness: 100, ..TEN_BY_FIVE };
-        let mut bed = Bed::new(sums(spans, Sum)).funded_by(&purse);
+        let mut bed = Bed::new(sums(spans, Sum)).funded_by(&bounded_grant);
         for round in 0..50i64 {
             let records: Vec<String> = (0..20).map(|n| format!("{n}@{}", round * 3 - n)).collect();
             bed.run(&format!("I{} {} W{}", round * 4, records.join(" "), round * 2));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
+            assert!(
+                bytes <= bounded_grant.granted(),
+                "limit {limit}: {bytes} bytes of {}",
+                bounded_grant.granted()
+            );
         }
         bed.run("END");
         assert!(bed.state_bytes() <= 8 * 1_024, "{} bytes when all is over", bed.state_bytes());
@@ -316,21 +324,21 @@ fn more_windows_than_memory() {
     for lateness in [0, 1 << 50] {
         let spans = Spans { size: 1 << 50, slide: 1 << 37, offset: 0, lateness };
         for limit in [0, 1_000, 3_000, 10_000, 100_000] {
-            let purse = Purse::of(limit);
-            let mut bed = Bed::new(sums(spans, Inverting)).funded_by(&purse);
+            let bounded_grant = BoundedGrant::of(limit);
+            let mut bed = Bed::new(sums(spans, Inverting)).funded_by(&bounded_grant);
             bed.run("1@0");
             bed.run(&format!("I{} 2@5", 1i64 << 45));
-            assert!(bed.state_bytes() <= purse.granted());
-            let purse = Purse::of(limit);
-            let mut bed = Bed::new(sums(spans, Sum)).with_room(1).funded_by(&purse);
+            assert!(bed.state_bytes() <= bounded_grant.granted());
+            let bounded_grant = BoundedGrant::of(limit);
+            let mut bed = Bed::new(sums(spans, Sum)).with_room(1).funded_by(&bounded_grant);
             bed.run("1@0 2@0");
-            assert!(bed.state_bytes() <= purse.granted());
+            assert!(bed.state_bytes() <= bounded_grant.granted());
         }
     }
     // Memory for the pane, and none for the sum of panes.
     for limit in (0..6_000).step_by(100) {
         let mut operator = sums(Spans { size: 1 << 50, slide: 1 << 37, offset: 0, lateness: 0 }, Sum);
-        operator.fund(&Purse::of(limit).allowance());
+        operator.fund(&BoundedGrant::of(limit).allowance());
         let output = &mut crate::test_bed::Collected::new(3);
         operator.process(&mut crate::test_bed::Given::of(&[(1, 0)]), output);
         let flow = operator.on_mark(Mark::Watermark(EventTime::MAX), output);
@@ -344,14 +352,18 @@ fn what_accumulators_hold_is_counted() {
     for lateness in [0, 7] {
         let spans = Spans { lateness, ..TEN_BY_FIVE };
         let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
-        let purse = Purse::of(usize::MAX);
-        let mut bed = Bed::new(Then::new(sums(spans, Values), lengths)).funded_by(&purse);
+        let bounded_grant = BoundedGrant::of(usize::MAX);
+        let mut bed = Bed::new(Then::new(sums(spans, Values), lengths)).funded_by(&bounded_grant);
         bed.run("1@0");
         let (little, long) = (bed.state_bytes(), vec!["1@1"; 1_000].join(" "));
         bed.run(&long);
         let much = bed.state_bytes();
         assert!(much >= little + 1_000 * 8, "{much} bytes after {little}");
-        assert!(much <= purse.granted(), "{much} bytes, and {} were asked for", purse.granted());
+        assert!(
+            much <= bounded_grant.granted(),
+            "{much} bytes, and {} were asked for",
+            bounded_grant.granted()
+        );
         bed.run("W5 1@1 W9 1@1 W10 W40");
         let rest = bed.state_bytes();
         assert!(rest < little + 2_000, "{rest} bytes after {much}");
@@ -362,11 +374,15 @@ fn what_accumulators_hold_is_counted() {
 #[test]
 fn what_a_table_in_hand_gives_back_is_counted() {
     let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
-    let purse = Purse::of(usize::MAX);
-    let mut bed = Bed::new(Then::new(sums(TEN_BY_FIVE, Values), lengths)).funded_by(&purse);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
+    let mut bed = Bed::new(Then::new(sums(TEN_BY_FIVE, Values), lengths)).funded_by(&bounded_grant);
     bed.run("1@0 1@7 1@0 W10");
     let bytes = bed.state_bytes();
-    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
+    assert!(
+        bytes <= bounded_grant.granted(),
+        "{bytes} bytes, and {} were asked for",
+        bounded_grant.granted()
+    );
 }
 
 /// An event of an operator.

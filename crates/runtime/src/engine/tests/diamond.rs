@@ -1,7 +1,7 @@
 //! A stream that parts and meets itself again, on edges as small as they get.
 
 use super::*;
-use crate::graph::{Both, EntryPlan};
+use crate::graph::{Both, InputPlan};
 use crate::ports::{Came, Ports, Visit};
 
 /// Reads the second of two inputs only when the first is over; so nobody should read.
@@ -10,9 +10,9 @@ struct InTurn<P> {
     is_first_over: bool,
 }
 
-impl<P> EntryPlan<i64> for InTurn<P>
+impl<P> InputPlan<i64> for InTurn<P>
 where
-    P: EntryPlan<i64>,
+    P: InputPlan<i64>,
 {
     type Ports = InTurn<P::Ports>;
 
@@ -32,9 +32,9 @@ where
         InTurn { ports: self.ports.open_queued(), is_first_over: false }
     }
 
-    type Lane = Self;
+    type Partition = Self;
 
-    fn lanes(self) -> Vec<Self> {
+    fn partitions(self) -> Vec<Self> {
         vec![self]
     }
 }
@@ -55,13 +55,13 @@ impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
 }
 
 /// A source whose stream parts into `left` and `right`; what reads both of them is up to the caller.
-fn parted(graph: &mut Graph, count: i64) -> Both<crate::EdgeEntry<i64>, crate::EdgeEntry<i64>> {
-    let (exit, shared) = graph.shared_edge(crate::EdgeKind::Ordered);
-    graph.source("source", records(0..count), strategy(), Repeat::new(1), exit);
+fn parted(graph: &mut Graph, count: i64) -> Both<crate::InputHandle<i64>, crate::InputHandle<i64>> {
+    let (output, shared) = graph.shared_edge(crate::EdgeKind::Ordered);
+    graph.source("source", records(0..count), strategy(), Repeat::new(1), output);
     let mut branch = |name: &str| {
         let entry = graph.reader(&shared);
-        let (exit, end) = graph.edge();
-        graph.operator(name, entry, Repeat::new(1), exit);
+        let (output, end) = graph.edge();
+        graph.operator(name, entry, Repeat::new(1), output);
         end
     };
     let left = branch("left");

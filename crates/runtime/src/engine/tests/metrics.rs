@@ -88,8 +88,8 @@ fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
 /// A source with a record a second, and a sink.
 fn slow() -> Graph {
     let mut graph = Graph::new("slow \"1\"");
-    let (exit, entry) = graph.edge();
-    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), exit);
+    let (output, entry) = graph.edge();
+    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), output);
     graph.operator("sink", entry, Repeat::new(1), SinkPlan(Seen::default()));
     graph
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 use thalweg_memory::sync::AtomicBool;
-use thalweg_memory::{BlockShape, Depot, EdgeOptions};
+use thalweg_memory::{BlockPool, BlockShape, EdgeOptions};
 use thalweg_model::Weighed;
 
 use super::*;
@@ -38,10 +38,10 @@ fn a_task_that_has_no_thread_is_an_error() {
         let builder = Engine::builder().execution(Execution::Threads).edges(tiny());
         let engine = EngineBuilder { refused_thread: Some(name), ..builder }.build().unwrap();
         let mut graph = Graph::new("refused");
-        let (first_exit, first_entry) = graph.edge();
-        let (second_exit, second_entry) = graph.edge();
-        graph.source("source", records(100..100_000_000), strategy(), Repeat::new(1), first_exit);
-        graph.operator("repeat", first_entry, Repeat::new(1), second_exit);
+        let (first_output, first_entry) = graph.edge();
+        let (second_output, second_entry) = graph.edge();
+        graph.source("source", records(100..100_000_000), strategy(), Repeat::new(1), first_output);
+        graph.operator("repeat", first_entry, Repeat::new(1), second_output);
         graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(Explosive));
         let error = engine.submit(graph).err().expect("a thread is missing");
         assert_eq!(error.code(), "NO_THREAD");
@@ -72,18 +72,18 @@ fn a_clock_that_panics_beside_the_workers_ends_every_query() {
     assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 4, marks_max: 1 };
-    let depot = Depot::<u64>::new(&engine.pool, options, 1).unwrap();
-    let (mut stock, chunks) = (depot.stock(), depot.chunks());
+    let block_pool = BlockPool::<u64>::new(&engine.pool, options, 1).unwrap();
+    let (mut block_writer, chunks) = (block_pool.block_writer(), block_pool.chunks());
     let is_served = (0..10_000_000).any(|value| {
-        let mut filler = stock.open(0);
-        if filler.room() > 0 {
-            filler.push(value);
+        let mut appender = block_writer.open(0);
+        if appender.room() > 0 {
+            appender.push(value);
         }
         std::thread::yield_now();
-        depot.chunks() > chunks
+        block_pool.chunks() > chunks
     });
     assert!(is_served, "requests are served as long as there is an engine");
-    drop((stock, depot));
+    drop((block_writer, block_pool));
     drop(engine);
 }
 
@@ -128,8 +128,8 @@ fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
     if is_source {
         graph.source("source", Weighing(act), strategy(), Repeat::new(1), SinkPlan(Seen::default()));
     } else {
-        let (exit, entry) = graph.edge();
-        graph.source("source", records(0..3), strategy(), Repeat::new(1), exit);
+        let (output, entry) = graph.edge();
+        graph.source("source", records(0..3), strategy(), Repeat::new(1), output);
         graph.operator("sink", entry, Repeat::new(1), SinkPlan(Weighing(act)));
     }
     graph

@@ -62,8 +62,8 @@ fn threads(edges: EdgeLimits) -> Engine {
 fn gated(engine: &Engine) -> (QueryHandle, Sender<i64>, Receiver<i64>) {
     let ((allow, allowed), (told, heard)) = (channel(), channel());
     let mut graph = Graph::new("gated");
-    let (exit, entry) = graph.edge();
-    graph.source("source", Gated { allowed, made: 0 }, strategy(), Repeat::new(1), exit);
+    let (output, entry) = graph.edge();
+    graph.source("source", Gated { allowed, made: 0 }, strategy(), Repeat::new(1), output);
     graph.operator("sink", entry, Repeat::new(1), SinkPlan(Told(told)));
     (engine.submit(graph).unwrap(), allow, heard)
 }

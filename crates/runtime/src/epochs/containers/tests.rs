@@ -4,12 +4,12 @@ use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// Empty ones, with two shelves.
+/// Empty ones, with two work queues.
 pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
-    let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
-    Containers::new(depot, 2, Vec::new(), claiming)
+    let block_pool = BlockPool::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
+    Containers::new(block_pool, 2, Vec::new(), claiming)
 }
 
 /// A bundle without a block.
@@ -17,7 +17,7 @@ pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> 
     Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
 }
 
-/// `0:e1` is a bundle of epoch 1 deposited on shelf 0, `W` the next end that is assigned, `<0` a claim of copy 0 and `.` the
+/// `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next end that is assigned, `<0` a claim of copy 0 and `.` the
 /// consumption of all that was claimed; epochs are told in the order in which they were claimed, `-` for none. Each deposit
 /// is a nanosecond later than the one before.
 #[cfg(not(loom))]
@@ -31,15 +31,15 @@ mod by_hand {
         for (word, arrived_ns) in input.split_whitespace().zip(1..) {
             if word == "W" {
                 ends += 1;
-                containers.ledger.assign_end(EventTime::from_secs(ends));
+                containers.tracker.assign_end(EventTime::from_secs(ends));
             } else if word == "." {
-                claimed.drain(..).for_each(|epoch| containers.ledger.consume(epoch, 1));
-                while let Some(Item::End { epoch, .. }) = containers.ledger.next_item() {
-                    containers.ledger.release(epoch);
+                claimed.drain(..).for_each(|epoch| containers.tracker.consume(epoch, 1));
+                while let Some(Item::End { epoch, .. }) = containers.tracker.next_item() {
+                    containers.tracker.release(epoch);
                 }
             } else if let Some(copy) = word.strip_prefix('<') {
                 let copy = copy.parse().unwrap();
-                let is_claimable = containers.ledger.claimable(copy, ProcessingTime::ZERO) > 0;
+                let is_claimable = containers.tracker.claimable(copy, ProcessingTime::ZERO) > 0;
                 let bundle = containers.claim(copy, ProcessingTime::ZERO);
                 assert!(is_claimable || bundle.is_none(), "what was claimed could be");
                 claimed.extend(bundle.as_ref().map(|bundle| bundle.epoch));
@@ -47,14 +47,14 @@ mod by_hand {
                     bundle.map_or("-".to_owned(), |bundle| format!("{}@{}", bundle.epoch, bundle.arrived_ns)),
                 );
             } else {
-                let (home, epoch) = word.split_once(":e").unwrap();
-                containers.deposit(home.parse().unwrap(), bundle(epoch.parse().unwrap(), arrived_ns));
+                let (core, epoch) = word.split_once(":e").unwrap();
+                containers.deposit(core.parse().unwrap(), bundle(epoch.parse().unwrap(), arrived_ns));
             }
         }
         assert_eq!(shown.join(" "), expected, "{input}");
     }
 
-    /// The newest of the oldest epoch on one's own shelf, and nothing of others that has not waited for long.
+    /// The newest of the oldest epoch on one's own work queue, and nothing of others that has not waited for long.
     #[test]
     fn a_copy_claims_its_own() {
         check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
@@ -88,8 +88,8 @@ mod models {
     use super::*;
     use crate::models::model;
 
-    /// The owner of a shelf against one who takes what has waited for long: every bundle is claimed, once, and the counts by
-    /// which others look for work agree with the shelf.
+    /// The owner of a work queue against one who takes what has waited for long: every bundle is claimed, once, and the counts by
+    /// which others look for work agree with the work queue.
     #[test]
     fn a_bundle_is_claimed_once_by_whichever_copy() {
         model(|| {
@@ -110,12 +110,12 @@ mod models {
             claimed.extend(thief.join().unwrap());
             claimed.sort_unstable();
             assert_eq!(claimed, [(0, 1), (1, 2)]);
-            assert_eq!(containers.ledger.claimable(0, ProcessingTime::NEVER), 0);
-            assert_eq!(containers.ledger.bundles_waiting(), 0);
+            assert_eq!(containers.tracker.claimable(0, ProcessingTime::NEVER), 0);
+            assert_eq!(containers.tracker.bundles_waiting(), 0);
         });
     }
 
-    /// A round, or a copy that another task calls, reads the counts of a shelf while bundles are put on it and claimed: it
+    /// A round, or a copy that another task calls, reads the counts of a work queue while bundles are put on it and claimed: it
     /// sees no more go out than came in.
     #[test]
     fn a_reader_sees_no_more_go_out_than_came_in() {
@@ -132,14 +132,14 @@ mod models {
             let look = {
                 let containers = Arc::clone(&containers);
                 thread::spawn(move || {
-                    assert!(containers.ledger.claimable(1, ProcessingTime::NEVER) <= 1);
-                    assert!(containers.ledger.bundles_waiting() <= 1);
+                    assert!(containers.tracker.claimable(1, ProcessingTime::NEVER) <= 1);
+                    assert!(containers.tracker.bundles_waiting() <= 1);
                 })
             };
             deposit.join().unwrap();
             look.join().unwrap();
             let is_claimed = claim.join().unwrap();
-            assert_eq!(containers.ledger.bundles_waiting(), u64::from(!is_claimed));
+            assert_eq!(containers.tracker.bundles_waiting(), u64::from(!is_claimed));
         });
     }
 

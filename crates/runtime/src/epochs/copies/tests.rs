@@ -1,23 +1,23 @@
 //! What copies have gathered is put together, once each, whoever does it.
 
-use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 use crate::epochs::Claiming;
 
 /// Copies that have gathered a number each in epoch 0: 1, 2, 4 and so on.
-fn copies(count: usize) -> (Arc<Copies<u32>>, Arc<Ledger>) {
+fn copies(count: usize) -> (Arc<Copies<u32>>, Arc<EpochTracker>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
-    let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    let ledger = Ledger::new(1, Vec::new(), depot, Claiming::default());
-    let copies = Arc::new(Copies::new(count, Arc::clone(&ledger)));
+    let block_pool = BlockPool::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    let tracker = EpochTracker::new(1, Vec::new(), block_pool, Claiming::default());
+    let copies = Arc::new(Copies::new(count, Arc::clone(&tracker)));
     for copy in 0..count {
         let gathered =
             Gathered { epoch: 0, chain: 1 << copy, late_by: EventTime::MIN, bytes: MERGED_ALONE_BYTES };
         copies.put_down(copy, gathered);
     }
-    (copies, ledger)
+    (copies, tracker)
 }
 
 fn merge_one(copies: &Copies<u32>) -> bool {
@@ -31,20 +31,20 @@ fn merge_one(copies: &Copies<u32>) -> bool {
 #[test]
 fn a_single_worker_puts_all_together() {
     for count in 2..9 {
-        let (copies, ledger) = copies(count);
+        let (copies, tracker) = copies(count);
         let (parts, is_much) = copies.take(0);
         assert!(is_much && parts.len() == count);
         copies.begin_merging(parts);
         let mut merges = 0;
         while merge_one(&copies) {
             merges += 1;
-            assert_eq!(ledger.closings_waiting(), merges);
+            assert_eq!(tracker.closable_epochs(), merges);
         }
         assert_eq!(
             (copies.end_merging().map(|(_, sum)| sum), merges),
             (Some((1 << count) - 1), count as u64 - 1)
         );
-        assert_eq!((ledger.closings_waiting(), ledger.pairs_waiting()), (0, 0));
+        assert_eq!((tracker.closable_epochs(), tracker.pairs_waiting()), (0, 0));
     }
 }
 
@@ -53,18 +53,18 @@ fn a_single_worker_puts_all_together() {
 #[cfg(not(loom))]
 #[test]
 fn every_merge_is_seen_by_others() {
-    let (copies, ledger) = copies(8);
-    let mut versions = vec![ledger.closed()];
+    let (copies, tracker) = copies(8);
+    let mut versions = vec![tracker.closed()];
     copies.begin_merging(copies.take(0).0);
-    versions.push(ledger.closed());
+    versions.push(tracker.closed());
     assert!(merge_one(&copies));
-    assert_eq!((ledger.pairs_waiting(), ledger.closings_waiting()), (3, 1));
-    versions.push(ledger.closed());
+    assert_eq!((tracker.pairs_waiting(), tracker.closable_epochs()), (3, 1));
+    versions.push(tracker.closed());
     let hands: Vec<_> = (0..3).filter_map(|_| copies.take_pair()).collect();
     let [first, ..] = <[_; 3]>::try_from(hands).unwrap_or_else(|_| panic!("there are three pairs"));
     copies.put_whole(first);
-    assert_eq!((ledger.pairs_waiting(), ledger.closings_waiting()), (1, 2));
-    versions.push(ledger.closed());
+    assert_eq!((tracker.pairs_waiting(), tracker.closable_epochs()), (1, 2));
+    versions.push(tracker.closed());
     assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
 }
 
@@ -87,7 +87,7 @@ fn little_is_put_together_by_whoever_closes_it() {
 fn a_reader_sees_no_more_acted_on_than_done() {
     use loom::thread;
     crate::models::model(|| {
-        let (copies, ledger) = copies(3);
+        let (copies, tracker) = copies(3);
         let (parts, _is_much) = copies.take(0);
         copies.begin_merging(parts);
         let helper = {
@@ -101,7 +101,7 @@ fn a_reader_sees_no_more_acted_on_than_done() {
                 copies.end_merging().is_some()
             })
         };
-        let look = thread::spawn(move || assert!(ledger.closings_waiting() <= 2));
+        let look = thread::spawn(move || assert!(tracker.closable_epochs() <= 2));
         helper.join().unwrap();
         let _is_whole = closing.join().unwrap();
         look.join().unwrap();

@@ -2,7 +2,7 @@
 
 use loom::thread;
 use thalweg_memory::sync::{AtomicU64, Ordering};
-use thalweg_memory::{Block, BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_memory::{Block, BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::{ProcessingTime, Record, TumblingWindows};
 
 use super::*;
@@ -25,11 +25,11 @@ impl Bed {
     pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
-        let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-        let containers = Containers::new(depot, 1, Vec::new(), Claiming::default());
+        let block_pool = BlockPool::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+        let containers = Containers::new(block_pool, 1, Vec::new(), Claiming::default());
         let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
         let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
-        let origin = Origin::new(splits, horizon, vec![Arc::clone(&containers.ledger)]);
+        let origin = Origin::new(splits, horizon, vec![Arc::clone(&containers.tracker)]);
         let zero = || [(); EPOCHS].map(|()| AtomicU64::new(0));
         Arc::new(Bed { origin, containers, deposited: zero(), consumed: zero() })
     }
@@ -44,17 +44,17 @@ impl Bed {
     fn consume(&self) -> bool {
         let Some(bundle) = self.containers.claim(0, ProcessingTime::NEVER) else { return false };
         self.consumed[bundle.epoch as usize].fetch_add(1, Ordering::Relaxed);
-        self.containers.ledger.consume(bundle.epoch, 1);
+        self.containers.tracker.consume(bundle.epoch, 1);
         true
     }
 
     /// Returns the next item; of an end, all that was deposited before it is consumed.
     fn told(&self) -> Option<Item> {
-        let item = self.containers.ledger.next_item();
+        let item = self.containers.tracker.next_item();
         if let Some(Item::End { epoch, .. }) = item {
             let of = |counts: &[AtomicU64; EPOCHS]| counts[epoch as usize].load(Ordering::Relaxed);
             assert_eq!(of(&self.consumed), of(&self.deposited), "epoch {epoch} ends behind its bundles");
-            self.containers.ledger.release(epoch);
+            self.containers.tracker.release(epoch);
         }
         item
     }

@@ -2,29 +2,29 @@
 //! end, `a^` the end of time without its end, and `a,` its end where it stands. Windows of ten seconds end every ten.
 
 use proptest::prelude::*;
-use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::{Span, TumblingWindows};
 
 use super::*;
 use crate::epochs::Claiming;
 use crate::epochs::Item;
 
-fn bed(splits: usize) -> (Arc<Origin>, Arc<Ledger>) {
+fn bed(splits: usize) -> (Arc<Origin>, Arc<EpochTracker>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
-    let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    let ledger = Ledger::new(1, Vec::new(), depot, Claiming::default());
+    let block_pool = BlockPool::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    let tracker = EpochTracker::new(1, Vec::new(), block_pool, Claiming::default());
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
-    (Origin::new(splits, horizon, vec![Arc::clone(&ledger)]), ledger)
+    (Origin::new(splits, horizon, vec![Arc::clone(&tracker)]), tracker)
 }
 
 /// Returns what was told by now; the epochs of all ends are released at once.
-fn items(ledger: &Ledger) -> Vec<Item> {
+fn items(tracker: &EpochTracker) -> Vec<Item> {
     let next = || {
-        let item = ledger.next_item()?;
+        let item = tracker.next_item()?;
         if let Item::End { epoch, .. } = item {
-            ledger.release(epoch);
+            tracker.release(epoch);
         }
         Some(item)
     };
@@ -36,8 +36,8 @@ fn end_of(item: Item) -> Option<EventTime> {
 }
 
 /// Returns the ends among what was told by now.
-fn ends(ledger: &Ledger) -> Vec<EventTime> {
-    items(ledger).into_iter().filter_map(end_of).collect()
+fn ends(tracker: &EpochTracker) -> Vec<EventTime> {
+    items(tracker).into_iter().filter_map(end_of).collect()
 }
 
 fn show(item: Item) -> String {
@@ -51,7 +51,7 @@ fn show(item: Item) -> String {
 }
 
 fn check(splits: usize, input: &str, expected: &str) {
-    let (origin, ledger) = bed(splits);
+    let (origin, tracker) = bed(splits);
     let mut shown = Vec::new();
     for word in input.split_whitespace() {
         let (split, act) = word.split_at(1);
@@ -76,13 +76,13 @@ fn check(splits: usize, input: &str, expected: &str) {
             }
         }
         // Epochs that nothing was in between end where the one before does.
-        for item in items(&ledger).into_iter().map(show) {
+        for item in items(&tracker).into_iter().map(show) {
             if shown.last() != Some(&item) {
                 shown.push(item);
             }
         }
     }
-    assert_eq!(ledger.is_over(), shown.last().is_some_and(|last| last == "over"));
+    assert_eq!(tracker.is_over(), shown.last().is_some_and(|last| last == "over"));
     assert_eq!(shown.join(" "), expected, "{input}");
 }
 
@@ -140,14 +140,14 @@ fn a_split_at_the_end_of_time_ends_no_other() {
 /// open until they are there.
 #[test]
 fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
-    let (origin, ledger) = bed(2);
+    let (origin, tracker) = bed(2);
     let at = |second| EventTime::from_secs(second);
     origin.advance(1, at(1));
     origin.advance(0, EventTime::MAX);
     let told = |windows: std::ops::Range<i64>| -> Vec<EventTime> {
         let told_at = |window| {
             origin.advance(1, at(window * 10 + 1));
-            ends(&ledger)
+            ends(&tracker)
         };
         windows.flat_map(told_at).collect()
     };
@@ -157,9 +157,9 @@ fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
     assert_eq!((epoch, late_by), (200, EventTime::MAX));
     assert_eq!(told(200..210), [], "its epoch is open");
     assert!(!origin.fall_idle(1), "what is owed is told when the other split says that it has deposited");
-    assert_eq!(items(&ledger), []);
+    assert_eq!(items(&tracker), []);
     origin.advance(0, EventTime::MAX);
-    let items: Vec<String> = items(&ledger).into_iter().map(show).collect();
+    let items: Vec<String> = items(&tracker).into_iter().map(show).collect();
     assert_eq!(
         (&items[0][..], &items[items.len() - 2][..], &items[items.len() - 1][..]),
         ("W2001", "W2091", "idle")
@@ -196,37 +196,37 @@ fn a_split_that_is_stopped_holds_the_others_up() {
 /// A split that runs ahead of the others by more epochs than may be open goes on in the youngest.
 #[test]
 fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
-    let (origin, ledger) = bed(2);
+    let (origin, tracker) = bed(2);
     let at = |second| EventTime::from_secs(second);
     origin.advance(1, at(1));
     let epochs: Vec<u64> = (0..100).map(|window| origin.advance(0, at(window * 10 + 1)).epoch).collect();
     assert_eq!((epochs[0], epochs[99]), (1, EPOCHS_MAX - 1));
-    assert_eq!(ends(&ledger), []);
+    assert_eq!(ends(&tracker), []);
     origin.advance(1, at(2));
-    assert_eq!(ends(&ledger), [at(1)]);
+    assert_eq!(ends(&tracker), [at(1)]);
     // One is free.
     assert_eq!(origin.advance(0, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(origin.advance(1, at(1_001)).epoch, EPOCHS_MAX);
-    assert_eq!(ends(&ledger).last(), Some(&at(1_001)));
+    assert_eq!(ends(&tracker).last(), Some(&at(1_001)));
 }
 
 /// Silence comes behind the end of all that the farthest split has reached, also if as many epochs are open as may be: then
 /// it is told as soon as one is closed, and a split that speaks and falls silent again waits as well.
 #[test]
 fn silence_comes_behind_what_a_full_ring_held() {
-    let (origin, ledger) = bed(1);
+    let (origin, tracker) = bed(1);
     let at = |second| EventTime::from_secs(second);
     (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
-    assert!(ledger.is_full());
+    assert!(tracker.is_full());
     assert!(!origin.fall_idle(0), "the end of the youngest epoch comes first");
     let mut told = Vec::new();
-    let oldest = ledger.oldest_here();
-    while let Some(item) = ledger.next_item() {
+    let oldest = tracker.oldest_here();
+    while let Some(item) = tracker.next_item() {
         told.push(item);
         if let Item::End { epoch, .. } = item {
-            assert!(!ledger.has_freed_epoch(oldest) && !origin.tell_silence() || 0 < epoch);
-            ledger.release(epoch);
-            assert!(ledger.has_freed_epoch(oldest));
+            assert!(!tracker.has_freed_epoch(oldest) && !origin.tell_silence() || 0 < epoch);
+            tracker.release(epoch);
+            assert!(tracker.has_freed_epoch(oldest));
             assert!(origin.tell_silence());
         }
     }
@@ -239,7 +239,7 @@ fn silence_comes_behind_what_a_full_ring_held() {
 #[test]
 fn a_silence_that_is_owed_is_over_when_a_split_speaks() {
     for ends in [false, true] {
-        let (origin, ledger) = bed(3);
+        let (origin, tracker) = bed(3);
         let at = |second| EventTime::from_secs(second);
         [1, 2].into_iter().for_each(|index| _ = origin.advance(index, at(1)));
         (0..100).for_each(|window| _ = origin.advance(0, at(window * 10 + 1)));
@@ -254,10 +254,10 @@ fn a_silence_that_is_owed_is_over_when_a_split_speaks() {
             told.push(origin.tell_silence());
             assert_eq!(told, [true, true, false, true]);
         }
-        let items = items(&ledger);
+        let items = items(&tracker);
         assert!(!items.contains(&Item::Idle) && !items.is_empty(), "{items:?}");
         assert!(origin.tell_silence());
-        let items: Vec<String> = self::items(&ledger).into_iter().map(show).collect();
+        let items: Vec<String> = self::items(&tracker).into_iter().map(show).collect();
         assert_eq!(items, if ends { vec!["W991", "idle"] } else { Vec::new() });
     }
 }
@@ -286,7 +286,7 @@ proptest! {
     /// closed.
     #[test]
     fn no_end_closes_what_is_on_time_behind_it(acts in acts(), splits in 1..4usize) {
-        let (origin, ledger) = bed(splits);
+        let (origin, tracker) = bed(splits);
         let mut at = vec![0i64; splits];
         let (mut is_over, mut is_idle) = (vec![false; splits], vec![false; splits]);
         let mut standing = vec![origin.start(); splits];
@@ -317,15 +317,15 @@ proptest! {
                     is_told = origin.tell_silence();
                 }
             }
-            let mut told = items(&ledger);
+            let mut told = items(&tracker);
             if !is_told {
                 prop_assert!(!told.contains(&Item::Idle));
                 prop_assert!(origin.tell_silence(), "with nothing left that is open there is room");
-                told.extend(items(&ledger));
+                told.extend(items(&tracker));
             }
             if is_over[split] {
                 origin.end(split);
-                told.extend(items(&ledger));
+                told.extend(items(&tracker));
             }
             for item in told {
                 all_ends.extend(end_of(item));
@@ -348,7 +348,7 @@ proptest! {
             let moving = (0..splits).filter(|&split| !is_over[split] && !is_idle[split] && at[split] > 0);
             for split in moving.clone().chain(moving) {
                 standing[split] = origin.advance(split, EventTime::from_secs(at[split]));
-                all_ends.extend(ends(&ledger));
+                all_ends.extend(ends(&tracker));
             }
             let moving = (0..splits).filter(|&split| !is_over[split] && !is_idle[split]);
             if let Some(least) = moving.map(|split| at[split]).min() {

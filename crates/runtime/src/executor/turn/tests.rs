@@ -1,4 +1,4 @@
-//! Which task a worker takes: the first one of the board, or one at home with it.
+//! Which task a worker takes: the first one of the board, or one that prefers it.
 
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::VirtualClock;
@@ -7,24 +7,24 @@ use thalweg_scheduling::{Rank, policy};
 use super::*;
 use crate::executor::Runs;
 
-/// A task that waits in class 0 with this score, the higher the sooner, at home with a worker.
+/// A task that waits in class 0 with this score, the higher the sooner, preferring a worker.
 #[derive(Clone, Copy)]
 struct Waiting {
     score: f64,
-    home: u32,
+    preferred: u32,
     kind: u32,
 }
 
-fn task(score: f64, home: u32) -> Waiting {
-    Waiting { score, home, kind: 0 }
+fn task(score: f64, preferred: u32) -> Waiting {
+    Waiting { score, preferred, kind: 0 }
 }
 
-fn source(score: f64, home: u32) -> Waiting {
-    Waiting { kind: SOURCE, ..task(score, home) }
+fn source(score: f64, preferred: u32) -> Waiting {
+    Waiting { kind: SOURCE, ..task(score, preferred) }
 }
 
-fn copy(score: f64, home: u32) -> Waiting {
-    Waiting { kind: COPY, ..task(score, home) }
+fn copy(score: f64, preferred: u32) -> Waiting {
+    Waiting { kind: COPY, ..task(score, preferred) }
 }
 
 /// How long ago worker 1 has begun its run.
@@ -42,8 +42,8 @@ fn executor() -> Arc<Executor> {
 fn check(other: Option<u64>, tasks: &[Waiting], expected: usize) {
     let executor = executor();
     let now = ProcessingTime::from_nanos(1_000_000_000);
-    for (place, &Waiting { score, home, kind }) in tasks.iter().enumerate() {
-        executor.homes[place].store(home | kind, Ordering::Relaxed);
+    for (place, &Waiting { score, preferred, kind }) in tasks.iter().enumerate() {
+        executor.preferred_workers[place].store(preferred | kind, Ordering::Relaxed);
         executor.ranks.set(place, Rank { class: 0, score, tie: place as u32 }.word());
     }
     let since = other.map_or(NOTHING, |ago_ns| now.as_nanos() - ago_ns);
@@ -58,7 +58,7 @@ fn check(other: Option<u64>, tasks: &[Waiting], expected: usize) {
         unused: Vec::new(),
     };
     let least = executor.ranks.least().unwrap();
-    assert_eq!(turn.prefer_home(least), expected);
+    assert_eq!(turn.prefer_local(least), expected);
 }
 
 #[test]
@@ -73,19 +73,19 @@ fn what_lies_on_another_core_is_left_to_it_while_it_comes_back() {
     }
 }
 
-/// The records of a source lie on nobody's core: it is left to nobody, unless what is at home is as urgent.
+/// The records of a source lie on nobody's core: it is left to nobody, unless a task that prefers the worker is as urgent.
 #[test]
 fn sources_are_left_to_nobody() {
     check(JUST_NOW, &[source(9e6, 1), task(1.0, 0)], 0);
     check(JUST_NOW, &[source(1.01, 1), task(1.0, 0)], 1);
 }
 
-/// Whoever feeds or runs a task becomes its home, but not that of one of several copies.
+/// Whoever feeds or runs a task becomes its preferred worker, but not that of one of several copies.
 #[test]
-fn a_copy_stays_at_home() {
+fn a_copy_keeps_its_worker() {
     let executor = executor();
     for (place, kind) in [0, SOURCE, COPY].into_iter().enumerate() {
-        executor.homes[place].store(1 | kind, Ordering::Relaxed);
+        executor.preferred_workers[place].store(1 | kind, Ordering::Relaxed);
     }
     let mut bench = Bench::new(0);
     let turn = Turn {
@@ -96,9 +96,10 @@ fn a_copy_stays_at_home() {
         ended: Vec::new(),
         unused: Vec::new(),
     };
-    (0..3).for_each(|place| turn.settle(OperatorId(place)));
-    let homes: Vec<u32> = executor.homes[..3].iter().map(|home| home.load(Ordering::Relaxed)).collect();
-    assert_eq!(homes, [0, SOURCE, 1 | COPY]);
+    (0..3).for_each(|place| turn.prefer_this_worker(OperatorId(place)));
+    let preferred: Vec<u32> =
+        executor.preferred_workers[..3].iter().map(|preferred| preferred.load(Ordering::Relaxed)).collect();
+    assert_eq!(preferred, [0, SOURCE, 1 | COPY]);
 }
 
 /// Decisions `us` after the first, whether each leaves something, and how long what it takes will take; which of them wake.

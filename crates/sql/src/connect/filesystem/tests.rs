@@ -62,7 +62,7 @@ fn a_file_is_read_by_any_of_its_paths() {
 
 /// Many files make at most 32 splits, and all of them are read.
 #[test]
-fn files_are_dealt_to_splits() {
+fn files_are_distributed_over_splits() {
     let folder = Folder::new();
     (0..100).for_each(|file| folder.put(&format!("in/{file:03}.csv"), format!("{file},x\n")));
     assert_eq!(sources(&of("", CSV), &folder.world()).unwrap().len(), 32);

@@ -4,7 +4,7 @@
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion_expr::ColumnarValue;
-use thalweg_model::Lender;
+use thalweg_model::GrantSource;
 
 use super::*;
 use crate::expression::Expression;
@@ -14,7 +14,7 @@ use crate::types::SqlType;
 
 struct Budget(usize);
 
-impl Lender for Budget {
+impl GrantSource for Budget {
     fn lend(&self, bytes: usize) -> bool {
         bytes <= self.0
     }

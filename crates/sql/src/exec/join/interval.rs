@@ -26,8 +26,8 @@ use arrow::row::RowConverter;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Span, StateError, StateReader, StateWriter};
 
+use super::row_store::{Place, RowStore};
 use super::shape::{KeyBytes, Shape, is_true};
-use super::shelf::{Place, Shelf};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side, nothing, refuse_changes};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
@@ -92,7 +92,7 @@ struct Entry {
 
 #[derive(Default)]
 struct Kept {
-    shelf: Shelf,
+    row_store: RowStore,
     /// Numbers of the keys with rows at each time.
     expiry: BTreeMap<i64, Vec<u32>>,
 }
@@ -196,12 +196,12 @@ impl IntervalJoin {
             self.keys[candidate.key as usize].rows[other.index()][candidate.entry].place
         };
         let places: Vec<Place> = found.iter().map(place).collect();
-        let shelf = &self.sides[other.index()].shelf;
+        let row_store = &self.sides[other.index()].row_store;
         let holds = self.shape.holds(found.len(), |of, column| {
             if of == side {
                 take(arriving.rows.column(column), &rows, None).map_err(arrow_error)
             } else {
-                shelf.column(&places, column)
+                row_store.column(&places, column)
             }
         })?;
         let is_half = self.shape.kind.is_half();
@@ -231,7 +231,7 @@ impl IntervalJoin {
                 gathered(&arriving.rows, &own_rows).map(Some)
             } else {
                 let columns = self.shape.inputs[of.index()].fields().len();
-                self.sides[of.index()].shelf.columns(&other_places, columns).map(Some)
+                self.sides[of.index()].row_store.columns(&other_places, columns).map(Some)
             }
         };
         self.shape.results(kept.len(), of_side(Side::Left)?, of_side(Side::Right)?).map(Some)
@@ -262,7 +262,7 @@ impl IntervalJoin {
                 alone.push(row);
             }
         }
-        let places = self.sides[side.index()].shelf.keep(&arriving.rows, &kept)?;
+        let places = self.sides[side.index()].row_store.keep(&arriving.rows, &kept)?;
         for (row, place) in kept.into_iter().zip(places) {
             let row = row as usize;
             if let Some(key) = arriving.keys.get(row) {
@@ -358,17 +358,17 @@ impl IntervalJoin {
             // No key is left: their tables are given back.
             (self.numbers, self.keys, self.free) = (HashMap::default(), Vec::new(), Vec::new());
         }
-        let shelf = &mut self.sides[side.index()].shelf;
+        let row_store = &mut self.sides[side.index()].row_store;
         let columns = self.shape.inputs[side.index()].fields().len();
-        let columns = if alone.is_empty() { None } else { Some(shelf.columns(&alone, columns)?) };
-        gone.into_iter().for_each(|place| shelf.release(place));
+        let columns = if alone.is_empty() { None } else { Some(row_store.columns(&alone, columns)?) };
+        gone.into_iter().for_each(|place| row_store.release(place));
         let Some(columns) = columns else { return Ok(None) };
         let (left, right) = if side == Side::Left { (Some(columns), None) } else { (None, Some(columns)) };
         self.shape.results(alone.len(), left, right).map(Some)
     }
 
     fn note_bytes(&mut self) {
-        let shelves: usize = self.sides.iter().map(|side| side.shelf.bytes()).sum();
+        let shelves: usize = self.sides.iter().map(|side| side.row_store.bytes()).sum();
         let keys = self.keys.capacity() * size_of::<Key>() + self.numbers.allocation_size();
         self.funds.hold(shelves + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
@@ -381,7 +381,7 @@ impl IntervalJoin {
         if places.is_empty() {
             return Ok((nothing(schema), Vec::new()));
         }
-        let columns = self.sides[side.index()].shelf.columns(&places, schema.fields().len())?;
+        let columns = self.sides[side.index()].row_store.columns(&places, schema.fields().len())?;
         Ok((batch_of(schema, columns, places.len())?, entries().map(|entry| entry.is_met).collect()))
     }
 }

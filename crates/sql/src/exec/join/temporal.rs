@@ -36,8 +36,8 @@ use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
 
 use super::met::Met;
+use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
-use super::shelf::{Place, Shelf};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
@@ -61,7 +61,7 @@ pub struct TemporalJoin {
     row_converter: RowConverter,
     /// Waiting left rows by their time, in the order of arrival.
     waiting: BTreeMap<i64, Vec<Waiting>>,
-    shelf: Shelf,
+    row_store: RowStore,
     waiting_count: usize,
     /// The versions of each key, by time and by the start of validity, which both ascend.
     versions: HashMap<Arc<[u8]>, Vec<Version>, foldhash::fast::RandomState>,
@@ -139,7 +139,7 @@ impl TemporalJoin {
             counts_as,
             is_single,
             waiting: BTreeMap::new(),
-            shelf: Shelf::default(),
+            row_store: RowStore::default(),
             waiting_count: 0,
             versions: HashMap::default(),
             upcoming: BTreeMap::new(),
@@ -160,7 +160,7 @@ impl TemporalJoin {
         };
         let rows: Vec<u32> = (0..batch.len() as u32).filter(is_kept).collect();
         self.counts.late += (batch.len() - rows.len()) as u64;
-        let places = self.shelf.keep(&batch.rows, &rows)?;
+        let places = self.row_store.keep(&batch.rows, &rows)?;
         self.waiting_count += rows.len();
         for (row, place) in rows.into_iter().zip(places) {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
@@ -392,7 +392,7 @@ impl TemporalJoin {
     fn note_bytes(&mut self) {
         let waiting = self.waiting_count * size_of::<Waiting>();
         let met = self.met.as_ref().map_or(0, Met::bytes);
-        self.funds.hold(self.shelf.bytes() + waiting + self.version_bytes + met);
+        self.funds.hold(self.row_store.bytes() + waiting + self.version_bytes + met);
     }
 }
 
@@ -432,12 +432,13 @@ impl JoinOperator for TemporalJoin {
             }
             let places: Vec<Place> = due.iter().map(|(_, row)| row.place).collect();
             let schema = &self.shape.inputs[0];
-            let left = batch_of(schema, self.shelf.columns(&places, schema.fields().len())?, places.len())?;
+            let left =
+                batch_of(schema, self.row_store.columns(&places, schema.fields().len())?, places.len())?;
             let mut met = self.met.take();
             let joined = self.joined(&left, &due, met.as_mut());
             self.met = met;
             let (rows, lefts) = joined?;
-            places.into_iter().for_each(|place| self.shelf.release(place));
+            places.into_iter().for_each(|place| self.row_store.release(place));
             if !lefts.is_empty() {
                 let is_plain = due.iter().all(|(_, row)| row.kind == RowKind::Insert);
                 let kinds = (!is_plain).then(|| lefts.iter().map(|row| due[*row as usize].1.kind).collect());
@@ -470,7 +471,7 @@ impl JoinOperator for TemporalJoin {
         let left = if places.is_empty() {
             super::nothing(schema)
         } else {
-            let columns = self.shelf.columns(&places, schema.fields().len()).map_err(written)?;
+            let columns = self.row_store.columns(&places, schema.fields().len()).map_err(written)?;
             batch_of(schema, columns, places.len()).map_err(written)?
         };
         save_rows(&left, state)?;
@@ -492,7 +493,7 @@ impl JoinOperator for TemporalJoin {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let closing_ms: i64 = state.take()?;
         self.waiting.clear();
-        self.shelf = Shelf::default();
+        self.row_store = RowStore::default();
         self.waiting_count = 0;
         self.versions.clear();
         self.upcoming.clear();

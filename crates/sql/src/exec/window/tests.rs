@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use thalweg_model::Lender;
+use thalweg_model::GrantSource;
 
 use super::*;
 use crate::exec::bed::{In, K, TS, batch, call, columns, with_results};
@@ -56,9 +56,9 @@ fn windows_of_much_come_out_one_by_one() {
 }
 
 #[derive(Default)]
-struct Purse(Mutex<usize>);
+struct BoundedGrant(Mutex<usize>);
 
-impl Lender for Purse {
+impl GrantSource for BoundedGrant {
     fn lend(&self, bytes: usize) -> bool {
         *self.0.lock().unwrap() += bytes;
         true
@@ -73,17 +73,17 @@ fn a_firing_asks_for_what_it_holds_at_once() {
         WindowSpec::Hop { size_ms: 100, slide_ms: 1, offset_ms: 0 },
         WindowSpec::Cumulate { size_ms: 100, step_ms: 1, offset_ms: 0 },
     ] {
-        let purse = Arc::new(Purse::default());
+        let bounded_grant = Arc::new(BoundedGrant::default());
         let mut operator = windows(&spec, vec![call("COUNT", &[ID], true)]);
-        operator.fund(&Allowance::new(Arc::clone(&purse) as _));
+        operator.fund(&Allowance::new(Arc::clone(&bounded_grant) as _));
         let rows: Vec<In> = (0..4_000).map(|id| row(id, 0)).collect();
         operator.take(batch(&rows, None), EventTime::MIN).unwrap();
         let held = operator.state_bytes();
-        assert!(*purse.0.lock().unwrap() >= held);
-        *purse.0.lock().unwrap() = 0;
+        assert!(*bounded_grant.0.lock().unwrap() >= held);
+        *bounded_grant.0.lock().unwrap() = 0;
         operator.advance(EventTime::MAX).unwrap();
         assert_eq!(drained(&mut operator).iter().sum::<usize>(), 100, "{spec:?}");
-        let asked = *purse.0.lock().unwrap();
+        let asked = *bounded_grant.0.lock().unwrap();
         assert!(asked <= 3 * held, "{spec:?}: {asked} beside {held}");
         assert_eq!(operator.state_bytes(), 0, "{spec:?}");
     }

@@ -118,8 +118,9 @@ fn state_does_not_grow() {
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
     let all = SessionAggregate::new("all", gap, |value: &i64| value % 10, Values);
     let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
-    let purse = Purse::of(usize::MAX);
-    let mut bed = Bed::new(Then::new(all.allow_lateness(Span::from_micros(40)), lengths)).funded_by(&purse);
+    let bounded_grant = BoundedGrant::of(usize::MAX);
+    let mut bed =
+        Bed::new(Then::new(all.allow_lateness(Span::from_micros(40)), lengths)).funded_by(&bounded_grant);
     let mut most = 0;
     for round in 0..2_000i64 {
         let stamp = round * 100;
@@ -130,7 +131,7 @@ fn state_does_not_grow() {
         }
         assert!(bed.state_bytes() <= most, "{} bytes in round {round}, {most} before", bed.state_bytes());
     }
-    assert!(most <= purse.granted(), "{most} bytes of {}", purse.granted());
+    assert!(most <= bounded_grant.granted(), "{most} bytes of {}", bounded_grant.granted());
 }
 
 /// One input is far ahead of the other and has records late by its watermark. Their sessions are opened and merged
@@ -154,13 +155,17 @@ fn timers_of_updates_are_swept_out() {
 #[test]
 fn state_stays_within_its_allowance() {
     for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
-        let purse = Purse::of(limit);
-        let mut bed = Bed::new(lenient(5, 50)).funded_by(&purse);
+        let bounded_grant = BoundedGrant::of(limit);
+        let mut bed = Bed::new(lenient(5, 50)).funded_by(&bounded_grant);
         for round in 0..50i64 {
             let records: Vec<String> = (0..40).map(|n| format!("{n}@{}", round * 20 - n * 7 % 60)).collect();
             bed.run(&format!("{} W{}", records.join(" "), round * 20));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
+            assert!(
+                bytes <= bounded_grant.granted(),
+                "limit {limit}: {bytes} bytes of {}",
+                bounded_grant.granted()
+            );
         }
         bed.run("END");
     }

@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use thalweg_model::{Allowance, Lender, Payment, ProcessingTime, SourceStatus};
+use thalweg_model::{Allowance, GrantSource, Payment, ProcessingTime, SourceStatus};
 
 use super::of;
 use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
@@ -257,7 +257,7 @@ impl Drop for Paid {
     }
 }
 
-impl Lender for Budget {
+impl GrantSource for Budget {
     fn lend(&self, _: usize) -> bool {
         true
     }

@@ -7,7 +7,7 @@ use parquet::basic::{Compression, Encoding as Kind, ZstdLevel};
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
-use thalweg_model::Lender;
+use thalweg_model::GrantSource;
 
 use super::*;
 
@@ -48,10 +48,10 @@ fn long_entries_of_a_dictionary_are_read_row_by_row() {
     }
 }
 
-/// A lender that pays for nothing.
+/// A grant source that pays for nothing.
 struct Empty;
 
-impl Lender for Empty {
+impl GrantSource for Empty {
     fn lend(&self, _: usize) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Closings as text: `a10` source a sets a watermark of ten seconds, `a-` it falls silent or ends, `s10` the sink sees a
+//! FiringLatencies as text: `a10` source a sets a watermark of ten seconds, `a-` it falls silent or ends, `s10` the sink sees a
 //! watermark of ten, and `t10`, if there is one, the second. Each word is a microsecond later than the one before. Windows of
 //! ten seconds.
 
@@ -6,7 +6,7 @@ use thalweg_model::{Mark, Record, Sink, TumblingWindows, VirtualClock};
 
 use super::*;
 use crate::arrival::at;
-use crate::exit::{Exit, SinkExit};
+use crate::output::{TaskOutput, ToSink};
 
 struct Nowhere;
 
@@ -24,7 +24,7 @@ fn windows() -> Horizon {
 fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: Option<(u64, f64, u64)>) {
     let delivered = Delivered::new(horizon, None);
     let mut sources: Vec<_> = (0..sources).map(|_| Ingestion::new(Arc::clone(&delivered))).collect();
-    let mut sinks: Vec<_> = (0..sinks).map(|_| SinkExit::new(Nowhere, Arc::clone(&delivered))).collect();
+    let mut sinks: Vec<_> = (0..sinks).map(|_| ToSink::new(Nowhere, Arc::clone(&delivered))).collect();
     for (word, micros) in input.split_whitespace().zip(1..) {
         let now = ProcessingTime::from_nanos(micros * 1_000);
         let (who, what) = word.split_at(1);
@@ -33,7 +33,7 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
         if who >= "s" {
             let clock = VirtualClock::starting_at(now);
             let sink = &mut sinks[letter - usize::from(b's')];
-            Exit::<i64>::mark(sink, Mark::Watermark(watermark()), at(now), &clock).unwrap();
+            TaskOutput::<i64>::mark(sink, Mark::Watermark(watermark()), at(now), &clock).unwrap();
         } else if what == "-" {
             sources[letter - usize::from(b'a')].note_away(now);
         } else {
@@ -74,7 +74,7 @@ fn sources_that_are_away_are_left_out() {
     check(windows(), [1, 1], "a3 a- s12 a12 s12", Some((1, 1.0, 1)));
 }
 
-/// Without windows there are no closings; where any watermark may be one, one is looked at a millisecond.
+/// Without windows there are no firings; where any watermark may be one, one is looked at a millisecond.
 #[test]
 fn what_closes_follows_from_the_horizon() {
     check(Horizon::NONE, [1, 1], "a3 a12 a40 s40", None);
@@ -90,7 +90,7 @@ fn what_closes_follows_from_the_horizon() {
     let mut delays = Vec::new();
     let seen = || Some(EventTime::from_micros(30));
     let now = ProcessingTime::from_nanos(5_000_001);
-    delivered.closings.deliver(seen, now, |delay_ns, since_end| {
+    delivered.firings.deliver(seen, now, |delay_ns, since_end| {
         assert_eq!(since_end, None, "nobody knows what ends at any instant");
         delays.push(delay_ns / 1_000_000);
     });
@@ -106,9 +106,9 @@ fn closings_on_their_way_are_bounded() {
         source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO);
     }
     let mut count = 0;
-    delivered.closings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_, _| count += 1);
+    delivered.firings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_, _| count += 1);
     assert_eq!(count, WAITING_MAX);
-    assert!(!delivered.closings.may_deliver(EventTime::MAX));
+    assert!(!delivered.firings.may_deliver(EventTime::MAX));
 }
 
 /// Klink, section 6.1.2: from the end of the window, by the stamps of records, to the sink; of the first of several ends.
@@ -122,7 +122,7 @@ fn results_are_as_old_as_what_they_close() {
         }
         let mut latencies = Vec::new();
         let seen = || Some(EventTime::from_secs(seen_s));
-        delivered.closings.deliver(seen, at_ms(now_ms), |_, since_end_ns| {
+        delivered.firings.deliver(seen, at_ms(now_ms), |_, since_end_ns| {
             latencies.push(since_end_ns.map(|ns| ns / 1_000_000));
         });
         latencies
@@ -146,10 +146,10 @@ fn at_ms(ms: u64) -> ProcessingTime {
 /// Ages in seconds, of windows of 10 s that have ended by the clock and that sinks have not seen.
 #[test]
 fn what_is_not_delivered_is_counted_with_its_age() {
-    let closings = Closings::new(windows());
+    let firings = FiringLatencies::new(windows());
     let at = |seconds: u64| ProcessingTime::from_nanos(seconds * 1_000_000_000);
     let check = |seen: Option<i64>, since: u64, now: u64, expected: Option<(u64, f64)>| {
-        let ages = closings.overdue(seen.map(EventTime::from_secs), at(since), at(now));
+        let ages = firings.overdue(seen.map(EventTime::from_secs), at(since), at(now));
         let found = ages.summary().map(|ages| (ages.count, (ages.mean_ns / 1e9 * 100.0).round() / 100.0));
         assert_eq!(found, expected, "{seen:?}, since {since}, now {now}");
     };
@@ -162,9 +162,9 @@ fn what_is_not_delivered_is_counted_with_its_age() {
     // Nothing was seen yet: behind the start.
     check(None, 33, 55, Some((2, 10.0)));
     check(None, 33, 20, None);
-    let everywhere = Closings::new(Horizon::EVERYWHERE);
+    let everywhere = FiringLatencies::new(Horizon::EVERYWHERE);
     assert_eq!(everywhere.overdue(None, at(0), at(55)).count(), 0);
-    assert_eq!(Closings::new(Horizon::NONE).overdue(None, at(0), at(55)).count(), 0);
-    let many = Closings::new(windows()).overdue(None, at(0), at(10_000_000));
+    assert_eq!(FiringLatencies::new(Horizon::NONE).overdue(None, at(0), at(55)).count(), 0);
+    let many = FiringLatencies::new(windows()).overdue(None, at(0), at(10_000_000));
     assert_eq!(many.count(), OVERDUE_MAX as u64);
 }

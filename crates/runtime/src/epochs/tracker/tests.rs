@@ -1,16 +1,16 @@
 //! How containers live and end: by hand, and under loom, where every interleaving of those who deposit, consume and assign
 //! ends is searched.
 
-use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// A ledger of its own depot, with two shelves.
-fn ledger(outlets: Vec<Arc<Ledger>>) -> Arc<Ledger> {
+/// A tracker of its own block pool, with two work queues.
+fn tracker(outlets: Vec<Arc<EpochTracker>>) -> Arc<EpochTracker> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
-    let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    Ledger::new(2, outlets, depot, Claiming::default())
+    let block_pool = BlockPool::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    EpochTracker::new(2, outlets, block_pool, Claiming::default())
 }
 
 #[cfg(not(loom))]
@@ -21,55 +21,55 @@ mod by_hand {
         EventTime::from_secs(second)
     }
 
-    fn items(ledger: &Ledger) -> String {
+    fn items(tracker: &EpochTracker) -> String {
         let show = |item| match item {
             Item::End { epoch, watermark } => format!("{epoch}@{}", watermark.as_micros() / 1_000_000),
             Item::Marker(intended) => format!("L{}", intended.as_nanos()),
             Item::Idle => "idle".to_owned(),
             Item::Over => "over".to_owned(),
         };
-        let shown: Vec<String> = std::iter::from_fn(|| ledger.next_item()).map(show).collect();
+        let shown: Vec<String> = std::iter::from_fn(|| tracker.next_item()).map(show).collect();
         shown.join(" ")
     }
 
     /// An epoch is retrieved when it has its end, all of it is consumed, and all before it are retrieved.
     #[test]
     fn epochs_are_retrieved_in_order() {
-        let ledger = ledger(Vec::new());
-        [0, 0, 1, 2].into_iter().for_each(|epoch| assert_eq!(ledger.count_in(epoch), epoch));
-        ledger.consume(1, 1);
-        ledger.consume(0, 1);
-        ledger.assign_end(instant(10));
-        ledger.assign_end(instant(20));
-        assert_eq!((items(&ledger), ledger.items_waiting()), (String::new(), 0));
-        ledger.consume(0, 1);
-        assert_eq!((items(&ledger), ledger.oldest()), ("0@10 1@20".to_owned(), 0));
-        ledger.release(0);
-        ledger.release(1);
-        assert_eq!(ledger.oldest(), 2);
-        ledger.end();
-        assert_eq!((items(&ledger), ledger.is_over()), ("over".to_owned(), true));
+        let tracker = tracker(Vec::new());
+        [0, 0, 1, 2].into_iter().for_each(|epoch| assert_eq!(tracker.count_in(epoch), epoch));
+        tracker.consume(1, 1);
+        tracker.consume(0, 1);
+        tracker.assign_end(instant(10));
+        tracker.assign_end(instant(20));
+        assert_eq!((items(&tracker), tracker.items_waiting()), (String::new(), 0));
+        tracker.consume(0, 1);
+        assert_eq!((items(&tracker), tracker.oldest()), ("0@10 1@20".to_owned(), 0));
+        tracker.release(0);
+        tracker.release(1);
+        assert_eq!(tracker.oldest(), 2);
+        tracker.end();
+        assert_eq!((items(&tracker), tracker.is_over()), ("over".to_owned(), true));
     }
 
     #[test]
     fn the_end_comes_behind_all_epochs() {
-        let ledger = ledger(Vec::new());
-        ledger.count_in(0);
-        ledger.assign_end(EventTime::MAX);
-        ledger.end();
-        assert!(!ledger.is_over());
-        ledger.mark_latency(ProcessingTime::from_nanos(7));
-        ledger.consume(0, 1);
-        assert!(ledger.is_over());
+        let tracker = tracker(Vec::new());
+        tracker.count_in(0);
+        tracker.assign_end(EventTime::MAX);
+        tracker.end();
+        assert!(!tracker.is_over());
+        tracker.mark_latency(ProcessingTime::from_nanos(7));
+        tracker.consume(0, 1);
+        assert!(tracker.is_over());
         let last = i64::MAX / 1_000_000;
-        assert_eq!(items(&ledger), format!("L7 0@{last} over"));
+        assert_eq!(items(&tracker), format!("L7 0@{last} over"));
     }
 
     /// What has no state hands its ends on, when all of an epoch is consumed, and not before.
     #[test]
     fn ends_are_handed_on() {
-        let last = ledger(Vec::new());
-        let first = ledger(vec![Arc::clone(&last)]);
+        let last = tracker(Vec::new());
+        let first = tracker(vec![Arc::clone(&last)]);
         first.count_in(0);
         first.assign_end(instant(10));
         assert_eq!((items(&last), first.closed()), (String::new(), 0));
@@ -86,34 +86,34 @@ mod by_hand {
 
     #[test]
     fn no_more_markers_wait_than_may() {
-        let ledger = ledger(Vec::new());
-        (0..MARKERS_MAX as u64 + 3).for_each(|nanos| ledger.mark_latency(ProcessingTime::from_nanos(nanos)));
-        assert_eq!((ledger.items_waiting(), ledger.markers_dropped()), (MARKERS_MAX as u64, 3));
-        items(&ledger);
-        ledger.mark_latency(ProcessingTime::from_nanos(1));
-        assert_eq!(items(&ledger), "L1");
+        let tracker = tracker(Vec::new());
+        (0..MARKERS_MAX as u64 + 3).for_each(|nanos| tracker.mark_latency(ProcessingTime::from_nanos(nanos)));
+        assert_eq!((tracker.items_waiting(), tracker.markers_dropped()), (MARKERS_MAX as u64, 3));
+        items(&tracker);
+        tracker.mark_latency(ProcessingTime::from_nanos(1));
+        assert_eq!(items(&tracker), "L1");
     }
 
     /// Silence comes behind all epochs that had their ends before it, however long their blocks lie there.
     #[test]
     fn silence_comes_behind_the_epochs_before_it() {
-        let ledger = ledger(Vec::new());
-        [0, 1].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
-        ledger.assign_end(instant(10));
-        ledger.assign_end(instant(20));
-        ledger.fall_idle();
-        ledger.consume(1, 1);
-        assert_eq!(items(&ledger), "");
-        ledger.consume(0, 1);
-        assert_eq!(items(&ledger), "0@10 1@20 idle");
+        let tracker = tracker(Vec::new());
+        [0, 1].into_iter().for_each(|epoch| _ = tracker.count_in(epoch));
+        tracker.assign_end(instant(10));
+        tracker.assign_end(instant(20));
+        tracker.fall_idle();
+        tracker.consume(1, 1);
+        assert_eq!(items(&tracker), "");
+        tracker.consume(0, 1);
+        assert_eq!(items(&tracker), "0@10 1@20 idle");
     }
 
-    /// And from ledger to ledger: what is derived of those blocks is consumed before it is told.
+    /// And from tracker to tracker: what is derived of those blocks is consumed before it is told.
     #[test]
     fn silence_is_handed_on_in_its_place() {
-        let last = ledger(Vec::new());
-        let middle = ledger(vec![Arc::clone(&last)]);
-        let first = ledger(vec![Arc::clone(&middle)]);
+        let last = tracker(Vec::new());
+        let middle = tracker(vec![Arc::clone(&last)]);
+        let first = tracker(vec![Arc::clone(&middle)]);
         first.count_in(0);
         first.assign_end(instant(10));
         first.fall_idle();
@@ -129,48 +129,48 @@ mod by_hand {
     /// Records that come back before the silence is told do not overtake it, and it does not overtake what was before it.
     #[test]
     fn silence_keeps_its_place_if_it_is_over_before_it_is_told() {
-        let ledger = ledger(Vec::new());
-        [0, 1, 2].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
-        ledger.assign_end(instant(10));
-        ledger.fall_idle();
-        ledger.assign_end(instant(20));
-        ledger.fall_idle();
-        ledger.fall_idle();
-        ledger.assign_end(instant(30));
-        [2, 1].into_iter().for_each(|epoch| ledger.consume(epoch, 1));
-        assert_eq!(items(&ledger), "");
-        ledger.consume(0, 1);
-        ledger.fall_idle();
-        ledger.end();
-        assert_eq!(items(&ledger), "0@10 idle 1@20 idle 2@30 idle over");
+        let tracker = tracker(Vec::new());
+        [0, 1, 2].into_iter().for_each(|epoch| _ = tracker.count_in(epoch));
+        tracker.assign_end(instant(10));
+        tracker.fall_idle();
+        tracker.assign_end(instant(20));
+        tracker.fall_idle();
+        tracker.fall_idle();
+        tracker.assign_end(instant(30));
+        [2, 1].into_iter().for_each(|epoch| tracker.consume(epoch, 1));
+        assert_eq!(items(&tracker), "");
+        tracker.consume(0, 1);
+        tracker.fall_idle();
+        tracker.end();
+        assert_eq!(items(&tracker), "0@10 idle 1@20 idle 2@30 idle over");
     }
 
-    /// A copy that has nothing of its own is told when it may take what lies on the other's shelf, and not to look at once.
+    /// A copy that has nothing of its own is told when it may take what lies on the other's work queue, and not to look at once.
     #[test]
-    fn what_lies_on_others_shelves_is_due() {
-        let ledger = ledger(Vec::new());
+    fn what_lies_on_others_work_queues_is_due() {
+        let tracker = tracker(Vec::new());
         let at = |nanos| ProcessingTime::from_nanos(nanos);
-        assert_eq!(ledger.next_claimable_at(0, at(5)), ProcessingTime::NEVER);
-        ledger.shelves[0].oldest_ns.store(7, Ordering::Relaxed);
-        assert_eq!(ledger.next_claimable_at(0, at(7)), ProcessingTime::NEVER);
-        assert_eq!(ledger.next_claimable_at(1, at(7)), at(7 + STEAL_AFTER_NS));
-        assert_eq!(ledger.next_claimable_at(1, at(9 + STEAL_AFTER_NS)), at(10 + STEAL_AFTER_NS));
+        assert_eq!(tracker.next_claimable_at(0, at(5)), ProcessingTime::NEVER);
+        tracker.work_queues[0].oldest_ns.store(7, Ordering::Relaxed);
+        assert_eq!(tracker.next_claimable_at(0, at(7)), ProcessingTime::NEVER);
+        assert_eq!(tracker.next_claimable_at(1, at(7)), at(7 + STEAL_AFTER_NS));
+        assert_eq!(tracker.next_claimable_at(1, at(9 + STEAL_AFTER_NS)), at(10 + STEAL_AFTER_NS));
     }
 
     #[test]
     fn silence_is_told_once() {
-        let ledger = ledger(Vec::new());
-        ledger.fall_idle();
-        ledger.fall_idle();
-        assert_eq!(items(&ledger), "idle");
+        let tracker = tracker(Vec::new());
+        tracker.fall_idle();
+        tracker.fall_idle();
+        assert_eq!(items(&tracker), "idle");
     }
 
     #[test]
     #[should_panic(expected = "2 bundles of epoch 0 are consumed of 1")]
     fn nothing_is_consumed_twice() {
-        let ledger = ledger(Vec::new());
-        ledger.count_in(0);
-        ledger.consume(0, 2);
+        let tracker = tracker(Vec::new());
+        tracker.count_in(0);
+        tracker.consume(0, 2);
     }
 }
 
@@ -187,23 +187,23 @@ mod models {
     #[test]
     fn an_epoch_is_retrieved_once_by_the_last() {
         model(|| {
-            let ledger = ledger(Vec::new());
+            let tracker = tracker(Vec::new());
             let gathered = Arc::new(AtomicU32::new(0));
-            [0, 0].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
+            [0, 0].into_iter().for_each(|epoch| _ = tracker.count_in(epoch));
             let consumer = || {
-                let (ledger, gathered) = (Arc::clone(&ledger), Arc::clone(&gathered));
+                let (tracker, gathered) = (Arc::clone(&tracker), Arc::clone(&gathered));
                 thread::spawn(move || {
                     // Relaxed: what is gathered is made visible by the count.
                     gathered.fetch_add(1, Ordering::Relaxed);
-                    ledger.consume(0, 1);
+                    tracker.consume(0, 1);
                 })
             };
             let consumers = [consumer(), consumer()];
-            ledger.assign_end(EventTime::MAX);
-            ledger.end();
+            tracker.assign_end(EventTime::MAX);
+            tracker.end();
             let mut items = Vec::new();
             while items.len() < 2 {
-                match ledger.next_item() {
+                match tracker.next_item() {
                     Some(item) => {
                         assert_eq!(
                             gathered.load(Ordering::Relaxed),
@@ -217,7 +217,7 @@ mod models {
             }
             assert_eq!(items, [Item::End { epoch: 0, watermark: EventTime::MAX }, Item::Over]);
             consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
-            assert_eq!(ledger.next_item(), None);
+            assert_eq!(tracker.next_item(), None);
         });
     }
 
@@ -225,8 +225,8 @@ mod models {
     #[test]
     fn silence_keeps_its_place() {
         model(|| {
-            let last = ledger(Vec::new());
-            let first = ledger(vec![Arc::clone(&last)]);
+            let last = tracker(Vec::new());
+            let first = tracker(vec![Arc::clone(&last)]);
             [0, 1].into_iter().for_each(|epoch| _ = first.count_in(epoch));
             let consumer = |epoch| {
                 let first = Arc::clone(&first);
@@ -253,25 +253,25 @@ mod models {
     #[test]
     fn a_reader_sees_no_more_items_taken_than_put() {
         model(|| {
-            let ledger = ledger(Vec::new());
+            let tracker = tracker(Vec::new());
             let put = {
-                let ledger = Arc::clone(&ledger);
+                let tracker = Arc::clone(&tracker);
                 thread::spawn(move || {
-                    (1..=2).for_each(|nanos| ledger.mark_latency(ProcessingTime::from_nanos(nanos)));
+                    (1..=2).for_each(|nanos| tracker.mark_latency(ProcessingTime::from_nanos(nanos)));
                 })
             };
             let take = {
-                let ledger = Arc::clone(&ledger);
-                thread::spawn(move || (0..2).filter(|_| ledger.next_item().is_some()).count())
+                let tracker = Arc::clone(&tracker);
+                thread::spawn(move || (0..2).filter(|_| tracker.next_item().is_some()).count())
             };
             let look = {
-                let ledger = Arc::clone(&ledger);
-                thread::spawn(move || assert!(ledger.closings_waiting() <= 2))
+                let tracker = Arc::clone(&tracker);
+                thread::spawn(move || assert!(tracker.closable_epochs() <= 2))
             };
             put.join().unwrap();
             look.join().unwrap();
             let taken = take.join().unwrap() as u64;
-            assert_eq!(ledger.closings_waiting(), 2 - taken, "whoever is called looks behind a fence");
+            assert_eq!(tracker.closable_epochs(), 2 - taken, "whoever is called looks behind a fence");
         });
     }
 
@@ -279,8 +279,8 @@ mod models {
     #[test]
     fn an_end_does_not_overtake_what_it_ends() {
         model(|| {
-            let last = ledger(Vec::new());
-            let first = ledger(vec![Arc::clone(&last)]);
+            let last = tracker(Vec::new());
+            let first = tracker(vec![Arc::clone(&last)]);
             first.count_in(0);
             let relay = {
                 let (first, last) = (Arc::clone(&first), Arc::clone(&last));

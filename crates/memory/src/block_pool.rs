@@ -1,23 +1,23 @@
-//! A block pool: blocks of one type that are handed from owner to owner. An empty block returns to the home at which
+//! A block pool: blocks of one type that are handed from owner to owner. An empty block returns to the core at which
 //! it was filled.
 //!
 //! ```text
-//!   home 0   [b4, b1]  --take-->  Stock --fill--> Block --hand over--> drain --give back-->  home 0
-//!   home 1   [b7]                 (of a writer)   (of its owner)                             front if it is still in
-//!    ...                                                                                     that home's cache, else back
+//!   core 0   [b4, b1]  --take-->  BlockWriter --fill--> Block --hand over--> drain --give back-->  core 0
+//!   core 1   [b7]                 (of a writer)   (of its owner)                             front if it is still in
+//!    ...                                                                                     that core's cache, else back
 //! ```
 //!
 //! An edge keeps its blocks in order, for one writer. A block pool serves many writers, and promises no order: that
-//! is left to the parties that hand blocks over. A home is a free list of a core, or of another unit with a cache of
-//! its own. A block that is emptied at the home it was filled at is the next to be filled there. One that comes from
-//! another home goes to the end of the free list, so that its lines have left the other's cache by the time they are
+//! is left to the parties that hand blocks over. Each core, or other unit with a cache of its own, has a free
+//! list. A block that is emptied on the core it was filled on is the next to be filled there. A block that comes from
+//! another core goes to the end of the free list, so that its lines have left the other's cache by the time they are
 //! written again.
 //!
-//! Chunks are bounded, and paid from the budget, as an edge's are; two are reserved. A home without free blocks takes
-//! one from another home, keeps it from then on, and asks the pool for a chunk.
+//! Chunks are bounded, and paid from the budget, as an edge's are; two are reserved. A core without free blocks takes
+//! one from another core, keeps it from then on, and asks the pool for a chunk.
 //!
-//! Invariant B7 of this crate: a block of a block pool lies on the free list of one home, or is owned by one
-//! [`Stock`] or [`Block`].
+//! Invariant B7 of this crate: a block of a block pool lies on the free list of one core, or is owned by one
+//! [`BlockWriter`] or [`Block`].
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -32,50 +32,50 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, 
 /// Empty blocks that a writer takes at a time: with the one being filled they last until it looks for room again.
 const IN_HAND_MAX: usize = 2;
 
-/// The free blocks of all homes.
-pub struct Depot<T: Send + 'static> {
-    homes: Box<[Arc<Home<T>>]>,
+/// The free blocks of all cores.
+pub struct BlockPool<T: Send + 'static> {
+    cores: Box<[Arc<CoreList<T>>]>,
     common: Arc<Common<T>>,
 }
 
-/// State which all homes share.
+/// State which all cores share.
 struct Common<T> {
     pool: Arc<Pool>,
     layout: ChunkLayout,
     slot_bytes: u64,
     chunks_max: usize,
-    /// All chunks: their blocks stay valid while there is a home, and a home lives while there is a block of it.
+    /// All chunks: their blocks stay valid while any list of a core lives, and each block holds its list.
     chunks: Mutex<Vec<Chunk<T>>>,
     /// Number of chunks. Relaxed: a figure for reports.
     chunk_count: AtomicUsize,
     /// Whether the pool was asked for a chunk and has not answered. Relaxed: the request travels under the pool's
     /// lock.
     is_growing: AtomicBool,
-    /// Whether a writer has found no free block since this was last reset; see [`Depot::take_starved`].
+    /// Whether a writer has found no free block since this was last reset; see [`BlockPool::take_starved`].
     is_starved: AtomicBool,
     /// A number as for [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the pool is used.
     writer_name: AtomicU64,
 }
 
-/// The free blocks of one home.
-struct Home<T> {
+/// The free blocks of one core.
+struct CoreList<T> {
     index: usize,
     common: Arc<Common<T>>,
-    shelf: CacheAligned<Shelf<T>>,
+    free_list: CacheAligned<FreeList<T>>,
 }
 
-struct Shelf<T> {
+struct FreeList<T> {
     free: Mutex<VecDeque<BlockRef<T>>>,
     /// Length of the list. Stored under the lock; Relaxed: a hint for readers without the lock.
     count: AtomicUsize,
 }
 
-impl<T: Send + 'static> Depot<T> {
-    /// Creates a block pool for this many homes, whose chunks come from `pool`.
+impl<T: Send + 'static> BlockPool<T> {
+    /// Creates a block pool for this many cores, whose chunks come from `pool`.
     ///
     /// # Errors
     /// As for [`edge`](crate::edge::edge).
-    pub fn new(pool: &Arc<Pool>, options: EdgeOptions, homes: usize) -> Result<Arc<Self>, EdgeError> {
+    pub fn new(pool: &Arc<Pool>, options: EdgeOptions, cores: usize) -> Result<Arc<Self>, EdgeError> {
         let layout = ChunkLayout::new::<T>(options.shape).map_err(EdgeError::Shape)?;
         let common = Arc::new(Common {
             pool: Arc::clone(pool),
@@ -88,21 +88,22 @@ impl<T: Send + 'static> Depot<T> {
             is_starved: AtomicBool::new(false),
             writer_name: AtomicU64::new(0),
         });
-        let home = |index| {
-            let shelf = Shelf { free: Mutex::new(VecDeque::new()), count: AtomicUsize::new(0) };
-            Arc::new(Home { index, common: Arc::clone(&common), shelf: CacheAligned(shelf) })
+        let core = |index| {
+            let free_list = FreeList { free: Mutex::new(VecDeque::new()), count: AtomicUsize::new(0) };
+            Arc::new(CoreList { index, common: Arc::clone(&common), free_list: CacheAligned(free_list) })
         };
-        let depot = Depot { homes: (0..homes.max(1)).map(home).collect(), common: Arc::clone(&common) };
+        let block_pool =
+            BlockPool { cores: (0..cores.max(1)).map(core).collect(), common: Arc::clone(&common) };
         for place in 0..CHUNKS_RESERVED as usize {
-            depot.homes[place % depot.homes.len()].adopt(pool.chunk(layout)?);
+            block_pool.cores[place % block_pool.cores.len()].adopt(pool.chunk(layout)?);
         }
-        Ok(Arc::new(depot))
+        Ok(Arc::new(block_pool))
     }
 
     /// Creates a writer's end, without blocks.
-    pub fn stock(self: &Arc<Self>) -> Stock<T> {
-        Stock {
-            depot: Arc::clone(self),
+    pub fn block_writer(self: &Arc<Self>) -> BlockWriter<T> {
+        BlockWriter {
+            block_pool: Arc::clone(self),
             filling: None,
             in_hand: VecDeque::with_capacity(IN_HAND_MAX),
             full: VecDeque::new(),
@@ -118,7 +119,7 @@ impl<T: Send + 'static> Depot<T> {
     /// finds that a writer [was starved](Self::take_starved). The lists are read once more after a fence, so a block
     /// given back meanwhile is not missed.
     pub fn has_free(&self) -> bool {
-        let any = || self.homes.iter().any(|home| home.shelf.count.load(Ordering::Relaxed) > 0);
+        let any = || self.cores.iter().any(|core| core.free_list.count.load(Ordering::Relaxed) > 0);
         if any() {
             return true;
         }
@@ -156,59 +157,59 @@ impl<T: Send + 'static> Depot<T> {
         self.common.layout.shape.block_records as usize
     }
 
-    /// Takes a free block, which belongs to `home` from now on.
-    fn take(&self, home: usize) -> Option<(BlockRef<T>, Arc<Home<T>>)> {
-        let own = &self.homes[home % self.homes.len()];
+    /// Takes a free block, which belongs to `core` from now on.
+    fn take(&self, core: usize) -> Option<(BlockRef<T>, Arc<CoreList<T>>)> {
+        let own = &self.cores[core % self.cores.len()];
         let block = own.take().or_else(|| {
             own.ask_for_chunk();
-            self.homes.iter().find_map(|other| other.take())
+            self.cores.iter().find_map(|other| other.take())
         });
         block.map(|block| (block, Arc::clone(own)))
     }
 }
 
-impl<T: Send + 'static> Home<T> {
+impl<T: Send + 'static> CoreList<T> {
     fn take(&self) -> Option<BlockRef<T>> {
-        if self.shelf.count.load(Ordering::Relaxed) == 0 {
+        if self.free_list.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut free = self.shelf.free.lock();
+        let mut free = self.free_list.free.lock();
         let block = free.pop_front();
-        self.shelf.count.store(free.len(), Ordering::Relaxed);
+        self.free_list.count.store(free.len(), Ordering::Relaxed);
         block
     }
 
     /// Takes back a block without an owner. Blocks still in the cache are used first.
     fn put(&self, block: BlockRef<T>, is_hot: bool) {
-        let mut free = self.shelf.free.lock();
+        let mut free = self.free_list.free.lock();
         if is_hot {
             free.push_front(block);
         } else {
             free.push_back(block);
         }
-        self.shelf.count.store(free.len(), Ordering::Relaxed);
+        self.free_list.count.store(free.len(), Ordering::Relaxed);
     }
 
     fn adopt(&self, chunk: Chunk<T>) {
         let blocks: Vec<BlockRef<T>> = chunk.blocks().collect();
         self.common.chunks.lock().push(chunk);
         self.common.chunk_count.fetch_add(1, Ordering::Relaxed);
-        let mut free = self.shelf.free.lock();
+        let mut free = self.free_list.free.lock();
         free.extend(blocks);
-        self.shelf.count.store(free.len(), Ordering::Relaxed);
+        self.free_list.count.store(free.len(), Ordering::Relaxed);
     }
 
     fn ask_for_chunk(self: &Arc<Self>) {
         let common = &self.common;
         let may_grow = common.chunk_count.load(Ordering::Relaxed) < common.chunks_max;
         if may_grow && !common.is_growing.swap(true, Ordering::Relaxed) {
-            let home: Weak<Home<T>> = Arc::downgrade(self);
-            common.pool.request(home);
+            let core: Weak<CoreList<T>> = Arc::downgrade(self);
+            common.pool.request(core);
         }
     }
 }
 
-impl<T: Send + 'static> Grow for Home<T> {
+impl<T: Send + 'static> Grow for CoreList<T> {
     fn grow(&self, pool: &Pool) -> u64 {
         let Common { layout, chunks_max, chunk_count, is_growing, writer_name, .. } = &*self.common;
         // Without a chunk, backpressure slows the writers, and they may ask again.
@@ -223,8 +224,8 @@ impl<T: Send + 'static> Grow for Home<T> {
 }
 
 /// A block writer: the end of one writer, which fills blocks, one after the other.
-pub struct Stock<T: Send + 'static> {
-    depot: Arc<Depot<T>>,
+pub struct BlockWriter<T: Send + 'static> {
+    block_pool: Arc<BlockPool<T>>,
     /// The block being filled.
     filling: Option<Block<T>>,
     /// Blocks to be filled next.
@@ -233,26 +234,26 @@ pub struct Stock<T: Send + 'static> {
     full: VecDeque<Block<T>>,
 }
 
-impl<T: Send + 'static> Stock<T> {
+impl<T: Send + 'static> BlockWriter<T> {
     /// Returns the block pool.
-    pub fn depot(&self) -> &Arc<Depot<T>> {
-        &self.depot
+    pub fn block_pool(&self) -> &Arc<BlockPool<T>> {
+        &self.block_pool
     }
 
-    /// Opens the writer for filling, at `home`.
+    /// Opens the writer for filling, at `core`.
     #[inline]
-    pub fn open(&mut self, home: usize) -> Filler<'_, T> {
+    pub fn open(&mut self, core: usize) -> BlockAppender<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
-            && let Some((block, home)) = self.depot.take(home)
+            && let Some((block, core)) = self.block_pool.take(core)
         {
-            self.in_hand.push_back(Block { run: Run { block, next: 0, end: 0 }, home, is_hot: false });
+            self.in_hand.push_back(Block { run: Run { block, next: 0, end: 0 }, core, is_hot: false });
         }
-        let capacity = self.depot.block_records();
+        let capacity = self.block_pool.block_records();
         let (block, len, end) = match &self.filling {
             Some(filling) => (filling.run.block, filling.run.end, capacity),
             None => (BlockRef::dangling(), 0, 0),
         };
-        Filler { block, len, end, further: self.in_hand.len() * capacity, stock: self }
+        BlockAppender { block, len, end, further: self.in_hand.len() * capacity, block_writer: self }
     }
 
     /// Returns the records in the block being filled.
@@ -302,7 +303,7 @@ impl<T: Send + 'static> Stock<T> {
 /// An open block writer: values pushed here belong to its blocks when this is dropped.
 ///
 /// Its fields live in registers while everything around it is inlined, as those of an [`Appender`](crate::Appender).
-pub struct Filler<'a, T: Send + 'static> {
+pub struct BlockAppender<'a, T: Send + 'static> {
     /// The block being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
     len: usize,
@@ -310,10 +311,10 @@ pub struct Filler<'a, T: Send + 'static> {
     end: usize,
     /// Records that fit into the blocks in hand behind it.
     further: usize,
-    stock: &'a mut Stock<T>,
+    block_writer: &'a mut BlockWriter<T>,
 }
 
-impl<T: Send + 'static> Filler<'_, T> {
+impl<T: Send + 'static> BlockAppender<'_, T> {
     /// Returns how many values may be pushed.
     #[inline(always)]
     pub fn room(&self) -> usize {
@@ -372,8 +373,8 @@ impl<T: Send + 'static> Filler<'_, T> {
     #[inline(always)]
     fn make_slot(&mut self) {
         if self.len == self.end {
-            self.block = self.stock.next_block(self.len);
-            self.end = self.stock.depot.block_records();
+            self.block = self.block_writer.next_block(self.len);
+            self.end = self.block_writer.block_pool.block_records();
             self.further -= self.end;
             self.len = 0;
         }
@@ -381,17 +382,17 @@ impl<T: Send + 'static> Filler<'_, T> {
 
     #[inline(always)]
     fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the stock owns the block (B7).
+        // SAFETY: callers have seen `len < end`, the block's capacity; the block writer owns the block (B7).
         let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the block is the stock's, which is borrowed for our lifetime, and no other party accesses it (B7).
+        // SAFETY: the block is the block writer's, which is borrowed for our lifetime, and no other party accesses it (B7).
         unsafe { slot.write(value) };
     }
 }
 
-impl<T: Send + 'static> Drop for Filler<'_, T> {
+impl<T: Send + 'static> Drop for BlockAppender<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(filling) = &mut self.stock.filling {
+        if let Some(filling) = &mut self.block_writer.filling {
             filling.run.end = self.len;
         }
     }
@@ -401,8 +402,8 @@ impl<T: Send + 'static> Drop for Filler<'_, T> {
 pub struct Block<T: Send + 'static> {
     /// The values left in it.
     run: Run<T>,
-    home: Arc<Home<T>>,
-    /// Whether its slots lie in the cache of its home, as far as is known.
+    core: Arc<CoreList<T>>,
+    /// Whether its slots lie in the cache of its core, as far as is known.
     is_hot: bool,
 }
 
@@ -434,9 +435,9 @@ impl<T: Send + 'static> Block<T> {
         self.len() == 0
     }
 
-    /// Returns the home at which the block was filled.
-    pub fn home(&self) -> usize {
-        self.home.index
+    /// Returns the core at which the block was filled.
+    pub fn core(&self) -> usize {
+        self.core.index
     }
 
     /// Returns the next values, at most `max` of them.
@@ -457,7 +458,7 @@ impl<T: Send + 'static> Block<T> {
     }
 
     /// Gives the block back; values left in it are dropped. `is_hot` says that the block was filled and emptied at
-    /// one home.
+    /// one core.
     pub fn give_back(mut self, is_hot: bool) {
         self.is_hot = is_hot;
     }
@@ -470,7 +471,7 @@ impl<T: Send + 'static> Block<T> {
             let place = self.run.next;
             // Counted first, then dropped: a panic in a value's drop leaks the rest, but drops none twice.
             self.run.next += 1;
-            // SAFETY: in `next..end`: initialised by the stock that filled it; passed above, so it is moved out once.
+            // SAFETY: in `next..end`: initialised by the block writer that filled it; passed above, so it is moved out once.
             drop(unsafe { self.run.take_out(place) });
         }
     }
@@ -482,7 +483,7 @@ impl<T: Send + 'static> Drop for Block<T> {
         struct Put<'a, T: Send + 'static>(&'a mut Block<T>);
         impl<T: Send + 'static> Drop for Put<'_, T> {
             fn drop(&mut self) {
-                self.0.home.put(self.0.run.block, self.0.is_hot);
+                self.0.core.put(self.0.run.block, self.0.is_hot);
             }
         }
         let put = Put(self);

@@ -1,4 +1,4 @@
-//! Edges as an exit, of which the key of each record chooses one: those to the copies of a keyed operator.
+//! Edges as an output, of which the key of each record chooses one: those to the copies of a keyed operator.
 //!
 //! Records of a key keep their order, and all marks go to all edges: so each copy sees of its keys what one operator would
 //! see. There is room while every edge has some, since it is not known which of them the next record goes to. As long as it
@@ -10,14 +10,14 @@
 use thalweg_memory::Stamp;
 use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, Record};
 
-use super::Exit;
+use super::TaskOutput;
 use crate::arrival::Arrival;
 use crate::edge::Writer;
 
-/// Several edges as an exit.
+/// Several edges as an output.
 pub struct ToAddressed<T: Send + 'static> {
     /// At least one.
-    lanes: Box<[Writer<T>]>,
+    partitions: Box<[Writer<T>]>,
     rest: Rest,
     /// The last that was set.
     watermark: EventTime,
@@ -37,9 +37,9 @@ enum Rest {
 }
 
 impl<T: Send + 'static> ToAddressed<T> {
-    pub(crate) fn new(lanes: Box<[Writer<T>]>) -> Self {
-        assert!(!lanes.is_empty(), "records go somewhere");
-        ToAddressed { lanes, rest: Rest::None, watermark: EventTime::MIN, stamp: Stamp::default() }
+    pub(crate) fn new(partitions: Box<[Writer<T>]>) -> Self {
+        assert!(!partitions.is_empty(), "records go somewhere");
+        ToAddressed { partitions, rest: Rest::None, watermark: EventTime::MIN, stamp: Stamp::default() }
     }
 }
 
@@ -50,13 +50,13 @@ impl<T: Send + 'static> ToAddressed<T> {
             Mark::Idle => self.rest = Rest::Idle,
             Mark::InputWatermark(_) | Mark::Latency(_) | Mark::Barrier(_) | Mark::End => {}
         }
-        self.lanes.iter_mut().for_each(|lane| lane.mark(mark, stamp));
+        self.partitions.iter_mut().for_each(|partition| partition.mark(mark, stamp));
     }
 }
 
 /// The open edges. What was pushed is handed over when this is dropped.
 pub struct AddressedOutput<'a, T: Send + 'static> {
-    lanes: &'a mut [Writer<T>],
+    partitions: &'a mut [Writer<T>],
     rest: &'a mut Rest,
     /// So many find room, wherever they go.
     room: usize,
@@ -72,50 +72,50 @@ impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
     #[inline(always)]
     fn push(&mut self, record: Record<Addressed<T>>) {
         debug_assert!(self.room > 0, "a record is pushed without room: check room() first (O1)");
-        let place = record.value.place(self.lanes.len());
-        self.lanes[place].append(Record::new(record.event_time, record.value.value), self.stamp);
+        let place = record.value.place(self.partitions.len());
+        self.partitions[place].append(Record::new(record.event_time, record.value.value), self.stamp);
         self.room -= 1;
         if self.room == 0 {
-            self.room = room_of(self.lanes);
+            self.room = room_of(self.partitions);
         }
     }
 }
 
 /// What the fullest has.
 #[cold]
-fn room_of<T: Send + 'static>(lanes: &[Writer<T>]) -> usize {
-    lanes.iter().map(Writer::room_left).min().unwrap_or(0)
+fn room_of<T: Send + 'static>(partitions: &[Writer<T>]) -> usize {
+    partitions.iter().map(Writer::room_left).min().unwrap_or(0)
 }
 
 impl<T: Send + 'static> Drop for AddressedOutput<'_, T> {
     fn drop(&mut self) {
-        if *self.rest == Rest::Idle && self.lanes.iter().any(Writer::has_appended) {
+        if *self.rest == Rest::Idle && self.partitions.iter().any(Writer::has_appended) {
             *self.rest = Rest::Over;
         }
-        self.lanes.iter_mut().for_each(Writer::hand_over);
+        self.partitions.iter_mut().for_each(Writer::hand_over);
     }
 }
 
-impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
+impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
     type Output<'a> = AddressedOutput<'a, T>;
 
     #[inline]
     fn open(&mut self, arrival: Arrival) -> AddressedOutput<'_, T> {
         let stamp = arrival.stamp();
         self.stamp = stamp;
-        let room = self.lanes.iter_mut().map(|lane| lane.begin(stamp)).min().unwrap_or(0);
-        AddressedOutput { lanes: &mut self.lanes, rest: &mut self.rest, room, stamp }
+        let room = self.partitions.iter_mut().map(|partition| partition.begin(stamp)).min().unwrap_or(0);
+        AddressedOutput { partitions: &mut self.partitions, rest: &mut self.rest, room, stamp }
     }
 
     fn is_ready(&mut self) -> bool {
         // All are asked: a mark that is held back is let go as soon as somebody looks.
         let mut are_ready = true;
-        for lane in &mut self.lanes {
-            are_ready &= !lane.is_held();
+        for partition in &mut self.partitions {
+            are_ready &= !partition.is_held();
         }
         if are_ready && self.rest == Rest::Over {
             self.mark_all(Mark::Watermark(self.watermark), self.stamp);
-            return self.lanes.iter_mut().all(|lane| !lane.is_held());
+            return self.partitions.iter_mut().all(|partition| !partition.is_held());
         }
         are_ready
     }
@@ -130,7 +130,7 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
     }
 
     fn pushed(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.cursors().written()).sum()
+        self.partitions.iter().map(|partition| partition.cursors().written()).sum()
     }
 
     fn held_bytes(&self) -> usize {
@@ -148,7 +148,7 @@ mod tests {
     use crate::edge::{EdgeMarks, Reader};
 
     /// Edges of four records each, and their other ends.
-    fn exit(readers: usize) -> (ToAddressed<u64>, Vec<Reader<u64>>) {
+    fn output(readers: usize) -> (ToAddressed<u64>, Vec<Reader<u64>>) {
         let pool = Pool::new(Budget::new(1 << 20));
         let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -158,8 +158,8 @@ mod tests {
     }
 
     /// Pushes values while there is room; each says itself to which of two readers it goes.
-    fn push(exit: &mut ToAddressed<u64>, values: &[u64]) -> usize {
-        let mut output = exit.open(at(ProcessingTime::ZERO));
+    fn push(output: &mut ToAddressed<u64>, values: &[u64]) -> usize {
+        let mut output = output.open(at(ProcessingTime::ZERO));
         let mut pushed = 0;
         for &value in values {
             if output.room() == 0 {
@@ -187,65 +187,65 @@ mod tests {
         }
     }
 
-    fn watermark(exit: &mut ToAddressed<u64>, micros: i64) {
+    fn watermark(output: &mut ToAddressed<u64>, micros: i64) {
         let mark = Mark::Watermark(EventTime::from_micros(micros));
-        exit.mark(mark, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
+        output.mark(mark, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
     }
 
     #[test]
     fn records_go_where_they_are_addressed_and_marks_to_all() {
-        let (mut exit, mut readers) = exit(2);
-        assert_eq!(push(&mut exit, &[0, 1, 2]), 3);
-        watermark(&mut exit, 1);
-        assert_eq!(push(&mut exit, &[4, 3]), 2);
-        assert_eq!(exit.pushed(), 5);
+        let (mut output, mut readers) = output(2);
+        assert_eq!(push(&mut output, &[0, 1, 2]), 3);
+        watermark(&mut output, 1);
+        assert_eq!(push(&mut output, &[4, 3]), 2);
+        assert_eq!(output.pushed(), 5);
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["0 2 W 4", "1 W 3"]);
     }
 
     /// There is room as long as every edge has some, whichever is asked for.
     #[test]
     fn the_fullest_edge_says_what_room_there_is() {
-        let (mut exit, mut readers) = exit(2);
-        assert_eq!(push(&mut exit, &[0, 1, 2, 3, 4, 5, 6, 7]), 7);
+        let (mut output, mut readers) = output(2);
+        assert_eq!(push(&mut output, &[0, 1, 2, 3, 4, 5, 6, 7]), 7);
         assert_eq!(read(&mut readers[1]), "1 3 5");
-        assert_eq!(push(&mut exit, &[7]), 0);
+        assert_eq!(push(&mut output, &[7]), 0);
         assert_eq!(read(&mut readers[0]), "0 2 4 6");
         // One slot is left of the block that is not read to its end.
-        assert_eq!(push(&mut exit, &[7, 9, 11, 13, 15]), 3);
+        assert_eq!(push(&mut output, &[7, 9, 11, 13, 15]), 3);
         assert_eq!(read(&mut readers[1]), "7 9 11");
     }
 
     /// Whoever has been idle and writes to one is back for all.
     #[test]
     fn all_are_told_that_the_writer_is_back() {
-        let (mut exit, mut readers) = exit(2);
-        let mut idle = |exit: &mut ToAddressed<u64>| {
-            exit.mark(Mark::Idle, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
+        let (mut output, mut readers) = output(2);
+        let mut idle = |output: &mut ToAddressed<u64>| {
+            output.mark(Mark::Idle, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
             readers.iter_mut().map(read).collect::<Vec<_>>()
         };
-        assert_eq!(idle(&mut exit), ["W", "W"]);
-        assert!(exit.is_ready());
-        assert_eq!(push(&mut exit, &[]), 0);
-        assert!(exit.is_ready());
-        assert_eq!(push(&mut exit, &[1]), 1);
-        assert!(exit.is_ready());
-        assert_eq!(push(&mut exit, &[3]), 1);
-        assert!(exit.is_ready());
+        assert_eq!(idle(&mut output), ["W", "W"]);
+        assert!(output.is_ready());
+        assert_eq!(push(&mut output, &[]), 0);
+        assert!(output.is_ready());
+        assert_eq!(push(&mut output, &[1]), 1);
+        assert!(output.is_ready());
+        assert_eq!(push(&mut output, &[3]), 1);
+        assert!(output.is_ready());
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W", "1 W 3"]);
     }
 
     /// A mark that one edge holds back holds back what would come behind it on any.
     #[test]
     fn a_mark_that_is_held_back_holds_all() {
-        let (mut exit, mut readers) = exit(2);
-        watermark(&mut exit, 1);
+        let (mut output, mut readers) = output(2);
+        watermark(&mut output, 1);
         assert_eq!(read(&mut readers[0]), "W");
-        watermark(&mut exit, 2);
-        assert!(!exit.is_ready());
-        assert_eq!(push(&mut exit, &[0]), 0);
+        watermark(&mut output, 2);
+        assert!(!output.is_ready());
+        assert_eq!(push(&mut output, &[0]), 0);
         assert_eq!(read(&mut readers[1]), "W");
-        assert!(exit.is_ready());
-        assert_eq!(push(&mut exit, &[0, 1]), 2);
+        assert!(output.is_ready());
+        assert_eq!(push(&mut output, &[0, 1]), 2);
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W 0", "W 1"]);
     }
 }

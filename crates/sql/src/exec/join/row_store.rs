@@ -17,7 +17,7 @@ pub(super) type Place = (u32, u32);
 
 /// Stores rows by batch.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct RowStore {
     batches: Vec<Option<Held>>,
     free: Vec<u32>,
     bytes: usize,
@@ -30,7 +30,7 @@ struct Held {
     bytes: usize,
 }
 
-impl Shelf {
+impl RowStore {
     /// Keeps the given rows of a batch and returns their locations.
     pub(super) fn keep(&mut self, batch: &RecordBatch, rows: &[u32]) -> Outcome<Vec<Place>> {
         if rows.is_empty() {
@@ -92,14 +92,14 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn of(shelf: &'a Shelf, rows: &[Place]) -> Self {
-        let mut numbers = vec![usize::MAX; shelf.batches.len()];
+    fn of(row_store: &'a RowStore, rows: &[Place]) -> Self {
+        let mut numbers = vec![usize::MAX; row_store.batches.len()];
         let mut batches = Vec::new();
         let mut places = Vec::with_capacity(rows.len());
         for (slot, row) in rows {
             let number = &mut numbers[*slot as usize];
             if *number == usize::MAX
-                && let Some(held) = &shelf.batches[*slot as usize]
+                && let Some(held) = &row_store.batches[*slot as usize]
             {
                 *number = batches.len();
                 batches.push(&held.rows);

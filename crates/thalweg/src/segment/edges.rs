@@ -10,14 +10,14 @@ use std::rc::Rc;
 
 use thalweg_model::{Either, Operator};
 use thalweg_operators::{Address, Identity, LeftOf, Only, RightOf};
-use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
+use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedInputHandle, Sides};
+use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputHandle, OutputPlan};
 
-use super::{Gathers, Isolated, LaneOf, Planner, Segment};
+use super::{Gathers, Isolated, PartitionOf, Planner, Segment};
 use crate::draft::Label;
 
 /// The edges that a segment begins with.
-pub trait Ends<T: Send + 'static>: Sized + 'static {
+pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
     /// False if [`is_shared`](Self::is_shared) is always false.
     const MAY_BE_SHARED: bool = false;
 
@@ -43,29 +43,29 @@ pub trait Ends<T: Send + 'static>: Sized + 'static {
     }
 
     /// Input handle of one instance of a keyed operator.
-    type Instance: EntryPlan<T>;
+    type Instance: InputPlan<T>;
 
     /// Plans the streams before the edges up to an exchange by the keys of `operator`. Returns the input handle of
     /// each instance.
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static;
 
     /// Input handle of a task that reads the edges.
-    type Entry: EntryPlan<T>;
+    type Input: InputPlan<T>;
 
     /// Plans the streams before the edges.
-    fn entry(self, planner: &mut Planner) -> Self::Entry;
+    fn input(self, planner: &mut Planner) -> Self::Input;
 }
 
 /// A segment that begins at edges and has no operator.
-pub struct FromEnds<E> {
-    pub(crate) ends: E,
+pub struct FromEdges<E> {
+    pub(crate) edges: E,
     /// Name of a task that holds no operator.
     pub(crate) label: Label,
 }
 
-impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
+impl<T: Send + 'static, E: EdgeInputs<T>> Segment<T> for FromEdges<E> {
     type BeforeState = Self;
 
     fn before_state(self) -> Self {
@@ -81,7 +81,7 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     const MAY_BE_SHARED: bool = E::MAY_BE_SHARED;
 
     fn is_shared(&self) -> bool {
-        self.ends.is_shared()
+        self.edges.is_shared()
     }
 
     const GATHERS: Gathers = Gathers::NotYet;
@@ -89,13 +89,13 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     const MAY_SPREAD: bool = E::MAY_SPREAD;
 
     fn is_spread(&self, _planner: &Planner) -> bool {
-        self.ends.is_spread()
+        self.edges.is_spread()
     }
 
     const MAY_EXCHANGE: bool = E::MAY_EXCHANGE;
 
     fn may_exchange(&self, planner: &Planner) -> bool {
-        self.ends.may_exchange(planner)
+        self.edges.may_exchange(planner)
     }
 
     type Instance = E::Instance;
@@ -104,32 +104,32 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
         E::exchange(self, planner, operator)
     }
 
-    type Entry = E::Entry;
+    type Input = E::Input;
 
-    fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> E::Entry {
-        self.ends.entry(planner)
+    fn input(self, planner: &mut Planner, _kind: EdgeKind) -> E::Input {
+        self.edges.input(planner)
     }
 
-    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        let name = if exit_name.is_empty() { planner.name(self.label) } else { exit_name.to_owned() };
-        self.fuse(planner, Identity, &name, exit);
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        let name = if output_name.is_empty() { planner.name(self.label) } else { output_name.to_owned() };
+        self.fuse(planner, Identity, &name, output);
     }
 
-    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.close(planner, exit, "");
+    fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.close(planner, output, "");
     }
 
-    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.end(planner, exit);
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.end(planner, output);
     }
 
-    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
+        X: OutputPlan<P::Out>,
     {
-        planner.cut(self, tail, tail_name, exit);
+        planner.cut(self, tail, tail_name, output);
     }
 }
 
@@ -156,7 +156,7 @@ impl<E> Slot<E> {
 /// A branch of a shared stream, which sees all its values.
 pub struct Branch<T: Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
 
-impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
+impl<T: Clone + Send + Sync + 'static> EdgeInputs<T> for Branch<T> {
     const MAY_BE_SHARED: bool = true;
 
     fn is_shared(&self) -> bool {
@@ -168,57 +168,57 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
 
     fn is_spread(&self) -> bool {
         let edge = self.0.0.borrow();
-        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
+        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Partitions)
     }
 
     fn may_exchange(&self, _planner: &Planner) -> bool {
         !self.is_shared()
     }
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static,
     {
-        planner.deal(from, operator)
+        planner.exchange_by_key(from, operator)
     }
 
-    type Entry = SharedEntry<T>;
+    type Input = SharedInputHandle<T>;
 
-    fn entry(self, planner: &mut Planner) -> SharedEntry<T> {
+    fn input(self, planner: &mut Planner) -> SharedInputHandle<T> {
         let edge = self.0.0.borrow();
         planner.graph.reader(edge.as_ref().expect("the shared stream is planned before its branches"))
     }
 }
 
 /// One part of a stream that was split.
-pub struct Part<T: Send + 'static>(pub(crate) Slot<EdgeEntry<T>>);
+pub struct Part<T: Send + 'static>(pub(crate) Slot<InputHandle<T>>);
 
-impl<T: Send + 'static> Ends<T> for Part<T> {
+impl<T: Send + 'static> EdgeInputs<T> for Part<T> {
     const MAY_SPREAD: bool = true;
 
     fn is_spread(&self) -> bool {
         let edge = self.0.0.borrow();
-        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
+        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Partitions)
     }
 
     fn may_exchange(&self, _planner: &Planner) -> bool {
         true
     }
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static,
     {
-        planner.deal(from, operator)
+        planner.exchange_by_key(from, operator)
     }
 
-    type Entry = EdgeEntry<T>;
+    type Input = InputHandle<T>;
 
-    fn entry(self, _planner: &mut Planner) -> EdgeEntry<T> {
+    fn input(self, _planner: &mut Planner) -> InputHandle<T> {
         self.0.0.borrow_mut().take().expect("the stream that was split is planned before its parts")
     }
 }
@@ -226,60 +226,60 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
 /// Union of two streams of one type.
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
-impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
+impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C, D> {
     const MAY_EXCHANGE: bool = C::MAY_EXCHANGE && D::MAY_EXCHANGE;
 
     fn may_exchange(&self, planner: &Planner) -> bool {
         planner.exchanges(&self.0) && planner.exchanges(&self.1)
     }
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static,
     {
-        let (exit, entries) = planner.graph.exchange(planner.keyed_copies());
-        planner.address(from.ends.0, Address::<_, Only>::new(operator.keys()), exit.share());
-        planner.address(from.ends.1, Address::<_, Only>::new(operator.keys()), exit);
-        entries.into_iter().map(|entry| Several(entry.lanes())).collect()
+        let (output, inputs) = planner.graph.exchange(planner.keyed_copies());
+        planner.address(from.edges.0, Address::<_, Only>::new(operator.keys()), output.share());
+        planner.address(from.edges.1, Address::<_, Only>::new(operator.keys()), output);
+        inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
-    type Entry = Both<Several<LaneOf<T, C>>, Several<LaneOf<T, D>>>;
+    type Input = Both<Several<PartitionOf<T, C>>, Several<PartitionOf<T, D>>>;
 
-    fn entry(self, planner: &mut Planner) -> Self::Entry {
-        let first = planner.entry_of(self.0);
-        Both(first, planner.entry_of(self.1))
+    fn input(self, planner: &mut Planner) -> Self::Input {
+        let first = planner.input_of(self.0);
+        Both(first, planner.input_of(self.1))
     }
 }
 
 /// Union of any number of streams of one type.
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
-impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {
+impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
     const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
 
     fn may_exchange(&self, planner: &Planner) -> bool {
         self.0.iter().all(|segment| planner.exchanges(segment))
     }
 
-    type Instance = Several<EdgeEntry<T>>;
+    type Instance = Several<InputHandle<T>>;
 
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static,
     {
-        let (exit, entries) = planner.graph.exchange(planner.keyed_copies());
-        for segment in from.ends.0 {
-            planner.address(segment, Address::<_, Only>::new(operator.keys()), exit.share());
+        let (output, inputs) = planner.graph.exchange(planner.keyed_copies());
+        for segment in from.edges.0 {
+            planner.address(segment, Address::<_, Only>::new(operator.keys()), output.share());
         }
-        entries.into_iter().map(|entry| Several(entry.lanes())).collect()
+        inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
-    type Entry = Several<LaneOf<T, C>>;
+    type Input = Several<PartitionOf<T, C>>;
 
-    fn entry(self, planner: &mut Planner) -> Self::Entry {
-        Several(self.0.into_iter().flat_map(|segment| planner.entry_of(segment).0).collect())
+    fn input(self, planner: &mut Planner) -> Self::Input {
+        Several(self.0.into_iter().flat_map(|segment| planner.input_of(segment).0).collect())
     }
 }
 
@@ -296,7 +296,7 @@ impl<C, D, L, R> SidesOf<C, D, L, R> {
     }
 }
 
-impl<L, R, C, D> Ends<Either<L, R>> for SidesOf<C, D, L, R>
+impl<L, R, C, D> EdgeInputs<Either<L, R>> for SidesOf<C, D, L, R>
 where
     L: Clone + Send + 'static,
     R: Clone + Send + 'static,
@@ -309,21 +309,21 @@ where
         planner.exchanges(&self.left) || planner.exchanges(&self.right)
     }
 
-    type Instance = Sides<Several<EdgeEntry<L>>, Several<EdgeEntry<R>>>;
+    type Instance = Sides<Several<InputHandle<L>>, Several<InputHandle<R>>>;
 
-    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    fn exchange<P>(from: FromEdges<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<Either<L, R>> + 'static,
     {
-        let lefts = planner.exchange_of(from.ends.left, Address::<_, LeftOf<R>>::new(operator.keys()));
-        let rights = planner.exchange_of(from.ends.right, Address::<_, RightOf<L>>::new(operator.keys()));
+        let lefts = planner.exchange_of(from.edges.left, Address::<_, LeftOf<R>>::new(operator.keys()));
+        let rights = planner.exchange_of(from.edges.right, Address::<_, RightOf<L>>::new(operator.keys()));
         lefts.into_iter().zip(rights).map(|(left, right)| Sides { left, right }).collect()
     }
 
-    type Entry = Sides<Several<LaneOf<L, C>>, Several<LaneOf<R, D>>>;
+    type Input = Sides<Several<PartitionOf<L, C>>, Several<PartitionOf<R, D>>>;
 
-    fn entry(self, planner: &mut Planner) -> Self::Entry {
-        let left = planner.entry_of(self.left);
-        Sides { left, right: planner.entry_of(self.right) }
+    fn input(self, planner: &mut Planner) -> Self::Input {
+        let left = planner.input_of(self.left);
+        Sides { left, right: planner.input_of(self.right) }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) trait Reused: Default {
 
 /// Open tables `T` by number `N`.
 #[derive(Debug)]
-pub(crate) struct Rack<N, T> {
+pub(crate) struct WindowTablePool<N, T> {
     places: BTreeMap<N, u32>,
     /// The tables; at an index that is not open, an empty table without memory.
     tables: Vec<T>,
@@ -35,9 +35,9 @@ pub(crate) struct Rack<N, T> {
     spare: Vec<T>,
 }
 
-impl<N: Ord + Copy, T: Reused> Rack<N, T> {
+impl<N: Ord + Copy, T: Reused> WindowTablePool<N, T> {
     pub(crate) fn new() -> Self {
-        Rack { places: BTreeMap::new(), tables: Vec::new(), vacant: Vec::new(), spare: Vec::new() }
+        WindowTablePool { places: BTreeMap::new(), tables: Vec::new(), vacant: Vec::new(), spare: Vec::new() }
     }
 
     /// Returns the number of open tables.

@@ -9,7 +9,7 @@
 //! What closes something is known from the query's [`Horizon`]: the first watermark of the last source that reaches an
 //! instant at which something happens. It is taken in when the step of the source began which sets it; what it closes is
 //! delivered when each sink has seen a watermark that promises as much, for results come before it. Jumps over several such
-//! instants are one closing. Sources that are silent or over hold nothing back, and the end of a stream closes nothing here:
+//! instants are one firing. Sources that are silent or over hold nothing back, and the end of a stream closes nothing here:
 //! nobody waits for that.
 //!
 //! **Result latency** is how long it takes from that instant itself, by the records' own stamps (Klink, SIGMOD 2021, section
@@ -18,9 +18,9 @@
 //! Where any instant may be one, as with timers, nobody knows which watermarks close something: one is taken a millisecond of
 //! processing time and source. Where none is, as without windows, there is no output delay.
 //!
-//! Beside that, what policies see of each source, see `closings/stream.rs`.
+//! Beside that, what policies see of each source, see `firing_latency/stream.rs`.
 //!
-//! Bound: [`WAITING_MAX`] closings on their way; those beyond are not counted.
+//! Bound: [`WAITING_MAX`] firings on their way; those beyond are not counted.
 
 mod stream;
 
@@ -32,13 +32,13 @@ use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
 use thalweg_scheduling::{QueryId, StreamState};
 
 use self::stream::Stream;
-use crate::exit::Delivered;
 use crate::latency::Latencies;
+use crate::output::Delivered;
 
-/// Closings on their way at once.
+/// FiringLatencies on their way at once.
 const WAITING_MAX: usize = 64;
 
-/// Closings that are told as overdue at once: those of 2 h and 45 min, with one a second.
+/// FiringLatencies that are told as overdue at once: those of 2 h and 45 min, with one a second.
 const OVERDUE_MAX: usize = 10_000;
 
 /// Between two watermarks of one source that are looked at, where any may close something.
@@ -46,7 +46,7 @@ const SAMPLE_NS: u64 = 1_000_000;
 
 /// What was closed and is not delivered.
 #[derive(Debug)]
-pub(crate) struct Closings {
+pub(crate) struct FiringLatencies {
     horizon: Horizon,
     /// Whether something may happen at any instant.
     is_everywhere: bool,
@@ -62,22 +62,22 @@ struct State {
     sources: Vec<Stream>,
     /// The next instant at which something happens; none before every source has set a watermark.
     next: Option<EventTime>,
-    waiting: VecDeque<Closing>,
+    waiting: VecDeque<Firing>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Closing {
+struct Firing {
     /// What it closes is delivered when sinks have seen this.
     instant: EventTime,
     taken_in: ProcessingTime,
 }
 
-impl Closings {
+impl FiringLatencies {
     pub(crate) fn new(horizon: Horizon) -> Self {
         let is_everywhere = horizon.next_after(EventTime::EPOCH) == EventTime::from_micros(1);
         let first_waiting = AtomicU64::new(bits(EventTime::MAX));
         let state = State { sources: Vec::new(), next: None, waiting: VecDeque::with_capacity(WAITING_MAX) };
-        Closings { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
+        FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
     /// The first instant behind what sinks have seen at which something happens by the rules of windows; before they have
@@ -88,7 +88,7 @@ impl Closings {
         }
         seen.map(|seen| self.horizon.next_after(seen)).or_else(|| {
             let state = self.state.lock();
-            state.waiting.front().map(|closing| closing.instant).or(state.next)
+            state.waiting.front().map(|firing| firing.instant).or(state.next)
         })
     }
 
@@ -112,7 +112,7 @@ impl Closings {
             Some(next) => {
                 let instant = if self.is_everywhere { least } else { next };
                 if state.waiting.len() < WAITING_MAX {
-                    state.waiting.push_back(Closing { instant, taken_in: now });
+                    state.waiting.push_back(Firing { instant, taken_in: now });
                 }
                 self.note_first(&state);
             }
@@ -121,7 +121,7 @@ impl Closings {
     }
 
     fn note_first(&self, state: &State) {
-        let first = state.waiting.front().map_or(EventTime::MAX, |closing| closing.instant);
+        let first = state.waiting.front().map_or(EventTime::MAX, |firing| firing.instant);
         self.first_waiting.store(bits(first), Ordering::Relaxed);
     }
 
@@ -155,7 +155,7 @@ impl Closings {
         ages
     }
 
-    /// Calls `each` with the delay of each closing that is delivered `now`, when all sinks have `seen` that watermark; and with
+    /// Calls `each` with the delay of each firing that is delivered `now`, when all sinks have `seen` that watermark; and with
     /// how long ago that was which it closes, if it is known what that is, and both times are of one age.
     pub(crate) fn deliver(
         &self,
@@ -166,7 +166,7 @@ impl Closings {
         let mut state = self.state.lock();
         // Under the lock: of two sinks that come to it at once, the second sees what the first has seen.
         let Some(seen) = seen() else { return };
-        while let Some(&Closing { instant, taken_in }) = state.waiting.front()
+        while let Some(&Firing { instant, taken_in }) = state.waiting.front()
             && instant <= seen
         {
             state.waiting.pop_front();
@@ -196,7 +196,7 @@ impl Ingestion {
     /// One more source of a query, before any of them runs.
     pub(crate) fn new(delivered: Arc<Delivered>) -> Self {
         let index = {
-            let mut state = delivered.closings.state.lock();
+            let mut state = delivered.firings.state.lock();
             state.sources.push(Stream::new());
             state.sources.len() - 1
         };
@@ -218,19 +218,19 @@ impl Ingestion {
 
     #[cold]
     fn note_due(&mut self, watermark: EventTime, now: ProcessingTime) {
-        let closings = &self.delivered.closings;
-        let next = closings.horizon.next_after(watermark);
-        let deadline = (!closings.is_everywhere).then_some(next);
-        closings.note(self.index, now, |source| source.advance(watermark, deadline, now));
+        let firings = &self.delivered.firings;
+        let next = firings.horizon.next_after(watermark);
+        let deadline = (!firings.is_everywhere).then_some(next);
+        firings.note(self.index, now, |source| source.advance(watermark, deadline, now));
         self.due = next.max(watermark.plus(Span::from_micros(1)));
-        if closings.is_everywhere {
+        if firings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);
         }
     }
 
     /// Takes note that it is silent, until it sets a watermark again, or over.
     pub(crate) fn note_away(&mut self, now: ProcessingTime) {
-        self.delivered.closings.note(self.index, now, Stream::fall_away);
+        self.delivered.firings.note(self.index, now, Stream::fall_away);
         // Its next watermark tells that it is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);
     }

@@ -1,19 +1,21 @@
-//! The two ends of edges while a graph is written: entries, which tasks read, and exits, where tasks write. Each is a
-//! value that can be used once; entries can be put together, exits can part.
+//! The two ends of edges while a graph is written: inputs, which tasks read, and outputs, where tasks write. Each is a
+//! value that can be used once; inputs can be put together, outputs can part.
 
 use std::sync::Arc;
 
 use thalweg_memory::edge::EdgeError;
 use thalweg_memory::sync::Mutex;
-use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool, QueueOptions};
+use thalweg_memory::{Block, BlockPool, BlockShape, Cursors, EdgeOptions, Pool, QueueOptions};
 use thalweg_model::{Addressed, Either, Horizon, Record, Sink};
 
 use super::Graph;
 use super::stage::Opening;
 use crate::edge::{EdgeMarks, QueueReader, QueueWriter, Reader, SharedReader, Writer};
-use crate::epochs::{Carrier, Containers, Deposit, FanOut, Ledger, NoCarrier, Origin, Share};
-use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue};
+use crate::epochs::{Carrier, Containers, Deposit, EpochTracker, FanOut, NoCarrier, Origin, Share};
 use crate::limits::EdgeLimits;
+use crate::output::{
+    Delivered, Epochs, TaskOutput, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue, ToSink,
+};
 use crate::ports::{Lent, Many, Ports, Queued, Sided, Taken, United};
 
 /// Takes what an end was given when its edge was opened.
@@ -28,18 +30,18 @@ pub enum EdgeKind {
     /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
     Containers,
     /// An edge for each writer, of blocks in order; who reads them reads a union: StreamBox's tasks that need order.
-    Lanes,
+    Partitions,
 }
 
-/// Makes one more lane: the end to write. Who made the lanes finds the other end.
-type MoreLanes<T> = Arc<dyn Fn(&mut Graph) -> EdgeExit<T> + Send + Sync>;
+/// Makes one more partition: the end to write. Who made the partitions finds the other end.
+type MorePartitions<T> = Arc<dyn Fn(&mut Graph) -> OutputHandle<T> + Send + Sync>;
 
-/// Parts from which the exits of containers are made.
+/// Parts from which the outputs of containers are made.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
-    depot: Arc<Depot<Record<T>>>,
-    /// Ledgers of the stages that read them.
-    ledgers: Vec<Arc<Ledger>>,
+    block_pool: Arc<BlockPool<Record<T>>>,
+    /// Trackers of the stages that read them.
+    trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
 
@@ -62,13 +64,13 @@ impl Splits {
 
 impl<T: Send + 'static> Feed<T> {
     fn again(&self) -> Self {
-        let Feed { target, depot, ledgers, splits } = self;
-        let (target, depot, splits) = (Arc::clone(target), Arc::clone(depot), Arc::clone(splits));
-        Feed { target, depot, ledgers: ledgers.clone(), splits }
+        let Feed { target, block_pool, trackers, splits } = self;
+        let (target, block_pool, splits) = (Arc::clone(target), Arc::clone(block_pool), Arc::clone(splits));
+        Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
     fn open(&self, epochs: Epochs) -> ToContainers<T> {
-        ToContainers::new(Arc::clone(&self.target), &self.depot, epochs)
+        ToContainers::new(Arc::clone(&self.target), &self.block_pool, epochs)
     }
 }
 
@@ -120,12 +122,12 @@ fn options(limits: EdgeLimits) -> EdgeOptions {
 }
 
 /// Both ends of an edge with one reader.
-pub(super) struct OwnEnds<T: Send + 'static> {
+pub(super) struct OwnHandles<T: Send + 'static> {
     pub(super) writer: Opened<WriteEnd<T>>,
     pub(super) reader: Opened<ReadEnd<T>>,
 }
 
-impl<T: Send + 'static> OpenEdge for OwnEnds<T> {
+impl<T: Send + 'static> OpenEdge for OwnHandles<T> {
     fn open(&self, pool: &Arc<Pool>, making: EdgeMaking, _readers: usize) -> Result<Arc<Cursors>, EdgeError> {
         let (writer, reader, cursors) = match making {
             EdgeMaking::Blocks(limits) => {
@@ -146,12 +148,12 @@ impl<T: Send + 'static> OpenEdge for OwnEnds<T> {
 }
 
 /// The ends of an edge with several readers.
-pub(super) struct SharedEnds<T: Send + Sync + 'static> {
+pub(super) struct SharedHandles<T: Send + Sync + 'static> {
     pub(super) writer: Opened<WriteEnd<T>>,
     pub(super) readers: Arc<Mutex<Vec<Option<SharedReadEnd<T>>>>>,
 }
 
-impl<T: Clone + Send + Sync + 'static> OpenEdge for SharedEnds<T> {
+impl<T: Clone + Send + Sync + 'static> OpenEdge for SharedHandles<T> {
     fn open(&self, pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<Arc<Cursors>, EdgeError> {
         let (writer, readers, cursors) = match making {
             EdgeMaking::Blocks(limits) => {
@@ -176,7 +178,7 @@ impl<T: Clone + Send + Sync + 'static> OpenEdge for SharedEnds<T> {
 }
 
 /// Where a planned task will read.
-pub trait EntryPlan<T>: Send + 'static {
+pub trait InputPlan<T>: Send + 'static {
     /// The type that it becomes.
     type Ports: Ports<T> + 'static;
 
@@ -201,7 +203,7 @@ pub trait EntryPlan<T>: Send + 'static {
     fn open_containers(
         &self,
         _opening: &Opening<'_>,
-        _outlets: Vec<Arc<Ledger>>,
+        _outlets: Vec<Arc<EpochTracker>>,
     ) -> Result<Arc<Containers<T, Self::Carrier>>, EdgeError>
     where
         T: Send + 'static,
@@ -209,11 +211,11 @@ pub trait EntryPlan<T>: Send + 'static {
         unreachable!("what several streams meet in is not read from containers");
     }
 
-    /// One of its lanes.
-    type Lane: EntryPlan<T>;
+    /// One of its partitions.
+    type Partition: InputPlan<T>;
 
-    /// Each lane by itself: as many as there are writers so far if it is lanes, else one.
-    fn lanes(self) -> Vec<Self::Lane>;
+    /// Each partition by itself: as many as there are writers so far if it is partitions, else one.
+    fn partitions(self) -> Vec<Self::Partition>;
 
     /// Tells those who write this one to write what another reads.
     #[doc(hidden)]
@@ -222,24 +224,24 @@ pub trait EntryPlan<T>: Send + 'static {
     }
 }
 
-/// The only reading end of an edge, or of lanes.
-pub struct EdgeEntry<T: Send + 'static> {
-    /// The number of the edge; lanes have none.
+/// The only reading end of an edge, or of partitions.
+pub struct InputHandle<T: Send + 'static> {
+    /// The number of the edge; partitions have none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) reader: Opened<ReadEnd<T>>,
     pub(super) feed: Opened<Feed<T>>,
-    /// If it is lanes: those that there are so far.
-    pub(super) lanes: Lanes<EdgeEntry<T>>,
+    /// If it is partitions: those that there are so far.
+    pub(super) partitions: Partitions<InputHandle<T>>,
 }
 
-/// Ends of the lanes that there are so far.
-pub(super) type Lanes<N> = Arc<Mutex<Vec<N>>>;
+/// Ends of the partitions that there are so far.
+pub(super) type Partitions<N> = Arc<Mutex<Vec<N>>>;
 
-/// Instead of the index of an edge: there is none, but lanes.
+/// Instead of the index of an edge: there is none, but partitions.
 pub(super) const NO_EDGE: usize = usize::MAX;
 
-impl<T: Send + 'static> EdgeEntry<T> {
+impl<T: Send + 'static> InputHandle<T> {
     /// Returns what the edge is made of.
     pub fn kind(&self) -> EdgeKind {
         self.kind
@@ -250,11 +252,11 @@ impl<T: Send + 'static> EdgeEntry<T> {
     }
 }
 
-impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
+impl<T: Send + 'static> InputPlan<T> for InputHandle<T> {
     type Ports = Taken<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
-        assert!(self.kind != EdgeKind::Lanes, "lanes are read one by one");
+        assert!(self.kind != EdgeKind::Partitions, "partitions are read one by one");
         each(self.index, 0);
     }
 
@@ -273,21 +275,22 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
     fn open_containers(
         &self,
         opening: &Opening<'_>,
-        outlets: Vec<Arc<Ledger>>,
+        outlets: Vec<Arc<EpochTracker>>,
     ) -> Result<Arc<Containers<T>>, EdgeError> {
-        let depot = opening.depot()?;
-        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets, opening.claiming());
-        let ledgers = vec![Arc::clone(&containers.ledger)];
+        let block_pool = opening.block_pool()?;
+        let containers =
+            Containers::new(Arc::clone(&block_pool), opening.copies, outlets, opening.claiming());
+        let trackers = vec![Arc::clone(&containers.tracker)];
         let target: Arc<dyn Deposit<T>> = Arc::clone(&containers) as _;
-        *self.feed.lock() = Some(Feed { target, depot, ledgers, splits: Splits::of(opening) });
+        *self.feed.lock() = Some(Feed { target, block_pool, trackers, splits: Splits::of(opening) });
         Ok(containers)
     }
 
-    type Lane = Self;
+    type Partition = Self;
 
-    fn lanes(self) -> Vec<Self> {
+    fn partitions(self) -> Vec<Self> {
         match self.kind {
-            EdgeKind::Lanes => std::mem::take(&mut *self.lanes.lock()),
+            EdgeKind::Partitions => std::mem::take(&mut *self.partitions.lock()),
             EdgeKind::Ordered | EdgeKind::Containers => vec![self],
         }
     }
@@ -298,31 +301,31 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
 }
 
 /// One of the reading ends of a shared edge.
-pub struct SharedEntry<T: Send + Sync + 'static> {
+pub struct SharedInputHandle<T: Send + Sync + 'static> {
     pub(super) index: usize,
     pub(super) reader: usize,
     pub(super) readers: Arc<Mutex<Vec<Option<SharedReadEnd<T>>>>>,
     pub(super) feed: Opened<Feed<T>>,
     pub(super) containers: SharedContainers<T>,
-    /// If it is lanes: one of the reading ends of each.
-    pub(super) lanes: Option<Vec<SharedEntry<T>>>,
+    /// If it is partitions: one of the reading ends of each.
+    pub(super) partitions: Option<Vec<SharedInputHandle<T>>>,
 }
 
 /// The containers of all stages that read a shared stream.
 pub(super) type SharedContainers<T> = Arc<Mutex<Vec<Arc<Containers<T, Share<T>>>>>>;
 
-impl<T: Send + Sync + 'static> SharedEntry<T> {
+impl<T: Send + Sync + 'static> SharedInputHandle<T> {
     fn opened(self) -> SharedReadEnd<T> {
         let reader = self.readers.lock().get_mut(self.reader).and_then(Option::take);
         reader.expect("edges are opened before tasks are built, for all their readers")
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
+impl<T: Clone + Send + Sync + 'static> InputPlan<T> for SharedInputHandle<T> {
     type Ports = Lent<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
-        assert!(self.lanes.is_none(), "lanes are read one by one");
+        assert!(self.partitions.is_none(), "partitions are read one by one");
         each(self.index, self.reader);
     }
 
@@ -341,32 +344,33 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     fn open_containers(
         &self,
         opening: &Opening<'_>,
-        outlets: Vec<Arc<Ledger>>,
+        outlets: Vec<Arc<EpochTracker>>,
     ) -> Result<Arc<Containers<T, Share<T>>>, EdgeError> {
         let mut feed = self.feed.lock();
-        let (depot, splits) = match &*feed {
-            Some(Feed { depot, splits, .. }) => (Arc::clone(depot), Arc::clone(splits)),
-            None => (opening.depot()?, Splits::of(opening)),
+        let (block_pool, splits) = match &*feed {
+            Some(Feed { block_pool, splits, .. }) => (Arc::clone(block_pool), Arc::clone(splits)),
+            None => (opening.block_pool()?, Splits::of(opening)),
         };
-        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets, opening.claiming());
+        let containers =
+            Containers::new(Arc::clone(&block_pool), opening.copies, outlets, opening.claiming());
         let mut all = self.containers.lock();
         all.push(Arc::clone(&containers));
-        let ledgers = all.iter().map(|containers| Arc::clone(&containers.ledger)).collect();
-        *feed = Some(Feed { target: Arc::new(FanOut(all.clone())), depot, ledgers, splits });
+        let trackers = all.iter().map(|containers| Arc::clone(&containers.tracker)).collect();
+        *feed = Some(Feed { target: Arc::new(FanOut(all.clone())), block_pool, trackers, splits });
         Ok(containers)
     }
 
-    type Lane = Self;
+    type Partition = Self;
 
-    fn lanes(mut self) -> Vec<Self> {
-        self.lanes.take().unwrap_or_else(|| vec![self])
+    fn partitions(mut self) -> Vec<Self> {
+        self.partitions.take().unwrap_or_else(|| vec![self])
     }
 }
 
-/// Two entries of one type, read as one.
+/// Two inputs of one type, read as one.
 pub struct Both<M, N>(pub M, pub N);
 
-impl<T, M: EntryPlan<T>, N: EntryPlan<T>> EntryPlan<T> for Both<M, N> {
+impl<T, M: InputPlan<T>, N: InputPlan<T>> InputPlan<T> for Both<M, N> {
     type Ports = United<M::Ports, N::Ports>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
@@ -386,31 +390,31 @@ impl<T, M: EntryPlan<T>, N: EntryPlan<T>> EntryPlan<T> for Both<M, N> {
 
     type Carrier = NoCarrier;
 
-    type Lane = Self;
+    type Partition = Self;
 
-    fn lanes(self) -> Vec<Self> {
+    fn partitions(self) -> Vec<Self> {
         vec![self]
     }
 }
 
-/// Any number of entries, read as one.
+/// Any number of inputs, read as one.
 pub struct Several<N>(pub Vec<N>);
 
-impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
+impl<T, N: InputPlan<T>> InputPlan<T> for Several<N> {
     type Ports = Many<N::Ports>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
-        self.0.iter().for_each(|entry| entry.visit_edges(each));
+        self.0.iter().for_each(|input| input.visit_edges(each));
     }
 
     fn open(self) -> Self::Ports {
-        Many(self.0.into_iter().map(EntryPlan::open).collect())
+        Many(self.0.into_iter().map(InputPlan::open).collect())
     }
 
     type Queued = Many<N::Queued>;
 
     fn open_queued(self) -> Self::Queued {
-        Many(self.0.into_iter().map(EntryPlan::open_queued).collect())
+        Many(self.0.into_iter().map(InputPlan::open_queued).collect())
     }
 
     type Carrier = N::Carrier;
@@ -418,7 +422,7 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
     fn open_containers(
         &self,
         opening: &Opening<'_>,
-        outlets: Vec<Arc<Ledger>>,
+        outlets: Vec<Arc<EpochTracker>>,
     ) -> Result<Arc<Containers<T, N::Carrier>>, EdgeError>
     where
         T: Send + 'static,
@@ -429,14 +433,14 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
         Ok(containers)
     }
 
-    type Lane = N::Lane;
+    type Partition = N::Partition;
 
-    fn lanes(self) -> Vec<N::Lane> {
-        self.0.into_iter().flat_map(EntryPlan::lanes).collect()
+    fn partitions(self) -> Vec<N::Partition> {
+        self.0.into_iter().flat_map(InputPlan::partitions).collect()
     }
 }
 
-/// Two entries of different types, read as one of either.
+/// Two inputs of different types, read as one of either.
 pub struct Sides<M, N> {
     /// Whose values become [`Either::Left`].
     pub left: M,
@@ -444,12 +448,12 @@ pub struct Sides<M, N> {
     pub right: N,
 }
 
-impl<L, R, M, N> EntryPlan<Either<L, R>> for Sides<M, N>
+impl<L, R, M, N> InputPlan<Either<L, R>> for Sides<M, N>
 where
     L: Clone + 'static,
     R: Clone + 'static,
-    M: EntryPlan<L>,
-    N: EntryPlan<R>,
+    M: InputPlan<L>,
+    N: InputPlan<R>,
 {
     type Ports = Sided<M::Ports, N::Ports, L, R>;
 
@@ -470,29 +474,29 @@ where
 
     type Carrier = NoCarrier;
 
-    type Lane = Self;
+    type Partition = Self;
 
-    fn lanes(self) -> Vec<Self> {
+    fn partitions(self) -> Vec<Self> {
         vec![self]
     }
 }
 
 /// Where a planned task will write.
-pub trait ExitPlan<T>: Send + 'static {
+pub trait OutputPlan<T>: Send + 'static {
     /// The type that it becomes.
-    type Exit: Exit<T> + 'static;
+    type Output: TaskOutput<T> + 'static;
 
     /// Calls `each` with every edge, of which a sink has none.
     fn visit_edges(&self, each: &mut dyn FnMut(usize));
 
-    /// Makes the exit, once the edges are open.
-    fn open(self, delivered: &ExitContext) -> Self::Exit;
+    /// Makes the output, once the edges are open.
+    fn open(self, delivered: &OutputContext) -> Self::Output;
 
     /// The type that it becomes where edges are queues.
-    type Queued: Exit<T> + 'static;
+    type Queued: TaskOutput<T> + 'static;
 
     /// Makes this, once the edges are open.
-    fn open_queued(self, delivered: &ExitContext) -> Self::Queued;
+    fn open_queued(self, delivered: &OutputContext) -> Self::Queued;
 
     /// True if its edges may be queues.
     const MAY_QUEUE: bool = true;
@@ -500,15 +504,15 @@ pub trait ExitPlan<T>: Send + 'static {
     /// True if it is one edge, which may be containers.
     const IS_EDGE: bool = false;
 
-    /// True if it may be lanes.
-    const MAY_BE_LANES: bool = false;
+    /// True if it may be partitions.
+    const MAY_BE_PARTITIONS: bool = false;
 
     /// Returns what it is, if it is an edge or two.
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
 
-    /// Returns one more end of the same containers, or one more lane, which is an edge; none if it is something else, which
+    /// Returns one more end of the same containers, or one more partition, which is an edge; none if it is something else, which
     /// has one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
@@ -518,13 +522,13 @@ pub trait ExitPlan<T>: Send + 'static {
         None
     }
 
-    /// The ledgers of the containers, if it leads there, once they are open.
+    /// The trackers of the containers, if it leads there, once they are open.
     #[doc(hidden)]
-    fn ledgers(&self) -> Vec<Arc<Ledger>> {
+    fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()
     }
 
-    /// Containers as the exit of one more split.
+    /// Containers as the output of one more split.
     #[doc(hidden)]
     fn open_split(&self) -> Option<ToContainers<T>>
     where
@@ -533,7 +537,7 @@ pub trait ExitPlan<T>: Send + 'static {
         None
     }
 
-    /// Containers as the exit of one more of those who claim what they write it of.
+    /// Containers as the output of one more of those who claim what they write it of.
     #[doc(hidden)]
     fn open_claimed(&self) -> Option<ToContainers<T>>
     where
@@ -543,81 +547,83 @@ pub trait ExitPlan<T>: Send + 'static {
     }
 }
 
-/// Surroundings in which exits are made.
-pub struct ExitContext(pub(super) Arc<Delivered>);
+/// Surroundings in which outputs are made.
+pub struct OutputContext(pub(super) Arc<Delivered>);
 
-/// The end of an edge that a task writes; of lanes, where every writer gets one.
-pub struct EdgeExit<T: Send + 'static> {
-    /// The number of the edge; lanes have none.
+/// The end of an edge that a task writes; of partitions, where every writer gets one.
+pub struct OutputHandle<T: Send + 'static> {
+    /// The number of the edge; partitions have none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) writer: Opened<WriteEnd<T>>,
     pub(super) feed: Opened<Feed<T>>,
-    /// If it is lanes.
-    pub(super) more: Option<MoreLanes<T>>,
+    /// If it is partitions.
+    pub(super) more: Option<MorePartitions<T>>,
 }
 
-impl<T: Send + 'static> EdgeExit<T> {
-    pub(super) fn of_lanes(more: impl Fn(&mut Graph) -> EdgeExit<T> + Send + Sync + 'static) -> Self {
+impl<T: Send + 'static> OutputHandle<T> {
+    pub(super) fn of_partitions(
+        more: impl Fn(&mut Graph) -> OutputHandle<T> + Send + Sync + 'static,
+    ) -> Self {
         let (writer, feed) = (Opened::default(), Opened::default());
-        EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: Some(Arc::new(more)) }
+        OutputHandle { index: NO_EDGE, kind: EdgeKind::Partitions, writer, feed, more: Some(Arc::new(more)) }
     }
 
     fn opened(self) -> WriteEnd<T> {
         self.writer.lock().take().expect("edges are opened before tasks are built")
     }
 
-    /// Returns the same lanes, for other writers.
-    fn share_lanes(&self) -> Self {
-        assert!(self.kind == EdgeKind::Lanes, "an edge has one writer");
+    /// Returns the same partitions, for other writers.
+    fn share_partitions(&self) -> Self {
+        assert!(self.kind == EdgeKind::Partitions, "an edge has one writer");
         let (writer, feed) = (Opened::default(), Opened::default());
-        EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: self.more.clone() }
+        OutputHandle { index: NO_EDGE, kind: EdgeKind::Partitions, writer, feed, more: self.more.clone() }
     }
 }
 
-impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
-    type Exit = ToEdge<T>;
+impl<T: Send + 'static> OutputPlan<T> for OutputHandle<T> {
+    type Output = ToEdge<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
-        assert!(self.kind != EdgeKind::Lanes, "every writer of lanes gets its own");
+        assert!(self.kind != EdgeKind::Partitions, "every writer of partitions gets its own");
         each(self.index);
     }
 
-    fn open(self, _context: &ExitContext) -> ToEdge<T> {
+    fn open(self, _context: &OutputContext) -> ToEdge<T> {
         ToEdge(self.opened().blocks())
     }
 
     type Queued = ToQueue<T>;
 
-    fn open_queued(self, _context: &ExitContext) -> ToQueue<T> {
+    fn open_queued(self, _context: &OutputContext) -> ToQueue<T> {
         ToQueue(self.opened().queue())
     }
 
     const IS_EDGE: bool = true;
 
-    const MAY_BE_LANES: bool = true;
+    const MAY_BE_PARTITIONS: bool = true;
 
     fn kind(&self) -> EdgeKind {
         self.kind
     }
 
     fn again(&self, graph: &mut Graph) -> Option<Self> {
-        let EdgeExit { index, kind, writer, feed, more } = self;
+        let OutputHandle { index, kind, writer, feed, more } = self;
         match kind {
             EdgeKind::Ordered => None,
-            EdgeKind::Containers => Some(EdgeExit {
+            EdgeKind::Containers => Some(OutputHandle {
                 index: *index,
                 kind: *kind,
                 writer: Arc::clone(writer),
                 feed: Arc::clone(feed),
                 more: None,
             }),
-            EdgeKind::Lanes => more.as_ref().map(|more| more(graph)),
+            EdgeKind::Partitions => more.as_ref().map(|more| more(graph)),
         }
     }
 
-    fn ledgers(&self) -> Vec<Arc<Ledger>> {
-        self.feed.lock().as_ref().map_or(Vec::new(), |feed| feed.ledgers.clone())
+    fn trackers(&self) -> Vec<Arc<EpochTracker>> {
+        self.feed.lock().as_ref().map_or(Vec::new(), |feed| feed.trackers.clone())
     }
 
     fn open_split(&self) -> Option<ToContainers<T>> {
@@ -625,7 +631,8 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
         let feed = feed.as_ref()?;
         let mut splits = feed.splits.lock();
         let Splits { count, horizon, opened, origin } = &mut *splits;
-        let origin = origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.ledgers.clone()));
+        let origin =
+            origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.trackers.clone()));
         let (origin, index) = (Arc::clone(origin), *opened);
         *opened += 1;
         Some(feed.open(Epochs::split(origin, index)))
@@ -637,97 +644,97 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
 }
 
 /// Two edges of one kind, for the values of either type.
-pub struct EitherExit<L: Send + 'static, R: Send + 'static> {
+pub struct EitherOutputHandle<L: Send + 'static, R: Send + 'static> {
     /// Where [`Either::Left`] goes.
-    pub left: EdgeExit<L>,
+    pub left: OutputHandle<L>,
     /// Where [`Either::Right`] goes.
-    pub right: EdgeExit<R>,
+    pub right: OutputHandle<R>,
 }
 
-impl<L: Send + 'static, R: Send + 'static> ExitPlan<Either<L, R>> for EitherExit<L, R> {
-    type Exit = ToEdges<ToEdge<L>, ToEdge<R>>;
+impl<L: Send + 'static, R: Send + 'static> OutputPlan<Either<L, R>> for EitherOutputHandle<L, R> {
+    type Output = ToEdges<ToEdge<L>, ToEdge<R>>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
         self.left.visit_edges(each);
         self.right.visit_edges(each);
     }
 
-    fn open(self, context: &ExitContext) -> Self::Exit {
+    fn open(self, context: &OutputContext) -> Self::Output {
         ToEdges { left: self.left.open(context), right: self.right.open(context) }
     }
 
     type Queued = ToEdges<ToQueue<L>, ToQueue<R>>;
 
-    fn open_queued(self, context: &ExitContext) -> Self::Queued {
+    fn open_queued(self, context: &OutputContext) -> Self::Queued {
         ToEdges { left: self.left.open_queued(context), right: self.right.open_queued(context) }
     }
 
-    const MAY_BE_LANES: bool = true;
+    const MAY_BE_PARTITIONS: bool = true;
 
     fn kind(&self) -> EdgeKind {
         self.left.kind()
     }
 
     fn again(&self, graph: &mut Graph) -> Option<Self> {
-        Some(EitherExit { left: self.left.again(graph)?, right: self.right.again(graph)? })
+        Some(EitherOutputHandle { left: self.left.again(graph)?, right: self.right.again(graph)? })
     }
 }
 
-/// As many edges as there are readers, or lanes to each of them: the key of a record says which of them it goes to.
-pub struct AddressedExit<T: Send + 'static>(pub(super) Vec<EdgeExit<T>>);
+/// As many edges as there are readers, or partitions to each of them: the key of a record says which of them it goes to.
+pub struct AddressedOutputHandle<T: Send + 'static>(pub(super) Vec<OutputHandle<T>>);
 
-impl<T: Send + 'static> AddressedExit<T> {
-    /// Returns the same lanes, for other writers.
+impl<T: Send + 'static> AddressedOutputHandle<T> {
+    /// Returns the same partitions, for other writers.
     pub fn share(&self) -> Self {
-        AddressedExit(self.0.iter().map(EdgeExit::share_lanes).collect())
+        AddressedOutputHandle(self.0.iter().map(OutputHandle::share_partitions).collect())
     }
 }
 
-impl<T: Send + 'static> ExitPlan<Addressed<T>> for AddressedExit<T> {
-    type Exit = ToAddressed<T>;
+impl<T: Send + 'static> OutputPlan<Addressed<T>> for AddressedOutputHandle<T> {
+    type Output = ToAddressed<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
         self.0.iter().for_each(|edge| edge.visit_edges(each));
     }
 
-    fn open(self, context: &ExitContext) -> ToAddressed<T> {
+    fn open(self, context: &OutputContext) -> ToAddressed<T> {
         ToAddressed::new(self.0.into_iter().map(|edge| edge.open(context).0).collect())
     }
 
     type Queued = ToAddressed<T>;
 
-    fn open_queued(self, _context: &ExitContext) -> ToAddressed<T> {
+    fn open_queued(self, _context: &OutputContext) -> ToAddressed<T> {
         unreachable!("plans of it are refused where edges are queues")
     }
 
     const MAY_QUEUE: bool = false;
 
-    const MAY_BE_LANES: bool = true;
+    const MAY_BE_PARTITIONS: bool = true;
 
     fn kind(&self) -> EdgeKind {
-        self.0.first().map_or(EdgeKind::Ordered, EdgeExit::kind)
+        self.0.first().map_or(EdgeKind::Ordered, OutputHandle::kind)
     }
 
     fn again(&self, graph: &mut Graph) -> Option<Self> {
-        self.0.iter().map(|edge| edge.again(graph)).collect::<Option<_>>().map(AddressedExit)
+        self.0.iter().map(|edge| edge.again(graph)).collect::<Option<_>>().map(AddressedOutputHandle)
     }
 }
 
 /// A sink as the end of a task.
 pub struct SinkPlan<S>(pub S);
 
-impl<T, S: Sink<T> + 'static> ExitPlan<T> for SinkPlan<S> {
-    type Exit = SinkExit<S>;
+impl<T, S: Sink<T> + 'static> OutputPlan<T> for SinkPlan<S> {
+    type Output = ToSink<S>;
 
     fn visit_edges(&self, _each: &mut dyn FnMut(usize)) {}
 
-    fn open(self, context: &ExitContext) -> SinkExit<S> {
-        SinkExit::new(self.0, Arc::clone(&context.0))
+    fn open(self, context: &OutputContext) -> ToSink<S> {
+        ToSink::new(self.0, Arc::clone(&context.0))
     }
 
-    type Queued = SinkExit<S>;
+    type Queued = ToSink<S>;
 
-    fn open_queued(self, context: &ExitContext) -> SinkExit<S> {
-        <Self as ExitPlan<T>>::open(self, context)
+    fn open_queued(self, context: &OutputContext) -> ToSink<S> {
+        <Self as OutputPlan<T>>::open(self, context)
     }
 }

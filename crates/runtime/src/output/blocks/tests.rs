@@ -7,18 +7,18 @@ use super::*;
 use crate::arrival::at;
 use crate::epochs::{Claiming, Containers, Item};
 
-/// The exits of two splits of windows of ten seconds, and the containers that both write.
+/// The outputs of two splits of windows of ten seconds, and the containers that both write.
 fn splits() -> ([ToContainers<u32>; 2], Arc<Containers<u32>>) {
     let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 4, marks_max: 1 };
-    let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    let containers = Containers::new(Arc::clone(&depot), 1, Vec::new(), Claiming::default());
+    let block_pool = BlockPool::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    let containers = Containers::new(Arc::clone(&block_pool), 1, Vec::new(), Claiming::default());
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
-    let origin = Origin::new(2, horizon, vec![Arc::clone(&containers.ledger)]);
+    let origin = Origin::new(2, horizon, vec![Arc::clone(&containers.tracker)]);
     let split = |index| {
         let target: Arc<dyn Deposit<u32>> = Arc::<Containers<u32>>::clone(&containers);
-        ToContainers::new(target, &depot, Epochs::split(Arc::clone(&origin), index))
+        ToContainers::new(target, &block_pool, Epochs::split(Arc::clone(&origin), index))
     };
     ([split(0), split(1)], containers)
 }
@@ -42,13 +42,13 @@ fn a_marker_of_a_silent_split_is_dropped() {
         mark(&mut silent, away);
         mark(&mut other, second(15));
         mark(&mut other, second(25));
-        let ledger = &containers.ledger;
-        let ends: Vec<Item> = std::iter::from_fn(|| ledger.next_item()).collect();
+        let tracker = &containers.tracker;
+        let ends: Vec<Item> = std::iter::from_fn(|| tracker.next_item()).collect();
         assert_eq!(ends.len(), 2, "{ends:?}");
         mark(&mut silent, latency);
-        assert_eq!((ledger.bundles_in(), ledger.markers_dropped()), (0, 1));
+        assert_eq!((tracker.bundles_in(), tracker.markers_dropped()), (0, 1));
         mark(&mut other, latency);
-        assert_eq!((ledger.bundles_in(), ledger.markers_dropped()), (1, 1), "one that speaks has its own");
+        assert_eq!((tracker.bundles_in(), tracker.markers_dropped()), (1, 1), "one that speaks has its own");
     }
 }
 
@@ -56,7 +56,7 @@ fn a_marker_of_a_silent_split_is_dropped() {
 #[test]
 fn records_at_the_end_of_time_are_deposited_before_their_epoch_ends() {
     let ([mut ending, mut other], containers) = splits();
-    let ledger = &containers.ledger;
+    let tracker = &containers.tracker;
     mark(&mut ending, Mark::Watermark(EventTime::MAX));
     mark(&mut other, second(15));
     mark(&mut other, second(25));
@@ -66,9 +66,9 @@ fn records_at_the_end_of_time_are_deposited_before_their_epoch_ends() {
     mark(&mut other, second(35));
     let bundle = containers.claim(0, ProcessingTime::ZERO).unwrap();
     assert_eq!((bundle.epoch, bundle.late_by), (2, EventTime::MAX));
-    let ends = || std::iter::from_fn(|| ledger.next_item()).count();
+    let ends = || std::iter::from_fn(|| tracker.next_item()).count();
     assert_eq!(ends(), 2, "what is not consumed does not end");
-    ledger.consume(bundle.epoch, 1);
+    tracker.consume(bundle.epoch, 1);
     assert_eq!(ends(), 1);
     bundle.block.into_iter().for_each(|block| block.give_back(true));
 }

@@ -1,22 +1,22 @@
-//! A lender of memory for an operator under test.
+//! A grant source of memory for an operator under test.
 
 use std::sync::{Arc, Mutex};
 
-use thalweg_model::{Allowance, Lender};
+use thalweg_model::{Allowance, GrantSource};
 
 /// Grants memory up to a bound, and counts it.
 #[derive(Clone)]
-pub(crate) struct Purse(Arc<Mutex<Granted>>);
+pub(crate) struct BoundedGrant(Arc<Mutex<Granted>>);
 
 struct Granted {
     bytes: usize,
     bound: usize,
 }
 
-impl Purse {
-    /// Creates a lender of at most `bound` bytes.
+impl BoundedGrant {
+    /// Creates a grant source of at most `bound` bytes.
     pub(crate) fn of(bound: usize) -> Self {
-        Purse(Arc::new(Mutex::new(Granted { bytes: 0, bound })))
+        BoundedGrant(Arc::new(Mutex::new(Granted { bytes: 0, bound })))
     }
 
     pub(crate) fn allowance(&self) -> Allowance {
@@ -29,7 +29,7 @@ impl Purse {
     }
 }
 
-impl Lender for Purse {
+impl GrantSource for BoundedGrant {
     fn lend(&self, bytes: usize) -> bool {
         let mut granted = self.0.lock().unwrap();
         let is_granted = bytes <= granted.bound - granted.bytes;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
 
-use super::{Closing, WAITING_MAX};
+use super::{Firing, WAITING_MAX};
 
 /// One source, or one split of it.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     /// instant at which they come in, and a line through such a one may be as steep as one likes.
     epochs: VecDeque<(EventTime, ProcessingTime)>,
     /// Those that have not reached all sinks.
-    waiting: VecDeque<Closing>,
+    waiting: VecDeque<Firing>,
     /// What follows from `epochs`; none if it has changed.
     figures: Option<(DelayStatistics, Option<ProgressMap>)>,
 }
@@ -66,7 +66,7 @@ impl Stream {
         if let Some(instant) = reached
             && self.waiting.len() < WAITING_MAX
         {
-            self.waiting.push_back(Closing { instant, taken_in: now });
+            self.waiting.push_back(Firing { instant, taken_in: now });
         }
     }
 

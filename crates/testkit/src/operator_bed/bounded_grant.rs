@@ -1,10 +1,10 @@
 //! Grants memory for an operator's state and counts the granted bytes.
 
 use thalweg_memory::sync::Mutex;
-use thalweg_model::Lender;
+use thalweg_model::GrantSource;
 
 /// Grants bytes up to a limit.
-pub(super) struct Purse {
+pub(super) struct BoundedGrant {
     limit_bytes: usize,
     spent: Mutex<Spent>,
 }
@@ -15,10 +15,10 @@ struct Spent {
     has_refused: bool,
 }
 
-impl Purse {
+impl BoundedGrant {
     /// Creates a memory grant with this limit; without a limit every request is granted.
     pub(super) fn new(limit_bytes: Option<usize>) -> Self {
-        Purse { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
+        BoundedGrant { limit_bytes: limit_bytes.unwrap_or(usize::MAX), spent: Mutex::new(Spent::default()) }
     }
 
     /// Returns the sum of all bytes granted.
@@ -32,7 +32,7 @@ impl Purse {
     }
 }
 
-impl Lender for Purse {
+impl GrantSource for BoundedGrant {
     fn lend(&self, bytes: usize) -> bool {
         let mut spent = self.spent.lock();
         let is_enough = bytes <= self.limit_bytes - spent.granted_bytes;

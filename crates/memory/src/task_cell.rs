@@ -1,7 +1,7 @@
 //! A task cell: holds a value that one party at a time takes, and that is never left idle while there is work for it.
 //!
 //! ```text
-//!            fill                call: Some(value)                 put(value, ready)
+//!            fill              notify: Some(value)                 put(value, ready)
 //!   EMPTY ----------> IDLE --------------------------> HELD ------------------------> READY
 //!     ^                ^                               |  ^                             |
 //!     |                +-------------------------------+  +-----------------------------+
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The engine keeps each task in such a cell. A worker which runs, ranks or drops the task holds the value meanwhile.
-//! A party that has made work for the task notifies the cell with [`Baton::call`]. If the value is held at that
+//! A party that has made work for the task notifies the cell with [`TaskCell::notify`]. If the value is held at that
 //! moment, a note is left. The holder may have looked too early to see that work, so it cannot put the value away as
 //! idle before it has looked again.
 //!
@@ -22,9 +22,9 @@
 //! *Race closed:* work that is made between the holder's last look and its putting the value away.
 //!
 //! *Why it holds.* All steps are read-modify-writes of one word, so they have one order. Each sees the writes that
-//! came before the steps that precede it (a chain of read-modify-writes passes Release on). If `call` comes before
+//! came before the steps that precede it (a chain of read-modify-writes passes Release on). If `notify` comes before
 //! the holder's step out of HELD, that step fails, with Acquire, and the holder looks again: it sees the work. If
-//! `call` comes after, it finds the value idle and takes it, or ready: then the party that takes it sees the work,
+//! `notify` comes after, it finds the value idle and takes it, or ready: then the party that takes it sees the work,
 //! for the same reason.
 
 use std::fmt;
@@ -34,12 +34,12 @@ use crate::sync::{AtomicPtr, Ordering};
 
 /// Beside an address: there is work for the value. Without an address: the value is held.
 const READY_OR_HELD: usize = 1;
-/// [`Baton::call`] was called since the last step.
-const CALLED: usize = 2;
-const TAGS: usize = READY_OR_HELD | CALLED;
+/// [`TaskCell::notify`] was called since the last step.
+const NOTIFIED: usize = 2;
+const TAGS: usize = READY_OR_HELD | NOTIFIED;
 
 /// A task cell: a boxed value that one party at a time holds.
-pub struct Baton<T> {
+pub struct TaskCell<T> {
     /// The address of the value, unless it is held, and the tags above in its lowest bits. Every step is a
     /// read-modify-write with AcqRel: it passes on the value and the notes.
     word: AtomicPtr<T>,
@@ -47,10 +47,10 @@ pub struct Baton<T> {
 
 // SAFETY: by B6 the value has one owner at a time, which has taken it with Acquire from the one before, which had
 // left it with Release; it moves between threads, hence `T: Send`.
-unsafe impl<T: Send> Sync for Baton<T> {}
+unsafe impl<T: Send> Sync for TaskCell<T> {}
 
 // SAFETY: a cell that moves takes its value along.
-unsafe impl<T: Send> Send for Baton<T> {}
+unsafe impl<T: Send> Send for TaskCell<T> {}
 
 /// The word of a cell, as loaded.
 struct Word<T>(*mut T);
@@ -94,14 +94,14 @@ fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
     address.map_addr(|address| address | tags)
 }
 
-impl<T> Default for Baton<T> {
+impl<T> Default for TaskCell<T> {
     fn default() -> Self {
         const { assert!(align_of::<T>() > TAGS, "the tags need the lowest bits of an address") };
-        Baton { word: AtomicPtr::new(null_mut()) }
+        TaskCell { word: AtomicPtr::new(null_mut()) }
     }
 }
 
-impl<T> fmt::Debug for Baton<T> {
+impl<T> fmt::Debug for TaskCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = Word(self.word.load(Ordering::Relaxed));
         let state = match (word.has_value(), word.is_ready(), word.is_held()) {
@@ -110,11 +110,11 @@ impl<T> fmt::Debug for Baton<T> {
             (false, _, true) => "held",
             (false, _, false) => "empty",
         };
-        f.debug_struct("Baton").field("state", &state).finish()
+        f.debug_struct("TaskCell").field("state", &state).finish()
     }
 }
 
-impl<T> Baton<T> {
+impl<T> TaskCell<T> {
     /// Puts a value into an empty cell; it is then idle.
     ///
     /// # Errors
@@ -144,10 +144,10 @@ impl<T> Baton<T> {
     /// put it back. Otherwise the party that holds it, or takes it next, will see everything that the caller did
     /// before.
     #[inline]
-    pub fn call(&self) -> Option<Box<T>> {
+    pub fn notify(&self) -> Option<Box<T>> {
         let into = |word: Word<T>| {
             let is_idle = word.has_value() && !word.is_ready();
-            Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, CALLED) })
+            Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, NOTIFIED) })
         };
         let before = self.step(into)?;
         // SAFETY: see `own`; only the step from IDLE has swapped an address out.
@@ -157,17 +157,17 @@ impl<T> Baton<T> {
     /// Puts the value back: ready, or idle.
     ///
     /// # Errors
-    /// Returns the value, if it is to be idle and [`call`](Self::call) was called since it was taken: look again.
+    /// Returns the value, if it is to be idle and [`notify`](Self::notify) was called since it was taken: look again.
     ///
     /// # Panics
     /// If the value is not held.
     #[inline]
     pub fn put(&self, value: Box<T>, is_ready: bool) -> Result<(), Box<T>> {
         let address = Box::into_raw(value);
-        let mut is_called = false;
+        let mut is_notified = false;
         let before = self.step(|word| {
-            is_called = !is_ready && word.tags() & CALLED != 0;
-            match (word.is_held(), is_called, is_ready) {
+            is_notified = !is_ready && word.tags() & NOTIFIED != 0;
+            match (word.is_held(), is_notified, is_ready) {
                 (false, ..) => None,
                 // The note is removed before the holder looks again.
                 (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
@@ -175,7 +175,7 @@ impl<T> Baton<T> {
                 (true, false, false) => Some(address),
             }
         });
-        if before.is_some() && !is_called {
+        if before.is_some() && !is_notified {
             return Ok(());
         }
         // SAFETY: it came from a box above, and was not put into the word.
@@ -190,7 +190,7 @@ impl<T> Baton<T> {
     /// If the value is not held.
     pub fn retire(&self) {
         let held = self.step(|word| word.is_held().then_some(null_mut()));
-        assert!(held.is_some(), "only a baton whose value is held is left empty (B6)");
+        assert!(held.is_some(), "only a cell whose value is held is left empty (B6)");
     }
 
     /// Returns whether there is work for the value and it is not held. A snapshot.
@@ -229,7 +229,7 @@ impl<T> Baton<T> {
     }
 }
 
-impl<T> Drop for Baton<T> {
+impl<T> Drop for TaskCell<T> {
     fn drop(&mut self) {
         drop(self.take_any());
     }
@@ -246,34 +246,34 @@ mod tests {
 
     #[test]
     fn one_party_at_a_time_holds_the_value() {
-        let baton = Baton::default();
-        assert_eq!((baton.take(), baton.take_any(), baton.call()), (None, None, None), "nothing in it");
-        baton.fill(seven()).unwrap();
-        assert_eq!(baton.fill(Box::new(8)), Err(Box::new(8)));
-        assert_eq!(baton.take(), None, "idle");
-        assert_eq!(baton.call(), Some(seven()), "idle: the caller is to look");
-        assert_eq!((baton.call(), baton.take_any()), (None, None), "held");
-        assert_eq!(baton.put(seven(), false), Err(seven()), "somebody has called meanwhile");
-        assert_eq!(baton.put(seven(), false), Ok(()));
-        assert_eq!(baton.take_any(), Some(seven()));
-        baton.put(seven(), true).unwrap();
-        assert_eq!(baton.call(), None, "ready");
-        assert!(baton.is_ready());
-        assert_eq!(baton.take(), Some(seven()));
-        baton.retire();
-        assert_eq!(baton.take_any(), None);
-        baton.fill(Box::new(9)).unwrap();
+        let cell = TaskCell::default();
+        assert_eq!((cell.take(), cell.take_any(), cell.notify()), (None, None, None), "nothing in it");
+        cell.fill(seven()).unwrap();
+        assert_eq!(cell.fill(Box::new(8)), Err(Box::new(8)));
+        assert_eq!(cell.take(), None, "idle");
+        assert_eq!(cell.notify(), Some(seven()), "idle: the caller is to look");
+        assert_eq!((cell.notify(), cell.take_any()), (None, None), "held");
+        assert_eq!(cell.put(seven(), false), Err(seven()), "somebody has notified meanwhile");
+        assert_eq!(cell.put(seven(), false), Ok(()));
+        assert_eq!(cell.take_any(), Some(seven()));
+        cell.put(seven(), true).unwrap();
+        assert_eq!(cell.notify(), None, "ready");
+        assert!(cell.is_ready());
+        assert_eq!(cell.take(), Some(seven()));
+        cell.retire();
+        assert_eq!(cell.take_any(), None);
+        cell.fill(Box::new(9)).unwrap();
     }
 
     #[test]
     fn what_lies_in_it_is_dropped_with_it_and_what_is_held_is_not() {
         let value = Arc::new(());
-        let batons: [Baton<Arc<()>>; 3] = Default::default();
-        batons.iter().for_each(|baton| baton.fill(Box::new(Arc::clone(&value))).unwrap());
-        let held = batons[0].call();
-        batons[1].put(batons[1].take_any().unwrap(), true).unwrap();
+        let cells: [TaskCell<Arc<()>>; 3] = Default::default();
+        cells.iter().for_each(|cell| cell.fill(Box::new(Arc::clone(&value))).unwrap());
+        let held = cells[0].notify();
+        cells[1].put(cells[1].take_any().unwrap(), true).unwrap();
         assert_eq!(Arc::strong_count(&value), 4);
-        drop(batons);
+        drop(cells);
         assert_eq!(Arc::strong_count(&value), 2);
         drop(held);
         assert_eq!(Arc::strong_count(&value), 1);
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "only a value that is held is put back")]
     fn a_value_that_nobody_took_is_not_put_back() {
-        let baton = Baton::default();
-        baton.fill(seven()).unwrap();
-        let _refused = baton.put(seven(), true);
+        let cell = TaskCell::default();
+        cell.fill(seven()).unwrap();
+        let _refused = cell.put(seven(), true);
     }
 }

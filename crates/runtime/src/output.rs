@@ -12,8 +12,8 @@ use thalweg_model::{
 use thalweg_scheduling::{QueryId, StreamState};
 
 use crate::arrival::Arrival;
-use crate::closings::Closings;
 use crate::edge::{EdgeOutput, EitherOutput, QueueOutput, QueueWriter, Writer};
+use crate::firing_latency::FiringLatencies;
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
@@ -22,7 +22,7 @@ pub(crate) use blocks::Epochs;
 pub use blocks::ToContainers;
 
 /// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
-pub trait Exit<T>: Send {
+pub trait TaskOutput<T>: Send {
     /// The output that the chain pushes into.
     type Output<'a>: Output<T>
     where
@@ -44,19 +44,19 @@ pub trait Exit<T>: Send {
     /// Returns true if a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
 
-    /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](Exit::is_ready) is asked again
+    /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](TaskOutput::is_ready) is asked again
     /// when there may be room for one more.
     fn awaits_epoch(&self) -> bool {
         false
     }
 
-    /// Watermarks below this need not be [set](Exit::mark): none makes a difference.
+    /// Watermarks below this need not be [set](TaskOutput::mark): none makes a difference.
     fn next_due(&self) -> EventTime {
         EventTime::MIN
     }
 
     /// Sets a mark behind all that was pushed, of which `arrival` is said; only while
-    /// [`is_ready`](Exit::is_ready).
+    /// [`is_ready`](TaskOutput::is_ready).
     ///
     /// # Errors
     /// A sink's [`Fault`].
@@ -84,10 +84,10 @@ pub trait Exit<T>: Send {
     fn held_bytes(&self) -> usize;
 }
 
-/// An edge as an exit.
+/// An edge as an output.
 pub struct ToEdge<T: Send + 'static>(pub(crate) Writer<T>);
 
-impl<T: Send + 'static> Exit<T> for ToEdge<T> {
+impl<T: Send + 'static> TaskOutput<T> for ToEdge<T> {
     type Output<'a> = EdgeOutput<'a, T>;
 
     #[inline]
@@ -117,10 +117,10 @@ impl<T: Send + 'static> Exit<T> for ToEdge<T> {
     }
 }
 
-/// A queue as an exit.
+/// A queue as an output.
 pub struct ToQueue<T: Send + 'static>(pub(crate) QueueWriter<T>);
 
-impl<T: Send + 'static> Exit<T> for ToQueue<T> {
+impl<T: Send + 'static> TaskOutput<T> for ToQueue<T> {
     const IS_MEASURED: bool = false;
 
     type Output<'a> = QueueOutput<'a, T>;
@@ -152,13 +152,13 @@ impl<T: Send + 'static> Exit<T> for ToQueue<T> {
     }
 }
 
-/// Two edges as an exit, for the values of either type.
+/// Two edges as an output, for the values of either type.
 pub struct ToEdges<A, B> {
     pub(crate) left: A,
     pub(crate) right: B,
 }
 
-impl<L, R, A: Exit<L>, B: Exit<R>> Exit<Either<L, R>> for ToEdges<A, B> {
+impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEdges<A, B> {
     const IS_MEASURED: bool = A::IS_MEASURED && B::IS_MEASURED;
 
     type Output<'a>
@@ -208,9 +208,9 @@ pub(crate) struct Delivered {
     pub(crate) output_delays: Delays,
     /// From the instant itself that such a watermark closes, by the stamps of records.
     pub(crate) result_latencies: Delays,
-    pub(crate) closings: Closings,
+    pub(crate) firings: FiringLatencies,
     /// True if something closes before the end of the stream.
-    has_closings: bool,
+    has_firings: bool,
     /// The watermarks of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a
     /// watermark has closed is delivered: never by a step that delivers nothing of the kind.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
@@ -280,15 +280,15 @@ impl Delivered {
             last_marker_ns: AtomicU64::new(0),
             output_delays: Delays::new(latency_target_ns),
             result_latencies: Delays::new(None),
-            has_closings: horizon != Horizon::NONE,
-            closings: Closings::new(horizon),
+            has_firings: horizon != Horizon::NONE,
+            firings: FiringLatencies::new(horizon),
             watermarks: Mutex::new(Vec::new()),
         })
     }
 
     /// The first instant behind what all sinks have `seen` at which something happens; none if that is not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
-        self.closings.next_window_end(seen)
+        self.firings.next_window_end(seen)
     }
 
     /// Takes note of a latency marker that a sink sees now.
@@ -306,28 +306,28 @@ impl Delivered {
 
     /// The ages, at `now`, of what has closed by the stamps of records after `since` and is not delivered.
     pub(crate) fn overdue(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
-        self.closings.overdue(self.watermark(), since, now)
+        self.firings.overdue(self.watermark(), since, now)
     }
 
     /// How many results were out in time, if there is a target: of a query with windows, what watermarks have closed, from the
     /// ingestion of the watermark (Cameo, section 4.1, "latency"); else latency markers.
     pub(crate) fn deadlines(&self) -> Option<Deadlines> {
-        if self.has_closings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
+        if self.has_firings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
     }
 
     /// Adds what policies see of each source of `query`.
     pub(crate) fn streams(&self, query: QueryId, all: &mut Vec<StreamState>) {
-        self.closings.streams(query, self.watermark(), all);
+        self.firings.streams(query, self.watermark(), all);
     }
 
     /// A sink has seen a watermark.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
-        if self.closings.may_deliver(watermark) {
+        if self.firings.may_deliver(watermark) {
             let note = |delay_ns, since_end_ns: Option<u64>| {
                 self.output_delays.note(delay_ns);
                 since_end_ns.into_iter().for_each(|latency_ns| self.result_latencies.note(latency_ns));
             };
-            self.closings.deliver(|| self.watermark(), clock.now(), note);
+            self.firings.deliver(|| self.watermark(), clock.now(), note);
         }
     }
 
@@ -361,8 +361,8 @@ impl SeenWatermark {
     }
 }
 
-/// A sink as an exit.
-pub struct SinkExit<S> {
+/// A sink as an output.
+pub struct ToSink<S> {
     sink: S,
     pushed: u64,
     /// How many of `pushed` are counted in `delivered`.
@@ -372,16 +372,16 @@ pub struct SinkExit<S> {
     delivered: Arc<Delivered>,
 }
 
-impl<S> SinkExit<S> {
+impl<S> ToSink<S> {
     pub(crate) fn new(sink: S, delivered: Arc<Delivered>) -> Self {
         let watermark = Arc::new(SeenWatermark::new());
         delivered.watermarks.lock().push(Arc::clone(&watermark));
-        SinkExit { sink, pushed: 0, reported: 0, fault: None, watermark, delivered }
+        ToSink { sink, pushed: 0, reported: 0, fault: None, watermark, delivered }
     }
 }
 
 /// An open sink.
-pub struct SinkOutput<'a, S>(&'a mut SinkExit<S>);
+pub struct SinkOutput<'a, S>(&'a mut ToSink<S>);
 
 impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
     fn room(&self) -> usize {
@@ -411,7 +411,7 @@ impl<S> Drop for SinkOutput<'_, S> {
     }
 }
 
-impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
+impl<T, S: Sink<T>> TaskOutput<T> for ToSink<S> {
     type Output<'a>
         = SinkOutput<'a, S>
     where
@@ -477,7 +477,7 @@ mod tests {
     /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the one at the end of the stream.
     fn check(marks: &str, expected: Option<EventTime>) {
         let delivered = Delivered::new(Horizon::NONE, None);
-        let mut sinks = [(); 2].map(|()| SinkExit::new(Nowhere, Arc::clone(&delivered)));
+        let mut sinks = [(); 2].map(|()| ToSink::new(Nowhere, Arc::clone(&delivered)));
         for mark in marks.split_whitespace() {
             let (sink, seconds) = mark.split_at(1);
             let watermark = if seconds == "max" {
@@ -487,7 +487,7 @@ mod tests {
             };
             let sink = &mut sinks[usize::from(sink == "b")];
             let (mark, clock) = (Mark::Watermark(watermark), VirtualClock::default());
-            Exit::<i64>::mark(sink, mark, at(ProcessingTime::ZERO), &clock).unwrap();
+            TaskOutput::<i64>::mark(sink, mark, at(ProcessingTime::ZERO), &clock).unwrap();
         }
         assert_eq!(delivered.watermark(), expected, "{marks}");
     }

@@ -1,9 +1,9 @@
 //! The local distinct filter: keeps most repeated records of a distinct from crossing the exchange to its copies.
 //!
 //! ```text
-//!   split 1   a b a a   -- sieve -->  a b  \\
+//!   split 1   a b a a   -- local distinct -->  a b  \\
 //!                                            distinct, copies by key   -->   a b c
-//!   split 2   b b c b   -- sieve -->  b c  /
+//!   split 2   b b c b   -- local distinct -->  b c  /
 //! ```
 //!
 //! Each split remembers some of the keys that it has sent: a slot, chosen by hash, holds the last key that hashed to
@@ -26,7 +26,7 @@ use thalweg_model::{
     TumblingWindows, Window,
 };
 
-use crate::key_table::lane_hash;
+use crate::key_table::partition_hash;
 use crate::late::Lateness;
 
 /// Slots at first. Each trial doubles their number, so that a slow stream takes little memory.
@@ -52,7 +52,7 @@ type Sent<K> = (EventTime, K);
 
 /// State of the filter in one split.
 #[derive(Debug)]
-pub(super) struct Sieve<K, KeyOf> {
+pub(super) struct LocalDistinct<K, KeyOf> {
     /// Name of the distinct.
     name: String,
     windows: TumblingWindows,
@@ -81,7 +81,7 @@ pub(super) struct Sieve<K, KeyOf> {
     blame: Blame,
 }
 
-impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
+impl<K: Eq + Hash, KeyOf> LocalDistinct<K, KeyOf> {
     /// Bytes of a slot and of its index in `filled`.
     const SLOT_BYTES: usize = size_of::<Option<Sent<K>>>() + size_of::<u32>();
 
@@ -93,7 +93,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
 
     /// Creates the filter of the distinct with this name; if `is_allowed` is false, all records pass.
     pub(super) fn new(name: &str, windows: TumblingWindows, key_of: Arc<KeyOf>, is_allowed: bool) -> Self {
-        Sieve {
+        LocalDistinct {
             name: name.to_owned(),
             windows,
             key_of,
@@ -145,7 +145,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
 
     /// Forgets all records that were sent, except those of the window `kept`.
     fn forget_all_but(&mut self, kept: Option<Window>) {
-        let Sieve { slots, filled, .. } = self;
+        let LocalDistinct { slots, filled, .. } = self;
         filled.retain(|place| {
             let slot = &mut slots[*place as usize];
             *slot = slot.take().filter(|sent| kept.is_some_and(|kept| sent.0 == kept.start));
@@ -191,7 +191,7 @@ fn is_repeated<K: Eq>(
     false
 }
 
-impl<K, V, KeyOf> Keys<V> for Sieve<K, KeyOf>
+impl<K, V, KeyOf> Keys<V> for LocalDistinct<K, KeyOf>
 where
     K: Eq + Hash + Send,
     KeyOf: Fn(&V) -> K + Send + Sync,
@@ -203,10 +203,10 @@ where
         }
         self.left -= 1;
         let is_asked = self.is_asked && self.turn_to(event_time);
-        let Sieve { key_of, window, slots, filled, is_silent, repeated, blame, .. } = self;
+        let LocalDistinct { key_of, window, slots, filled, is_silent, repeated, blame, .. } = self;
         blame.on(|| {
             let key = key_of(value);
-            let key_hash = lane_hash(&key);
+            let key_hash = partition_hash(&key);
             let is_repeated = is_asked && is_repeated(slots, filled, (window.start, key), key_hash);
             let is_kept_back = is_repeated && !*is_silent;
             *is_silent &= is_kept_back;
@@ -216,7 +216,7 @@ where
     }
 
     fn fork(&self) -> Self {
-        Sieve::new(&self.name, self.windows, Arc::clone(&self.key_of), self.is_allowed)
+        LocalDistinct::new(&self.name, self.windows, Arc::clone(&self.key_of), self.is_allowed)
     }
 
     fn faulted(&self) -> Option<&str> {

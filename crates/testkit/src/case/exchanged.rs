@@ -61,7 +61,7 @@ impl Work {
 type Told = (i128, u64, Vec<i64>);
 
 /// Several splits, followed by an operation that needs their order or their keys.
-pub struct Dealt {
+pub struct Exchanged {
     splits: Quirky,
     sides: Sides,
     work: Work,
@@ -74,20 +74,21 @@ pub struct Dealt {
 /// Difference between the amounts of two splits. With it an amount tells its split and its position there.
 const SPLIT: i64 = 1 << 20;
 
-impl Dealt {
+impl Exchanged {
     /// Draws one to four splits with about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
         let splits = Quirky::draw(&sides, count, entropy);
         let work = pick(entropy, &Work::ALL);
-        Dealt::new(splits, sides, work, entropy.below(2) == 0)
+        Exchanged::new(splits, sides, work, entropy.below(2) == 0)
     }
 
     /// Creates one case for each kind of work: three splits with about `count` records in all, hostile in every
     /// way that still leaves results to compare.
     pub fn at_their_worst(count: usize, entropy: &mut dyn Entropy) -> Vec<Self> {
         let sides = Sides::at_their_worst(3);
-        let mut worst = |work| Dealt::new(Quirky::plain(&sides, count, entropy), sides.clone(), work, true);
+        let mut worst =
+            |work| Exchanged::new(Quirky::plain(&sides, count, entropy), sides.clone(), work, true);
         Work::ALL.map(&mut worst).into()
     }
 
@@ -99,7 +100,14 @@ impl Dealt {
                 }
             }
         }
-        Dealt { splits, sides, work, is_straight, sabotage: Arc::default(), gathered: Gathered::default() }
+        Exchanged {
+            splits,
+            sides,
+            work,
+            is_straight,
+            sabotage: Arc::default(),
+            gathered: Gathered::default(),
+        }
     }
 
     /// Sabotages the next plan and all later ones. Not every kind of work has every [`Place`].
@@ -115,7 +123,7 @@ impl Dealt {
 
     /// Describes this run.
     pub fn told(&self) -> String {
-        let Dealt { splits, work, is_straight, .. } = self;
+        let Exchanged { splits, work, is_straight, .. } = self;
         format!("{}, {work:?}, straight: {is_straight}", splits.told())
     }
 
@@ -337,7 +345,7 @@ impl KeyedProcess<u64, Reading> for Silence {
     }
 }
 
-impl Case for Dealt {
+impl Case for Exchanged {
     fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let query = Query::new(name);
         let readings = query.splits("source", self.splits.sources(&self.sabotage), self.splits.strategy());

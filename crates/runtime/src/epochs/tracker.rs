@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use thalweg_memory::Depot;
+use thalweg_memory::BlockPool;
 use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_model::{EventTime, ProcessingTime};
 
@@ -33,27 +33,27 @@ pub(crate) trait Space: Send + Sync {
     fn name_writer(&self, name: u64);
 }
 
-impl<T: Send + 'static> Space for Depot<T> {
+impl<T: Send + 'static> Space for BlockPool<T> {
     fn has_free(&self) -> bool {
-        Depot::has_free(self)
+        BlockPool::has_free(self)
     }
     fn take_starved(&self) -> bool {
-        Depot::take_starved(self)
+        BlockPool::take_starved(self)
     }
     fn slot_bytes(&self) -> u64 {
-        Depot::slot_bytes(self)
+        BlockPool::slot_bytes(self)
     }
     fn block_records(&self) -> usize {
-        Depot::block_records(self)
+        BlockPool::block_records(self)
     }
     fn chunks(&self) -> u64 {
-        Depot::chunks(self)
+        BlockPool::chunks(self)
     }
     fn chunk_bytes(&self) -> u64 {
-        Depot::chunk_bytes(self)
+        BlockPool::chunk_bytes(self)
     }
     fn name_writer(&self, name: u64) {
-        Depot::name_writer(self, name);
+        BlockPool::name_writer(self, name);
     }
 }
 
@@ -70,12 +70,12 @@ pub(crate) enum Item {
     Over,
 }
 
-/// Counts of what lies on the shelf of one home, for readers that do not take its lock. Written under it.
+/// Counts of what lies on the work queue of one core, for readers that do not take its lock. Written under it.
 ///
 /// The count of what went out is stored with Release and loaded with Acquire, before what came in is loaded: a bundle is counted
 /// in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
-pub(crate) struct ShelfCounts {
+pub(crate) struct WorkQueueCounts {
     /// Relaxed: ordered by the pair of `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
@@ -84,24 +84,24 @@ pub(crate) struct ShelfCounts {
     pub(super) records_out: AtomicU64,
     /// When the bundle in front was deposited, in ns; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Its epoch, the oldest on the shelf; `u64::MAX` without one. Relaxed: a hint.
+    /// Its epoch, the oldest on the work queue; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
 }
 
-impl ShelfCounts {
+impl WorkQueueCounts {
     fn empty() -> Self {
         let (oldest_ns, oldest_epoch) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        ShelfCounts { oldest_ns, oldest_epoch, ..ShelfCounts::default() }
+        WorkQueueCounts { oldest_ns, oldest_epoch, ..WorkQueueCounts::default() }
     }
 
-    /// Records on the shelf, at least one if there is a bundle.
+    /// Records on the work queue, at least one if there is a bundle.
     fn unclaimed(&self) -> u64 {
         let records_out = self.records_out.load(Ordering::Acquire);
         let records = left(self.records_in.load(Ordering::Relaxed), records_out);
         if records > 0 { records } else { u64::from(self.bundles_waiting() > 0) }
     }
 
-    /// Bundles on the shelf.
+    /// Bundles on the work queue.
     pub(super) fn bundles_waiting(&self) -> u64 {
         let bundles_out = self.bundles_out.load(Ordering::Acquire);
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
@@ -142,7 +142,7 @@ impl Default for Claiming {
 }
 
 /// The epochs in front of one task.
-pub struct Ledger {
+pub struct EpochTracker {
     pub(super) claiming: Claiming,
     /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as `items_in`.
     assigned: AtomicU64,
@@ -164,7 +164,7 @@ pub struct Ledger {
     /// True if all is consumed and nothing comes any more. Relaxed: as `items_in`.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
-    pub(super) shelves: Box<[CacheAligned<ShelfCounts>]>,
+    pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
     /// Instants of the open epochs, by number modulo their length: the first watermark at or behind it is the epoch's end. Kept
     /// as the bits of its microseconds. Written, Relaxed, under the origin's lock before anybody can deposit into it.
     boundaries: Box<[AtomicU64]>,
@@ -172,12 +172,12 @@ pub struct Ledger {
     /// Relaxed: exact for a reader behind the fence of a call, else a hint.
     opened: AtomicU64,
     /// Where ends are handed on, if what is derived needs no closing.
-    outlets: Vec<Arc<Ledger>>,
+    outlets: Vec<Arc<EpochTracker>>,
     pub(crate) space: Arc<dyn Space>,
 }
 
 /// How far the copies of the epoch that is being closed are put together. Written under the lock of what is merged;
-/// Relaxed unless told otherwise: as `Ledger::items_in`.
+/// Relaxed unless told otherwise: as `EpochTracker::items_in`.
 #[derive(Debug, Default)]
 pub(super) struct MergingCounts {
     pub(super) is_going_on: AtomicBool,
@@ -225,15 +225,15 @@ struct Life {
     markers: usize,
 }
 
-impl Ledger {
-    /// The ledger in front of a task whose copies find bundles on so many shelves; ends go to `outlets`, or become items.
+impl EpochTracker {
+    /// The tracker in front of a task whose copies find bundles on so many work queues; ends go to `outlets`, or become items.
     pub(crate) fn new(
-        homes: usize,
-        outlets: Vec<Arc<Ledger>>,
+        cores: usize,
+        outlets: Vec<Arc<EpochTracker>>,
         space: Arc<dyn Space>,
         claiming: Claiming,
     ) -> Arc<Self> {
-        Arc::new(Ledger {
+        Arc::new(EpochTracker {
             claiming,
             assigned: AtomicU64::new(0),
             unconsumed: (0..EPOCHS_MAX).map(|_| CacheAligned(AtomicU64::new(0))).collect(),
@@ -253,7 +253,7 @@ impl Ledger {
             markers_dropped: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             merging: MergingCounts::default(),
-            shelves: (0..homes).map(|_| CacheAligned(ShelfCounts::empty())).collect(),
+            work_queues: (0..cores).map(|_| CacheAligned(WorkQueueCounts::empty())).collect(),
             boundaries: (0..EPOCHS_MAX).map(|_| AtomicU64::new(0)).collect(),
             opened: AtomicU64::new(0),
             outlets,
@@ -276,8 +276,8 @@ impl Ledger {
     /// The boundary of the oldest epoch of which a copy has something to do: what it may claim, or what it has at hand; that
     /// is of an epoch that is not consumed, and taken to be the oldest of those.
     pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
-        let waiting = self.claimable_shelves(copy, now);
-        let oldest = waiting.map(|shelf| shelf.oldest_epoch.load(Ordering::Relaxed)).min();
+        let waiting = self.claimable_work_queues(copy, now);
+        let oldest = waiting.map(|work_queue| work_queue.oldest_epoch.load(Ordering::Relaxed)).min();
         let epoch = oldest.filter(|&epoch| epoch < u64::MAX).unwrap_or_else(|| self.oldest());
         let bits = self.boundaries[(epoch % EPOCHS_MAX) as usize].load(Ordering::Relaxed);
         EventTime::from_micros(bits.cast_signed())
@@ -308,9 +308,9 @@ impl Ledger {
         (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
     }
 
-    /// Epoch and time of what lies in front on a shelf.
-    pub(super) fn in_front(&self, shelf: usize) -> (u64, u64) {
-        let ShelfCounts { oldest_epoch, oldest_ns, .. } = &*self.shelves[shelf];
+    /// Epoch and time of what lies in front on a work queue.
+    pub(super) fn in_front(&self, work_queue: usize) -> (u64, u64) {
+        let WorkQueueCounts { oldest_epoch, oldest_ns, .. } = &*self.work_queues[work_queue];
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
@@ -493,7 +493,7 @@ impl Ledger {
     }
 
     /// Items, or what has come of a merge, that wait for the task that closes epochs: while others merge, it waits.
-    pub(crate) fn closings_waiting(&self) -> u64 {
+    pub(crate) fn closable_epochs(&self) -> u64 {
         let MergingCounts { is_going_on, done, seen, .. } = &self.merging;
         if is_going_on.load(Ordering::Relaxed) {
             let seen = seen.load(Ordering::Acquire);
@@ -525,62 +525,68 @@ impl Ledger {
         self.markers_dropped.load(Ordering::Relaxed)
     }
 
-    /// Acquire: see [`ShelfCounts`].
-    fn sum(&self, counter: impl Fn(&ShelfCounts) -> &AtomicU64) -> u64 {
-        self.shelves.iter().map(|shelf| counter(shelf).load(Ordering::Acquire)).sum()
+    /// Acquire: see [`WorkQueueCounts`].
+    fn sum(&self, counter: impl Fn(&WorkQueueCounts) -> &AtomicU64) -> u64 {
+        self.work_queues.iter().map(|work_queue| counter(work_queue).load(Ordering::Acquire)).sum()
     }
 
     pub(crate) fn records_in(&self) -> u64 {
-        self.sum(|shelf| &shelf.records_in)
+        self.sum(|work_queue| &work_queue.records_in)
     }
 
     pub(crate) fn records_out(&self) -> u64 {
-        self.sum(|shelf| &shelf.records_out)
+        self.sum(|work_queue| &work_queue.records_out)
     }
 
     pub(crate) fn bundles_in(&self) -> u64 {
-        self.sum(|shelf| &shelf.bundles_in)
+        self.sum(|work_queue| &work_queue.bundles_in)
     }
 
     /// Bundles that nobody has claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
-        self.shelves.iter().map(|shelf| shelf.bundles_waiting()).sum()
+        self.work_queues.iter().map(|work_queue| work_queue.bundles_waiting()).sum()
     }
 
     pub(crate) fn bundles_out(&self) -> u64 {
-        self.sum(|shelf| &shelf.bundles_out)
+        self.sum(|work_queue| &work_queue.bundles_out)
     }
 
-    /// Records on the shelf of a copy that nobody has claimed, at least one if there is a bundle.
+    /// Records on the work queue of a copy that nobody has claimed, at least one if there is a bundle.
     pub(crate) fn unclaimed(&self, copy: usize) -> u64 {
-        self.shelves[copy].unclaimed()
+        self.work_queues[copy].unclaimed()
     }
 
     /// Records that a copy may claim: its own, and those of others that have waited for long.
     pub(crate) fn claimable(&self, copy: usize, now: ProcessingTime) -> u64 {
-        self.claimable_shelves(copy, now).map(ShelfCounts::unclaimed).sum()
+        self.claimable_work_queues(copy, now).map(WorkQueueCounts::unclaimed).sum()
     }
 
-    fn claimable_shelves(&self, copy: usize, now: ProcessingTime) -> impl Iterator<Item = &ShelfCounts> {
-        let shelves = self.shelves.iter().enumerate();
+    fn claimable_work_queues(
+        &self,
+        copy: usize,
+        now: ProcessingTime,
+    ) -> impl Iterator<Item = &WorkQueueCounts> {
+        let work_queues = self.work_queues.iter().enumerate();
         let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
-        let own_or_old =
-            shelves.filter(move |(place, shelf)| *place == copy || !is_local || shelf.is_old(now));
-        own_or_old.map(|(_, shelf)| &**shelf).filter(move |shelf| {
-            up_to
-                .is_some_and(|up_to| up_to == u64::MAX || shelf.oldest_epoch.load(Ordering::Relaxed) <= up_to)
+        let own_or_old = work_queues
+            .filter(move |(place, work_queue)| *place == copy || !is_local || work_queue.is_old(now));
+        own_or_old.map(|(_, work_queue)| &**work_queue).filter(move |work_queue| {
+            up_to.is_some_and(|up_to| {
+                up_to == u64::MAX || work_queue.oldest_epoch.load(Ordering::Relaxed) <= up_to
+            })
         })
     }
 
-    /// Returns when the first bundle on others' shelves will have waited so long that this copy may claim it, to be asked when
+    /// Returns when the first bundle on others' work queues will have waited so long that this copy may claim it, to be asked when
     /// it may claim nothing at `now`; `NEVER` without one. Later than `now`, so that nobody looks again at once.
     pub(crate) fn next_claimable_at(&self, copy: usize, now: ProcessingTime) -> ProcessingTime {
         let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
         let Some(up_to) = up_to.filter(|_| is_local) else { return ProcessingTime::NEVER };
-        let others = self.shelves.iter().enumerate().filter(|(place, _)| *place != copy);
-        let in_turn = others
-            .filter(|(_, shelf)| up_to == u64::MAX || shelf.oldest_epoch.load(Ordering::Relaxed) <= up_to);
-        let oldest_ns = in_turn.map(|(_, shelf)| shelf.oldest_ns.load(Ordering::Relaxed)).min();
+        let others = self.work_queues.iter().enumerate().filter(|(place, _)| *place != copy);
+        let in_turn = others.filter(|(_, work_queue)| {
+            up_to == u64::MAX || work_queue.oldest_epoch.load(Ordering::Relaxed) <= up_to
+        });
+        let oldest_ns = in_turn.map(|(_, work_queue)| work_queue.oldest_ns.load(Ordering::Relaxed)).min();
         match oldest_ns.unwrap_or(u64::MAX) {
             u64::MAX => ProcessingTime::NEVER,
             oldest_ns => {
@@ -589,9 +595,9 @@ impl Ledger {
         }
     }
 
-    /// Returns when the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.
+    /// Returns when the oldest bundle on the work queue of a copy was deposited, in ns; `u64::MAX` without one.
     pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
-        self.shelves[copy].oldest_ns.load(Ordering::Relaxed)
+        self.work_queues[copy].oldest_ns.load(Ordering::Relaxed)
     }
 }
 

@@ -8,40 +8,40 @@ use std::sync::{Arc, OnceLock};
 
 use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
-use thalweg_model::{Allowance, Lender, Payment};
+use thalweg_model::{Allowance, GrantSource, Payment};
 
 /// Bytes that are reserved beyond what is asked for, if they are to be had. So much of each task that runs may be missing
 /// where another asks for the last bytes of the budget.
 const SPARE_BYTES: usize = 1 << 12;
 
 /// Lends to one task.
-pub(crate) struct StateLender {
+pub(crate) struct StateGrant {
     pool: Arc<Pool>,
     /// Reserved since the last settlement, and not asked for yet; at most [`SPARE_BYTES`]. Taken by compare-and-swap: what a
     /// copy has gathered may be put together by others while the copy runs. Relaxed: as `was_asked`.
     spare_bytes: AtomicUsize,
     /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
-    /// task's baton orders its runs; if others ask, they put down what they asked for behind a lock.
+    /// task's cell orders its runs; if others ask, they put down what they asked for behind a lock.
     was_asked: AtomicBool,
-    lent: Mutex<Lent>,
+    lent: Mutex<Granted>,
     /// The first refusal there has been, told or not.
     first_refusal: OnceLock<BudgetExceeded>,
 }
 
 #[derive(Default)]
-struct Lent {
+struct Granted {
     /// Reserved since the last settlement.
     reserved: Option<Reservation>,
     refused: Option<BudgetExceeded>,
 }
 
-impl StateLender {
+impl StateGrant {
     pub(crate) fn new(pool: Arc<Pool>) -> Arc<Self> {
-        Arc::new(StateLender {
+        Arc::new(StateGrant {
             pool,
             spare_bytes: AtomicUsize::new(0),
             was_asked: AtomicBool::new(false),
-            lent: Mutex::new(Lent::default()),
+            lent: Mutex::new(Granted::default()),
             first_refusal: OnceLock::new(),
         })
     }
@@ -77,7 +77,7 @@ impl StateLender {
         if self.was_asked.load(Ordering::Relaxed) {
             self.was_asked.store(false, Ordering::Relaxed);
             self.spare_bytes.store(0, Ordering::Relaxed);
-            let Lent { reserved, refused } = std::mem::take(&mut *self.lent.lock());
+            let Granted { reserved, refused } = std::mem::take(&mut *self.lent.lock());
             reserved.into_iter().for_each(|reserved| state.absorb(reserved));
             if let Some(refused) = refused {
                 return Err(refused);
@@ -92,7 +92,7 @@ impl StateLender {
     }
 }
 
-impl StateLender {
+impl StateGrant {
     /// Reserves what is not spare already.
     fn reserve(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl StateLender {
     }
 }
 
-impl Lender for StateLender {
+impl GrantSource for StateGrant {
     fn lend(&self, bytes: usize) -> bool {
         let reserved = self.reserve(bytes);
         if let Err(exceeded) = reserved {
@@ -180,19 +180,19 @@ mod tests {
     fn what_is_lent_is_paid_at_once_and_settled_by_what_is_held() {
         let budget = Budget::new(100);
         let pool = Pool::new(Arc::clone(&budget));
-        let lender = StateLender::new(pool);
+        let state_grant = StateGrant::new(pool);
         let mut state = budget.reserve(10).unwrap();
-        assert!(lender.lend(50) && lender.lend(20));
+        assert!(state_grant.lend(50) && state_grant.lend(20));
         assert_eq!(budget.used_bytes(), 80);
         // It grew to forty, for a moment with the old twenty beside it.
-        assert_eq!(lender.settle(&mut state, 40), Ok(()));
+        assert_eq!(state_grant.settle(&mut state, 40), Ok(()));
         assert_eq!((budget.used_bytes(), state.bytes()), (40, 40));
 
-        assert!(!lender.lend(61) && lender.lend(60));
-        let refused = lender.settle(&mut state, 100).unwrap_err();
+        assert!(!state_grant.lend(61) && state_grant.lend(60));
+        let refused = state_grant.settle(&mut state, 100).unwrap_err();
         assert_eq!(refused, BudgetExceeded { wanted_bytes: 61, used_bytes: 40, limit_bytes: 100 });
         // What was lent stays reserved until the state is dropped, and the refusal is told once.
-        assert_eq!(lender.settle(&mut state, 90), Ok(()));
+        assert_eq!(state_grant.settle(&mut state, 90), Ok(()));
         drop(state);
         assert_eq!(budget.used_bytes(), 0);
     }
@@ -201,26 +201,28 @@ mod tests {
     #[test]
     fn a_refused_offer_fails_nothing() {
         let budget = Budget::new(100);
-        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let state_grant = StateGrant::new(Pool::new(Arc::clone(&budget)));
         let mut state = budget.reserve(10).unwrap();
-        assert!(!lender.offer(91) && !lender.has_refused() && lender.first_refusal().is_none());
-        assert!(lender.offer(90));
-        assert_eq!((budget.used_bytes(), lender.settle(&mut state, 100)), (100, Ok(())));
+        assert!(
+            !state_grant.offer(91) && !state_grant.has_refused() && state_grant.first_refusal().is_none()
+        );
+        assert!(state_grant.offer(90));
+        assert_eq!((budget.used_bytes(), state_grant.settle(&mut state, 100)), (100, Ok(())));
     }
 
     /// Temporary memory is free again within the step, and payments outlive it.
     #[test]
     fn memory_is_given_back_within_a_step_and_payments_when_they_are_dropped() {
         let budget = Budget::new(100);
-        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let state_grant = StateGrant::new(Pool::new(Arc::clone(&budget)));
         let mut state = budget.reserve(0).unwrap();
-        assert!(lender.offer(80) && !lender.offer(30));
-        lender.take_back(80);
-        let paid = lender.pay(90).unwrap();
-        assert!(lender.pay(20).is_none() && !lender.has_refused());
+        assert!(state_grant.offer(80) && !state_grant.offer(30));
+        state_grant.take_back(80);
+        let paid = state_grant.pay(90).unwrap();
+        assert!(state_grant.pay(20).is_none() && !state_grant.has_refused());
         let clone = paid.clone();
         drop(paid);
-        assert_eq!((lender.settle(&mut state, 10), budget.used_bytes()), (Ok(()), 100));
+        assert_eq!((state_grant.settle(&mut state, 10), budget.used_bytes()), (Ok(()), 100));
         drop(clone);
         assert_eq!(budget.used_bytes(), 10);
     }
@@ -229,38 +231,38 @@ mod tests {
     #[test]
     fn who_asks_for_little_asks_the_budget_seldom() {
         let budget = Budget::new(2 * SPARE_BYTES);
-        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let state_grant = StateGrant::new(Pool::new(Arc::clone(&budget)));
         let mut state = budget.reserve(0).unwrap();
-        assert!((0..=SPARE_BYTES / 8).all(|_| lender.lend(8)));
+        assert!((0..=SPARE_BYTES / 8).all(|_| state_grant.lend(8)));
         assert_eq!(budget.used_bytes(), SPARE_BYTES + 8);
         // What is spare does not stand in the way of who asks for all that is left.
-        assert!(lender.lend(SPARE_BYTES - 8));
+        assert!(state_grant.lend(SPARE_BYTES - 8));
         assert_eq!(budget.used_bytes(), 2 * SPARE_BYTES);
-        assert!(!lender.lend(1));
-        lender.settle(&mut state, 3 * 8).unwrap_err();
-        lender.settle(&mut state, 3 * 8).unwrap();
+        assert!(!state_grant.lend(1));
+        state_grant.settle(&mut state, 3 * 8).unwrap_err();
+        state_grant.settle(&mut state, 3 * 8).unwrap();
         assert_eq!(budget.used_bytes(), 3 * 8);
         // After a settlement nothing is spare.
-        assert!(lender.lend(8));
+        assert!(state_grant.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }
     /// Who asks for more than is spare asks the budget for the rest alone.
     #[test]
     fn what_is_spare_is_not_missed() {
         let budget = Budget::new(8 + SPARE_BYTES + 100);
-        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
-        assert!(lender.lend(8) && lender.lend(SPARE_BYTES + 100));
+        let state_grant = StateGrant::new(Pool::new(Arc::clone(&budget)));
+        assert!(state_grant.lend(8) && state_grant.lend(SPARE_BYTES + 100));
         assert_eq!(budget.used_bytes(), 8 + SPARE_BYTES + 100);
-        assert!(!lender.lend(1));
+        assert!(!state_grant.lend(1));
     }
 
     /// However often somebody asks for more than is spare.
     #[test]
     fn no_more_than_a_little_is_ever_spare() {
         let budget = Budget::new(usize::MAX);
-        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let state_grant = StateGrant::new(Pool::new(Arc::clone(&budget)));
         for asked in 1..100 {
-            assert!(lender.lend(SPARE_BYTES + 1));
+            assert!(state_grant.lend(SPARE_BYTES + 1));
             assert!(budget.used_bytes() <= asked * (SPARE_BYTES + 1) + SPARE_BYTES);
         }
     }

@@ -1,10 +1,10 @@
-//! Containers as an exit: blocks are filled, and deposited with the epoch that they belong to.
+//! Containers as an output: blocks are filled, and deposited with the epoch that they belong to.
 
 use thalweg_memory::sync::Arc;
-use thalweg_memory::{Block, Depot, Stock};
+use thalweg_memory::{Block, BlockPool, BlockWriter};
 use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
 
-use super::Exit;
+use super::TaskOutput;
 use crate::arrival::Arrival;
 use crate::edge::BlockOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
@@ -34,13 +34,13 @@ impl Epochs {
     }
 }
 
-/// Containers as an exit.
+/// Containers as an output.
 pub struct ToContainers<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
-    stock: Stock<Record<T>>,
+    block_writer: BlockWriter<Record<T>>,
     epochs: Epochs,
     standing: Standing,
-    /// The worker on whose shelf blocks are put.
+    /// The worker on whose work queue blocks are put.
     worker: usize,
     /// Records deposited.
     deposited: u64,
@@ -49,13 +49,17 @@ pub struct ToContainers<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> ToContainers<T> {
-    pub(crate) fn new(target: Arc<dyn Deposit<T>>, depot: &Arc<Depot<Record<T>>>, epochs: Epochs) -> Self {
+    pub(crate) fn new(
+        target: Arc<dyn Deposit<T>>,
+        block_pool: &Arc<BlockPool<Record<T>>>,
+        epochs: Epochs,
+    ) -> Self {
         let standing = match &epochs {
             Epochs::Split { origin, .. } => origin.start(),
             Epochs::Claimed => Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MAX },
         };
-        let (stock, now) = (depot.stock(), ProcessingTime::ZERO);
-        ToContainers { target, stock, epochs, standing, worker: 0, deposited: 0, now }
+        let (block_writer, now) = (block_pool.block_writer(), ProcessingTime::ZERO);
+        ToContainers { target, block_writer, epochs, standing, worker: 0, deposited: 0, now }
     }
 
     /// Goes on in this epoch: what is pushed from now on is derived of its records, late by this watermark.
@@ -68,14 +72,14 @@ impl<T: Send + 'static> ToContainers<T> {
 
     /// Deposits what is full.
     pub(crate) fn deposit_full(&mut self) {
-        while let Some(block) = self.stock.take_full() {
+        while let Some(block) = self.block_writer.take_full() {
             self.deposit(Some(block), None);
         }
     }
 
     /// Deposits all that is filled.
     fn deposit_all(&mut self) {
-        self.stock.seal();
+        self.block_writer.seal();
         self.deposit_full();
     }
 
@@ -96,9 +100,9 @@ impl<T: Send + 'static> ToContainers<T> {
     /// split is silent or at the end of time, for then it has left its epoch, and others leave it out as well: so does
     /// [`Merge`](crate::task::merge).
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
-        self.stock.seal();
-        while let Some(block) = self.stock.take_full() {
-            let marker = self.stock.is_settled().then_some(intended);
+        self.block_writer.seal();
+        while let Some(block) = self.block_writer.take_full() {
+            let marker = self.block_writer.is_settled().then_some(intended);
             self.deposit(Some(block), marker);
             if marker.is_some() {
                 return;
@@ -112,7 +116,7 @@ impl<T: Send + 'static> ToContainers<T> {
     }
 }
 
-impl<T: Send + 'static> Exit<T> for ToContainers<T> {
+impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
     type Output<'a> = BlockOutput<'a, T>;
 
     fn begin(&mut self, worker: usize) {
@@ -122,7 +126,7 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
     #[inline]
     fn open(&mut self, arrival: Arrival) -> BlockOutput<'_, T> {
         self.now = arrival.now;
-        BlockOutput(self.stock.open(self.worker))
+        BlockOutput(self.block_writer.open(self.worker))
     }
 
     fn is_ready(&mut self) -> bool {
@@ -169,7 +173,7 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
                     Mark::InputWatermark(_) | Mark::Barrier(_) | Mark::Latency(_) => {}
                 }
             }
-            (_, Epochs::Claimed) => unreachable!("the ends of epochs go from ledger to ledger"),
+            (_, Epochs::Claimed) => unreachable!("the ends of epochs go from tracker to tracker"),
         }
         Ok(())
     }
@@ -188,11 +192,11 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
             self.standing = origin.advance(*index, EventTime::MAX);
             *is_away = true;
         }
-        self.stock.rest();
+        self.block_writer.rest();
     }
 
     fn pushed(&self) -> u64 {
-        self.deposited + self.stock.filling_count() as u64
+        self.deposited + self.block_writer.filling_count() as u64
     }
 
     fn held_bytes(&self) -> usize {
