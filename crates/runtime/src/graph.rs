@@ -7,18 +7,19 @@
 
 mod build;
 mod check;
-pub mod handles;
+mod inputs;
+mod link;
+mod outputs;
 mod physical;
 mod stage;
 
 use std::fmt;
 use std::sync::Arc;
 
-use thalweg_memory::sync::Mutex;
 use thalweg_model::{Deferred, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::build::Opened;
-use self::handles::{OpenEdge, OwnHandles, SharedHandles};
+use self::link::{OpenEdge, Reading, Taking};
 use self::stage::{Stage, StagePlan};
 use crate::aims::Aims;
 use crate::error::PlanError;
@@ -30,11 +31,18 @@ use crate::task::source::SourceTask;
 
 pub(crate) use build::{Built, BuiltTask, EdgePlans, ReadEdge, ReadKind};
 pub use check::check_strategy;
-pub use handles::{
-    AddressedOutputHandle, Both, EdgeKind, EitherOutputHandle, InputHandle, InputPlan, OutputContext,
-    OutputHandle, OutputPlan, Several, SharedInputHandle, Sides, SinkPlan,
+pub use inputs::{Both, InputHandle, InputPlan, Several, Sides};
+pub use link::{EdgeKind, Lending, Link};
+pub use outputs::{
+    AddressedOutputHandle, EitherOutputHandle, OutputContext, OutputHandle, OutputPlan, SinkPlan,
 };
-pub use physical::{Link, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
+pub use physical::{LinkSpec, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
+
+/// A link that several tasks read.
+pub type SharedEdge<T> = Link<T, Lending>;
+
+/// One of the reading ends of a shared link.
+pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 
 /// A query that does not run yet.
 pub struct Graph {
@@ -59,7 +67,7 @@ struct TaskPlan {
     name: String,
     /// True if it is a further copy of another, and counted there.
     is_copy: bool,
-    /// The worker that it is at preferred worker with, if it is to have one of its own.
+    /// The preferred worker of the task, if the graph sets one.
     preferred_worker: Option<u32>,
     /// The strategy of a source; none for other tasks.
     strategy: Option<WatermarkStrategy>,
@@ -104,30 +112,10 @@ struct ReaderOf {
 }
 
 struct EdgePlan {
-    /// How many there are so far.
-    readers: usize,
     kind: EdgeKind,
-    /// Among how many like it what is written is dealt.
+    /// The number of edges to which one writer distributes its records by key, this one included; 1 without an exchange.
     exchange_width: u32,
     open: Box<dyn OpenEdge>,
-}
-
-/// An edge that several tasks will read.
-pub struct SharedEdge<T: Send + Sync + 'static> {
-    index: usize,
-    kind: EdgeKind,
-    readers: Arc<Mutex<Vec<Option<handles::SharedReadEnd<T>>>>>,
-    feed: handles::Opened<handles::Feed<T>>,
-    containers: handles::SharedContainers<T>,
-    /// If it is partitions: those that there are so far.
-    partitions: handles::Partitions<SharedEdge<T>>,
-}
-
-impl<T: Send + Sync + 'static> SharedEdge<T> {
-    /// Returns what the edge is made of.
-    pub fn kind(&self) -> EdgeKind {
-        self.kind
-    }
 }
 
 impl fmt::Debug for Graph {
@@ -172,101 +160,59 @@ impl Graph {
         check::check(self).map(drop)
     }
 
-    /// A new edge: the end to write and the end to read.
+    /// Adds an edge with one reader, and returns its handles.
     pub fn edge<T: Send + 'static>(&mut self) -> (OutputHandle<T>, InputHandle<T>) {
         self.edge_of(EdgeKind::Ordered)
     }
 
-    /// A new edge of this kind. Containers can be written by sources and by chains without state that are
-    /// [shared](Self::shared), and read by an operator that is shared. Partitions are as many edges as are [asked
+    /// Adds a link of this kind with one reader, and returns its handles. Containers can be written by sources and by stateless
+    /// chains that are [shared](Self::shared), and read by an operator that is shared. Partitions are as many edges as are [asked
     /// for](OutputPlan::again) before they are [read](InputPlan::partitions), each with its own memory.
     pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (OutputHandle<T>, InputHandle<T>) {
-        self.edge_of_exchange(kind, 1)
+        let link: Link<T, Taking> = self.link(kind, 1);
+        (link.writer(), link.reader())
     }
 
-    /// Adds an edge of which one writer has so many, among which it deals what it writes.
-    fn edge_of_exchange<T: Send + 'static>(
-        &mut self,
-        kind: EdgeKind,
-        exchange_width: u32,
-    ) -> (OutputHandle<T>, InputHandle<T>) {
-        let partitions = handles::Partitions::default();
-        if kind == EdgeKind::Partitions {
-            let made = Arc::clone(&partitions);
-            let output = OutputHandle::of_partitions(move |graph| {
-                let (output, input) = graph.edge_of_exchange(EdgeKind::Ordered, exchange_width);
-                made.lock().push(input);
-                output
-            });
-            let (reader, feed) = (handles::Opened::default(), handles::Opened::default());
-            return (output, InputHandle { index: handles::NO_EDGE, kind, reader, feed, partitions });
-        }
-        let index = self.edges.len();
-        let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
-        let feed = Arc::new(Mutex::new(None));
-        let open = Box::new(OwnHandles { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
-        self.edges.push(EdgePlan { readers: 1, kind, exchange_width, open });
-        let output = OutputHandle { index, kind, writer, feed: Arc::clone(&feed), more: None };
-        (output, InputHandle { index, kind, reader, feed, partitions })
-    }
-
-    /// New partitions to so many readers. Each writer has one to each of them, and the key of a record says which it takes; each
-    /// reader reads those that lead to it. So there are as many edges as writers times readers, each with its own memory; but
-    /// what a writer has for one edge, it has for all of them together: their chunks have as many blocks less, one at least.
+    /// Adds an exchange by key to this number of readers. Each writer has a partition to each reader, and the key of a record
+    /// selects the partition; each reader reads the partitions that lead to it. So there are as many edges as writers times
+    /// readers. The chunks of these edges have fewer blocks, but at least one each, so that all edges of a writer together hold
+    /// as much as one edge would.
     pub fn exchange<T: Send + 'static>(
         &mut self,
         readers: u32,
     ) -> (AddressedOutputHandle<T>, Vec<InputHandle<T>>) {
-        let partitions = |_| self.edge_of_exchange(EdgeKind::Partitions, readers);
+        let partitions = |_| {
+            let link: Link<T, Taking> = self.link(EdgeKind::Partitions, readers);
+            (link.writer(), link.reader())
+        };
         let (outputs, inputs) = (0..readers.max(1)).map(partitions).unzip();
         (AddressedOutputHandle(outputs), inputs)
     }
 
-    /// A new edge of this kind that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block
-    /// is used again when the slowest has passed it. If it is containers, all who read it must be [shared](Self::shared).
+    /// Adds a link of this kind that any number of tasks may read; each asks for a [`reader`](Self::reader) and sees all values. A
+    /// block is used again when the slowest reader has passed it. All tasks that read containers must be
+    /// [shared](Self::shared).
     pub fn shared_edge<T: Clone + Send + Sync + 'static>(
         &mut self,
         kind: EdgeKind,
     ) -> (OutputHandle<T>, SharedEdge<T>) {
-        let (containers, partitions) = (handles::SharedContainers::default(), handles::Partitions::default());
-        if kind == EdgeKind::Partitions {
-            let made = Arc::clone(&partitions);
-            let output = OutputHandle::of_partitions(move |graph| {
-                let (output, edge) = graph.shared_edge(EdgeKind::Ordered);
-                made.lock().push(edge);
-                output
-            });
-            let (readers, feed) = (Arc::default(), handles::Opened::default());
-            return (
-                output,
-                SharedEdge { index: handles::NO_EDGE, kind, readers, feed, containers, partitions },
-            );
-        }
-        let index = self.edges.len();
-        let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
-        let open = Box::new(SharedHandles { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
-        self.edges.push(EdgePlan { readers: 0, kind, exchange_width: 1, open });
-        let feed = Arc::new(Mutex::new(None));
-        let output = OutputHandle { index, kind, writer, feed: Arc::clone(&feed), more: None };
-        (output, SharedEdge { index, kind, readers, feed, containers, partitions })
+        let link = self.link(kind, 1);
+        (link.writer(), link)
     }
 
-    /// One more reader of a shared edge.
+    /// Adds a reader of a shared link.
     pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedInputHandle<T> {
-        let SharedEdge { index, kind, readers, feed, containers, partitions } = edge;
-        let (reader, partitions) = match kind {
-            EdgeKind::Partitions => {
-                let partitions = partitions.lock();
-                (0, Some(partitions.iter().map(|partition| self.reader(partition)).collect()))
-            }
-            EdgeKind::Ordered | EdgeKind::Containers => {
-                let readers = &mut self.edges[*index].readers;
-                *readers += 1;
-                (*readers - 1, None)
-            }
-        };
-        let (readers, feed, containers) = (Arc::clone(readers), Arc::clone(feed), Arc::clone(containers));
-        SharedInputHandle { index: *index, reader, readers, feed, containers, partitions }
+        edge.reader()
+    }
+
+    /// Adds a link, and an edge of the graph for it, unless it is partitions, each of which has an edge.
+    fn link<T: Send + 'static, K: Reading<T>>(&mut self, kind: EdgeKind, exchange_width: u32) -> Link<T, K> {
+        if kind == EdgeKind::Partitions {
+            return Link::new(link::NO_EDGE, kind, exchange_width);
+        }
+        let link = Link::new(self.edges.len(), kind, exchange_width);
+        self.edges.push(EdgePlan { kind, exchange_width, open: Box::new(link.clone()) });
+        link
     }
 
     /// Adds a source whose records go through `chain` to `output`.
@@ -320,7 +266,7 @@ impl Graph {
     }
 
     /// Gives the task that was added last a preferred worker, the worker of this number: what it keeps then lies in one core's cache.
-    /// Unlike a copy, a source with a preferred worker is left to nobody: a worker that has nothing as urgent at preferred worker runs it.
+    /// Other workers may run a source with a preferred worker at any time, unlike a copy: one that prefers no task as urgent runs it.
     pub fn prefer_worker(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a note follows the task that it is about").preferred_worker =
             Some(worker);

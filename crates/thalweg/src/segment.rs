@@ -119,6 +119,25 @@ impl Gathers {
     }
 }
 
+/// Sharing that a segment allows for the operators behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowed {
+    /// Several workers may run the operator that follows: the segment consists of sources and stateless operators only.
+    pub shared: bool,
+    /// The segment ends in several tasks, one per partition, where a serial operator follows. Either it consists of splits
+    /// and stateless operators, of which each split has its own instances; or it ends in a keyed operator, of which each
+    /// worker has an instance.
+    pub spread: bool,
+    /// An exchange by key is possible behind the segment: no operator in it gathers. After gathering, few records are left
+    /// to share.
+    pub exchange: bool,
+}
+
+impl Allowed {
+    /// No sharing.
+    pub const NOTHING: Allowed = Allowed { shared: false, spread: false, exchange: false };
+}
+
 pub use awaited::Awaited;
 pub(crate) use edges::Slot;
 pub use edges::{BothOf, Branch, FromEdges, Part, SeveralOf, SidesOf};
@@ -155,38 +174,17 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Makes the last operator a task of its own.
     fn isolate(self) -> Self::Isolated;
 
-    /// False if [`is_shared`](Self::is_shared) is always false: code for a shared successor is then not compiled.
-    const MAY_BE_SHARED: bool;
+    /// The sharing that any value of this type may allow. Code for other sharing is not compiled.
+    const MAY: Allowed;
 
-    /// Returns true if several workers may run the operator that follows: the segment consists of sources and
-    /// stateless operators only.
-    fn is_shared(&self) -> bool {
-        Self::MAY_BE_SHARED
+    /// Returns the sharing that this segment allows, a part of [`MAY`](Self::MAY).
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        let _ = planner;
+        Self::MAY
     }
 
     /// Order of sharing along the segment, see [`Gathers`].
     const GATHERS: Gathers;
-
-    /// False if [`is_spread`](Self::is_spread) is always false: code for a spread segment is then not compiled.
-    const MAY_SPREAD: bool;
-
-    /// Returns true if the segment ends in several tasks, one per partition, where a serial operator follows. Either
-    /// it consists of splits and stateless operators, of which each split has its own instances; or it ends in a
-    /// keyed operator, of which each worker has an instance.
-    fn is_spread(&self, planner: &Planner) -> bool {
-        let _ = planner;
-        Self::MAY_SPREAD
-    }
-
-    /// False if [`may_exchange`](Self::may_exchange) is always false.
-    const MAY_EXCHANGE: bool;
-
-    /// Returns true if an exchange by key is possible behind the segment: no operator in it gathers. After gathering,
-    /// few records are left to share.
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        let _ = planner;
-        Self::MAY_EXCHANGE
-    }
 
     /// Input handle of one instance of a keyed operator.
     type Instance: InputPlan<T>;
@@ -201,19 +199,23 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// of this kind, if the segment makes one.
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input;
 
-    /// EdgeInputs the segment at `output`, with as many of its operators in one task as possible. The last task's name ends
+    /// Ends the segment at `output`, with as many of its operators in one task as possible. The last task's name ends
     /// with `output_name`: a sink's name, or nothing.
-    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str);
+    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
+        self.fuse(planner, Identity, output_name, output);
+    }
 
-    /// EdgeInputs the segment at an edge.
+    /// Ends the segment at an edge.
     fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
         self.close(planner, output, "");
     }
 
-    /// EdgeInputs the segment at an edge, each operator a task of its own.
-    fn split(self, planner: &mut Planner, output: OutputHandle<T>);
+    /// Ends the segment at an edge, each operator a task of its own.
+    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
+        self.end(planner, output);
+    }
 
-    /// EdgeInputs the segment with `tail`, which shares its last task and writes to `output`.
+    /// Ends the segment with `tail`, which shares its last task and writes to `output`.
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
@@ -241,13 +243,9 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         Isolated(self)
     }
 
-    const MAY_BE_SHARED: bool = true;
+    const MAY: Allowed = Allowed { shared: true, spread: false, exchange: true };
 
     const GATHERS: Gathers = Gathers::NotYet;
-
-    const MAY_SPREAD: bool = false;
-
-    const MAY_EXCHANGE: bool = true;
 
     type Instance = Several<InputHandle<S::Item>>;
 
@@ -265,14 +263,6 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         planner.end_at_edge(self, kind)
     }
 
-    fn close<X: OutputPlan<S::Item>>(self, planner: &mut Planner, output: X, output_name: &str) {
-        planner.source(self, Identity, output_name, output);
-    }
-
-    fn split(self, planner: &mut Planner, output: OutputHandle<S::Item>) {
-        self.end(planner, output);
-    }
-
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<S::Item> + 'static,
@@ -281,7 +271,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     {
         if matches!(P::SHARING, Sharing::Keyed)
             && output.kind() == EdgeKind::Partitions
-            && planner.exchanges(&self)
+            && planner.exchanges(Self::MAY)
         {
             return planner.cut(self, tail, tail_name, output);
         }
@@ -317,33 +307,30 @@ where
         Isolated(Chained { head: Isolated(head), operator, label, input })
     }
 
-    const MAY_BE_SHARED: bool = H::MAY_BE_SHARED && matches!(P::SHARING, Sharing::Stateless);
-
-    fn is_shared(&self) -> bool {
-        Self::MAY_BE_SHARED && self.head.is_shared()
-    }
-
-    const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
-
-    const MAY_SPREAD: bool = match P::SHARING {
-        Sharing::Stateless => H::MAY_SPREAD,
-        Sharing::Keyed => H::MAY_EXCHANGE,
-        Sharing::Merging | Sharing::Serial => false,
+    const MAY: Allowed = Allowed {
+        shared: H::MAY.shared && matches!(P::SHARING, Sharing::Stateless),
+        spread: match P::SHARING {
+            Sharing::Stateless => H::MAY.spread,
+            Sharing::Keyed => H::MAY.exchange,
+            Sharing::Merging | Sharing::Serial => false,
+        },
+        exchange: H::MAY.exchange && !matches!(P::SHARING, Sharing::Merging),
     };
 
-    fn is_spread(&self, planner: &Planner) -> bool {
-        match P::SHARING {
-            Sharing::Stateless => planner.spreads(&self.head),
-            Sharing::Keyed => planner.exchanges(&self.head),
-            Sharing::Merging | Sharing::Serial => false,
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        let head = self.head.allowed(planner);
+        Allowed {
+            shared: Self::MAY.shared && head.shared,
+            spread: match P::SHARING {
+                Sharing::Stateless => planner.spreads(head),
+                Sharing::Keyed => planner.exchanges(head),
+                Sharing::Merging | Sharing::Serial => false,
+            },
+            exchange: Self::MAY.exchange && head.exchange,
         }
     }
 
-    const MAY_EXCHANGE: bool = H::MAY_EXCHANGE && !matches!(P::SHARING, Sharing::Merging);
-
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        Self::MAY_EXCHANGE && self.head.may_exchange(planner)
-    }
+    const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
 
     type Instance = Several<InputHandle<P::Out>>;
 
@@ -381,13 +368,13 @@ where
         let breaks = match (P::SHARING, Q::SHARING) {
             // Several workers run the merging operator; a serial or keyed operator needs a task behind it.
             (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
-                planner.is_parallel() && self.head.is_shared()
+                planner.is_parallel() && self.head.allowed(planner).shared
             }
             // Each worker runs an instance with keys of its own.
-            (_, Sharing::Keyed) => planner.exchanges(&self),
+            (_, Sharing::Keyed) => planner.exchanges(self.allowed(planner)),
             // An operator that needs all records reads all partitions in one task.
             (Sharing::Stateless, Sharing::Serial) | (Sharing::Keyed, Sharing::Serial | Sharing::Merging) => {
-                planner.spreads(&self)
+                planner.spreads(self.allowed(planner))
             }
             _ => false,
         };
@@ -422,25 +409,13 @@ where
         self.0.isolate()
     }
 
-    const MAY_BE_SHARED: bool = H::MAY_BE_SHARED && matches!(P::SHARING, Sharing::Stateless);
+    const MAY: Allowed = <Chained<H, In, P> as Segment<P::Out>>::MAY;
 
-    fn is_shared(&self) -> bool {
-        Self::MAY_BE_SHARED && self.0.head.is_shared()
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        self.0.allowed(planner)
     }
 
     const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
-
-    const MAY_SPREAD: bool = <Chained<H, In, P> as Segment<P::Out>>::MAY_SPREAD;
-
-    fn is_spread(&self, planner: &Planner) -> bool {
-        self.0.is_spread(planner)
-    }
-
-    const MAY_EXCHANGE: bool = <Chained<H, In, P> as Segment<P::Out>>::MAY_EXCHANGE;
-
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        self.0.may_exchange(planner)
-    }
 
     type Instance = Several<InputHandle<P::Out>>;
 
@@ -492,25 +467,13 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         self.0.isolate()
     }
 
-    const MAY_BE_SHARED: bool = C::MAY_BE_SHARED;
+    const MAY: Allowed = C::MAY;
 
-    fn is_shared(&self) -> bool {
-        self.0.is_shared()
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        self.0.allowed(planner)
     }
 
     const GATHERS: Gathers = C::GATHERS;
-
-    const MAY_SPREAD: bool = C::MAY_SPREAD;
-
-    fn is_spread(&self, planner: &Planner) -> bool {
-        self.0.is_spread(planner)
-    }
-
-    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
-
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        self.0.may_exchange(planner)
-    }
 
     type Instance = C::Instance;
 
@@ -561,25 +524,13 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
         self
     }
 
-    const MAY_BE_SHARED: bool = C::MAY_BE_SHARED;
+    const MAY: Allowed = C::MAY;
 
-    fn is_shared(&self) -> bool {
-        self.0.is_shared()
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        self.0.allowed(planner)
     }
 
     const GATHERS: Gathers = C::GATHERS;
-
-    const MAY_SPREAD: bool = C::MAY_SPREAD;
-
-    fn is_spread(&self, planner: &Planner) -> bool {
-        self.0.is_spread(planner)
-    }
-
-    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
-
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        self.0.may_exchange(planner)
-    }
 
     type Instance = Several<InputHandle<T>>;
 
@@ -591,10 +542,6 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
 
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> C::Input {
         self.0.input(planner, kind)
-    }
-
-    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
-        self.fuse(planner, Identity, output_name, output);
     }
 
     fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
@@ -655,13 +602,9 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         Erased { last: Last::Isolated, ..self }
     }
 
-    const MAY_BE_SHARED: bool = false;
+    const MAY: Allowed = Allowed::NOTHING;
 
     const GATHERS: Gathers = Gathers::Never;
-
-    const MAY_SPREAD: bool = false;
-
-    const MAY_EXCHANGE: bool = false;
 
     type Instance = Several<InputHandle<T>>;
 
@@ -673,10 +616,6 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
 
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<T> {
         planner.end_at_edge(self, kind)
-    }
-
-    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
-        self.fuse(planner, Identity, output_name, output);
     }
 
     fn end(self, planner: &mut Planner, output: OutputHandle<T>) {

@@ -472,7 +472,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let lower = move |planner: &mut Planner| {
             let name = planner.name(label);
             match planner.chaining {
-                Chaining::Default | Chaining::All if !planner.spreads(&segment) => {
+                Chaining::Default | Chaining::All if !planner.spreads(segment.allowed(planner)) => {
                     segment.close(planner, SinkPlan(sink), &name);
                 }
                 // The sink is one task, whatever number of tasks writes to it.

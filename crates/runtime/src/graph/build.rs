@@ -15,7 +15,7 @@ use thalweg_memory::edge::EdgeError;
 use thalweg_memory::{Cursors, Pool, QueueOptions};
 use thalweg_model::{Entropy, Horizon};
 
-use super::handles::EdgeMaking;
+use super::link::EdgeMaking;
 use super::stage::{Opening, Part};
 use super::{EdgeKind, EdgePlan, Graph, Making, ReaderOf, TaskPlan, check};
 use crate::ablations::Ablations;
@@ -161,10 +161,10 @@ fn open_edges(
             let chunk_blocks = (limits.chunk_blocks / plan.exchange_width.max(1)).max(1);
             let blocks = EdgeMaking::Blocks(EdgeLimits { chunk_blocks, ..limits });
             let making = queue.map_or(blocks, EdgeMaking::Queue);
-            let cursors = plan.open.open(pool, making, plan.readers).map_err(|error| (place, error))?;
+            let cursors = plan.open.open(pool, making).map_err(|error| (place, error))?;
             Ok(OpenedEdge::Ordered(cursors))
         }
-        EdgeKind::Containers => Ok(OpenedEdge::Containers(vec![None; plan.readers])),
+        EdgeKind::Containers => Ok(OpenedEdge::Containers(vec![None; plan.open.readers()])),
         EdgeKind::Partitions => unreachable!("each partition of a stream is planned as an edge of its own"),
     };
     plans.iter().enumerate().map(open).collect()

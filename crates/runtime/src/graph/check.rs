@@ -63,7 +63,7 @@ pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), P
 
 /// What to call an edge, for each of its readers.
 fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> Result<(), PlanError> {
-    let readers = graph.edges[edge].readers;
+    let readers = graph.edges[edge].open.readers();
     limits::READERS_PER_EDGE.check(readers.max(1) as u64)?;
     let writer = graph.tasks.iter().find(|task| task.outputs.contains(&edge));
     for reader in 0..readers.max(1) {

@@ -24,7 +24,7 @@ pub struct PhysicalPlan {
     /// Its tasks.
     pub tasks: Vec<TaskSpec>,
     /// Its links, in the order of the tasks that read them and of their inputs.
-    pub links: Vec<Link>,
+    pub links: Vec<LinkSpec>,
 }
 
 /// A task before it runs.
@@ -93,7 +93,7 @@ pub enum TaskKind {
 
 /// A path of records from one task to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Link {
+pub struct LinkSpec {
     /// The task that writes, by its place in [`PhysicalPlan::tasks`].
     pub from: usize,
     /// The task that reads.
@@ -134,7 +134,12 @@ impl Graph {
                     }
                 };
                 let writers = self.tasks.iter().enumerate().filter(|(_, from)| from.outputs.contains(edge));
-                links.extend(writers.map(|(from, _)| Link { from, to, transport, readers: plan.readers }));
+                links.extend(writers.map(|(from, _)| LinkSpec {
+                    from,
+                    to,
+                    transport,
+                    readers: plan.open.readers(),
+                }));
             }
         }
         PhysicalPlan { query: self.name.clone(), tasks, links }

@@ -7,7 +7,8 @@ use thalweg_memory::edge::EdgeError;
 use thalweg_memory::{BlockPool, BlockShape, EdgeOptions, Pool};
 use thalweg_model::{Entropy, Horizon, Operator, Sharing};
 
-use super::handles::{InputPlan, OutputContext, OutputPlan};
+use super::inputs::InputPlan;
+use super::outputs::{OutputContext, OutputPlan};
 use super::physical::TaskKind;
 use crate::ablations::Ablations;
 use crate::epochs::{Claiming, Containers, Copies, EpochTracker};

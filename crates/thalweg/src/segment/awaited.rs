@@ -4,11 +4,11 @@
 use std::marker::PhantomData;
 
 use thalweg_model::{Deferred, Operator};
-use thalweg_operators::{Identity, Named};
+use thalweg_operators::Named;
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeKind, InputHandle, OutputHandle, OutputPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, OutputPlan};
 
-use super::{Cut, Gathers, Isolated, Planner, Segment, join};
+use super::{Allowed, Cut, Gathers, Isolated, Planner, Segment, join};
 use crate::draft::Label;
 
 /// A segment followed by a deferred operator, whose results come later.
@@ -38,13 +38,9 @@ where
         Isolated(self)
     }
 
-    const MAY_BE_SHARED: bool = false;
+    const MAY: Allowed = Allowed::NOTHING;
 
     const GATHERS: Gathers = Gathers::Never;
-
-    const MAY_SPREAD: bool = false;
-
-    const MAY_EXCHANGE: bool = false;
 
     type Instance = Several<InputHandle<D::Out>>;
 
@@ -60,14 +56,6 @@ where
 
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> InputHandle<D::Out> {
         planner.end_at_edge(self, kind)
-    }
-
-    fn close<X: OutputPlan<D::Out>>(self, planner: &mut Planner, output: X, output_name: &str) {
-        self.fuse(planner, Identity, output_name, output);
-    }
-
-    fn split(self, planner: &mut Planner, output: OutputHandle<D::Out>) {
-        self.end(planner, output);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)

@@ -9,38 +9,20 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use thalweg_model::{Either, Operator};
-use thalweg_operators::{Address, Identity, LeftOf, Only, RightOf};
+use thalweg_operators::{Address, LeftOf, Only, RightOf};
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedInputHandle, Sides};
-use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputHandle, OutputPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, InputPlan, OutputPlan};
 
-use super::{Gathers, Isolated, PartitionOf, Planner, Segment};
+use super::{Allowed, Gathers, Isolated, PartitionOf, Planner, Segment};
 use crate::draft::Label;
 
 /// The edges that a segment begins with.
 pub trait EdgeInputs<T: Send + 'static>: Sized + 'static {
-    /// False if [`is_shared`](Self::is_shared) is always false.
-    const MAY_BE_SHARED: bool = false;
+    /// The sharing that any such edges may allow, see [`Segment::MAY`].
+    const MAY: Allowed;
 
-    /// Returns true if several workers may claim blocks from the edges.
-    fn is_shared(&self) -> bool {
-        Self::MAY_BE_SHARED
-    }
-
-    /// False if [`is_spread`](Self::is_spread) is always false.
-    const MAY_SPREAD: bool = false;
-
-    /// Returns true if the edges are partitions, from each of which the next operator may go on by itself.
-    fn is_spread(&self) -> bool {
-        false
-    }
-
-    /// False if [`may_exchange`](Self::may_exchange) is always false.
-    const MAY_EXCHANGE: bool = Self::MAY_SPREAD;
-
-    /// Returns true if an exchange by key is possible behind the edges.
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        self.is_spread()
-    }
+    /// Returns the sharing that these edges allow.
+    fn allowed(&self, planner: &Planner) -> Allowed;
 
     /// Input handle of one instance of a keyed operator.
     type Instance: InputPlan<T>;
@@ -78,25 +60,13 @@ impl<T: Send + 'static, E: EdgeInputs<T>> Segment<T> for FromEdges<E> {
         Isolated(self)
     }
 
-    const MAY_BE_SHARED: bool = E::MAY_BE_SHARED;
+    const MAY: Allowed = E::MAY;
 
-    fn is_shared(&self) -> bool {
-        self.edges.is_shared()
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        self.edges.allowed(planner)
     }
 
     const GATHERS: Gathers = Gathers::NotYet;
-
-    const MAY_SPREAD: bool = E::MAY_SPREAD;
-
-    fn is_spread(&self, _planner: &Planner) -> bool {
-        self.edges.is_spread()
-    }
-
-    const MAY_EXCHANGE: bool = E::MAY_EXCHANGE;
-
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        self.edges.may_exchange(planner)
-    }
 
     type Instance = E::Instance;
 
@@ -110,26 +80,14 @@ impl<T: Send + 'static, E: EdgeInputs<T>> Segment<T> for FromEdges<E> {
         self.edges.input(planner)
     }
 
-    fn close<X: OutputPlan<T>>(self, planner: &mut Planner, output: X, output_name: &str) {
-        let name = if output_name.is_empty() { planner.name(self.label) } else { output_name.to_owned() };
-        self.fuse(planner, Identity, &name, output);
-    }
-
-    fn end(self, planner: &mut Planner, output: OutputHandle<T>) {
-        self.close(planner, output, "");
-    }
-
-    fn split(self, planner: &mut Planner, output: OutputHandle<T>) {
-        self.end(planner, output);
-    }
-
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, output: X)
     where
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
         X: OutputPlan<P::Out>,
     {
-        planner.cut(self, tail, tail_name, output);
+        let name = if tail_name.is_empty() { planner.name(self.label) } else { tail_name.to_owned() };
+        planner.cut(self, tail, &name, output);
     }
 }
 
@@ -154,25 +112,15 @@ impl<E> Slot<E> {
 }
 
 /// A branch of a shared stream, which sees all its values.
-pub struct Branch<T: Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
+pub struct Branch<T: Clone + Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
 
 impl<T: Clone + Send + Sync + 'static> EdgeInputs<T> for Branch<T> {
-    const MAY_BE_SHARED: bool = true;
+    const MAY: Allowed = Allowed { shared: true, spread: true, exchange: true };
 
-    fn is_shared(&self) -> bool {
-        let edge = self.0.0.borrow();
-        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Containers)
-    }
-
-    const MAY_SPREAD: bool = true;
-
-    fn is_spread(&self) -> bool {
-        let edge = self.0.0.borrow();
-        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Partitions)
-    }
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        !self.is_shared()
+    fn allowed(&self, _planner: &Planner) -> Allowed {
+        let kind = self.0.0.borrow().as_ref().map(SharedEdge::kind);
+        let shared = kind == Some(EdgeKind::Containers);
+        Allowed { shared, spread: kind == Some(EdgeKind::Partitions), exchange: !shared }
     }
 
     type Instance = Several<InputHandle<T>>;
@@ -196,15 +144,11 @@ impl<T: Clone + Send + Sync + 'static> EdgeInputs<T> for Branch<T> {
 pub struct Part<T: Send + 'static>(pub(crate) Slot<InputHandle<T>>);
 
 impl<T: Send + 'static> EdgeInputs<T> for Part<T> {
-    const MAY_SPREAD: bool = true;
+    const MAY: Allowed = Allowed { shared: false, spread: true, exchange: true };
 
-    fn is_spread(&self) -> bool {
-        let edge = self.0.0.borrow();
-        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Partitions)
-    }
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        true
+    fn allowed(&self, _planner: &Planner) -> Allowed {
+        let kind = self.0.0.borrow().as_ref().map(InputHandle::kind);
+        Allowed { spread: kind == Some(EdgeKind::Partitions), ..Self::MAY }
     }
 
     type Instance = Several<InputHandle<T>>;
@@ -227,10 +171,12 @@ impl<T: Send + 'static> EdgeInputs<T> for Part<T> {
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C, D> {
-    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE && D::MAY_EXCHANGE;
+    const MAY: Allowed = Allowed { exchange: C::MAY.exchange && D::MAY.exchange, ..Allowed::NOTHING };
 
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        planner.exchanges(&self.0) && planner.exchanges(&self.1)
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        let exchanges =
+            planner.exchanges(self.0.allowed(planner)) && planner.exchanges(self.1.allowed(planner));
+        Allowed { exchange: exchanges, ..Allowed::NOTHING }
     }
 
     type Instance = Several<InputHandle<T>>;
@@ -257,10 +203,11 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> EdgeInputs<T> for BothOf<C
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> EdgeInputs<T> for SeveralOf<C> {
-    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
+    const MAY: Allowed = Allowed { exchange: C::MAY.exchange, ..Allowed::NOTHING };
 
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        self.0.iter().all(|segment| planner.exchanges(segment))
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        let exchange = self.0.iter().all(|segment| planner.exchanges(segment.allowed(planner)));
+        Allowed { exchange, ..Allowed::NOTHING }
     }
 
     type Instance = Several<InputHandle<T>>;
@@ -303,10 +250,12 @@ where
     C: Segment<L>,
     D: Segment<R>,
 {
-    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE || D::MAY_EXCHANGE;
+    const MAY: Allowed = Allowed { exchange: C::MAY.exchange || D::MAY.exchange, ..Allowed::NOTHING };
 
-    fn may_exchange(&self, planner: &Planner) -> bool {
-        planner.exchanges(&self.left) || planner.exchanges(&self.right)
+    fn allowed(&self, planner: &Planner) -> Allowed {
+        let exchange =
+            planner.exchanges(self.left.allowed(planner)) || planner.exchanges(self.right.allowed(planner));
+        Allowed { exchange, ..Allowed::NOTHING }
     }
 
     type Instance = Sides<Several<InputHandle<L>>, Several<InputHandle<R>>>;

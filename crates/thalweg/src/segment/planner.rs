@@ -11,7 +11,7 @@ use thalweg_operators::{Address, Named, Only};
 use thalweg_runtime::graph::{AddressedOutputHandle, Several};
 use thalweg_runtime::{EdgeKind, Graph, InputHandle, InputPlan, OutputHandle, OutputPlan, limits};
 
-use super::{Chaining, FromSource, Layout, Parallel, Segment};
+use super::{Allowed, Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
 /// Most partitions of a stream; a source with more splits is read by one task. The bound lets one task read four such
@@ -93,7 +93,7 @@ impl Planner {
         self.graph.operator(name, input, operator, output);
     }
 
-    /// EdgeInputs `segment` at `output`; the chaining decides the tasks of its operators.
+    /// Ends `segment` at `output`; the chaining decides the tasks of its operators.
     pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, output: OutputHandle<T>) {
         match self.chaining {
             Chaining::None => segment.split(self, output),
@@ -101,7 +101,7 @@ impl Planner {
         }
     }
 
-    /// EdgeInputs `segment` at a new edge of this kind, and returns its input handle.
+    /// Ends `segment` at a new edge of this kind, and returns its input handle.
     pub(super) fn end_at_edge<T: Send + 'static>(
         &mut self,
         segment: impl Segment<T>,
@@ -112,7 +112,7 @@ impl Planner {
         input
     }
 
-    /// EdgeInputs `segment` at an edge, from which `tail`, the first operator of another task, reads.
+    /// Ends `segment` at an edge, from which `tail`, the first operator of another task, reads.
     pub(super) fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, output: X)
     where
         T: Send + 'static,
@@ -125,7 +125,7 @@ impl Planner {
         self.follow(segment, tail, name, output);
     }
 
-    /// EdgeInputs `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
+    /// Ends `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
     /// it.
     pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, output: X)
     where
@@ -135,6 +135,7 @@ impl Planner {
         P::Out: Send + 'static,
         X: OutputPlan<P::Out>,
     {
+        let allowed = segment.allowed(self);
         // Decided at compile time, so that an operator that cannot be shared is compiled as one task only.
         if const {
             let can_be_shared = match P::SHARING {
@@ -142,8 +143,8 @@ impl Planner {
                 Sharing::Stateless => X::IS_EDGE,
                 Sharing::Merging => true,
             };
-            C::MAY_BE_SHARED && can_be_shared
-        } && segment.is_shared()
+            C::MAY.shared && can_be_shared
+        } && allowed.shared
             && let Some(workers) = self.sharing::<P, T, X>(&output)
         {
             let input = segment.input(self, EdgeKind::Containers);
@@ -151,14 +152,14 @@ impl Planner {
             let output = self.one_of(output);
             return self.graph.shared(name, input, operator, output, workers);
         }
-        if const { C::MAY_EXCHANGE && X::MAY_BE_PARTITIONS && matches!(P::SHARING, Sharing::Keyed) }
+        if const { C::MAY.exchange && X::MAY_BE_PARTITIONS && matches!(P::SHARING, Sharing::Keyed) }
             && output.kind() == EdgeKind::Partitions
-            && self.exchanges(&segment)
+            && self.exchanges(allowed)
         {
             let inputs = segment.exchange(self, &operator);
             return self.follow_each(inputs, &operator, name, &output);
         }
-        if const { C::MAY_SPREAD } && self.spreads(&segment) {
+        if const { C::MAY.spread } && self.spreads(allowed) {
             let partitions = segment.input(self, EdgeKind::Partitions).partitions();
             if const { X::MAY_BE_PARTITIONS && matches!(P::SHARING, Sharing::Stateless) }
                 && output.kind() == EdgeKind::Partitions
@@ -188,17 +189,15 @@ impl Planner {
         }
     }
 
-    /// Returns true if the segment ends in several tasks, one per partition.
-    pub(crate) fn spreads<T: Send + 'static>(&self, segment: &impl Segment<T>) -> bool {
-        self.is_parallel() && segment.is_spread(self)
+    /// Returns true if a segment that allows this sharing ends in several tasks, one per partition.
+    pub(crate) fn spreads(&self, allowed: Allowed) -> bool {
+        self.is_parallel() && allowed.spread
     }
 
-    /// Returns true if several workers share a keyed operator behind the segment, each with its own keys.
-    pub(super) fn exchanges<T, C: Segment<T>>(&self, segment: &C) -> bool
-    where
-        T: Send + 'static,
-    {
-        C::MAY_EXCHANGE && self.keyed_copies() > 1 && segment.may_exchange(self)
+    /// Returns true if several workers share a keyed operator, each with its own keys, behind a segment that allows this
+    /// sharing.
+    pub(super) fn exchanges(&self, allowed: Allowed) -> bool {
+        self.keyed_copies() > 1 && allowed.exchange
     }
 
     /// Returns the number of workers that share a keyed operator. A reader of their output reads as many partitions.
@@ -243,7 +242,7 @@ impl Planner {
         inputs.into_iter().map(|input| Several(input.partitions())).collect()
     }
 
-    /// EdgeInputs a segment with `address`, which addresses its records.
+    /// Ends a segment with `address`, which addresses its records.
     pub(super) fn address<T, C, A>(&mut self, segment: C, address: A, output: AddressedOutputHandle<T>)
     where
         T: Send + 'static,
@@ -258,7 +257,7 @@ impl Planner {
 
     /// Returns the kind of edge for the two parts of a stream that splits behind this segment.
     pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
-        if self.spreads(segment) { EdgeKind::Partitions } else { EdgeKind::Ordered }
+        if self.spreads(segment.allowed(self)) { EdgeKind::Partitions } else { EdgeKind::Ordered }
     }
 
     /// Plans a segment up to one task that reads it, beside other inputs.
@@ -267,7 +266,7 @@ impl Planner {
         T: Send + 'static,
         C: Segment<T>,
     {
-        let kind = if self.spreads(&segment) { EdgeKind::Partitions } else { EdgeKind::Ordered };
+        let kind = self.kind_of_parts(&segment);
         Several(segment.input(self, kind).partitions())
     }
 
@@ -281,9 +280,10 @@ impl Planner {
         segment: &impl Segment<T>,
         all_gather: bool,
     ) -> EdgeKind {
-        if self.is_parallel() && all_gather && segment.is_shared() {
+        let allowed = segment.allowed(self);
+        if self.is_parallel() && all_gather && allowed.shared {
             EdgeKind::Containers
-        } else if self.spreads(segment) {
+        } else if self.spreads(allowed) {
             EdgeKind::Partitions
         } else {
             EdgeKind::Ordered

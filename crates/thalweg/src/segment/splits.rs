@@ -4,11 +4,10 @@
 //! [`FromSource`]. So a query with splits is written and compiled once, whatever their number.
 
 use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
-use thalweg_operators::Identity;
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeKind, InputHandle, OutputHandle, OutputPlan};
+use thalweg_runtime::{EdgeKind, InputHandle, OutputPlan};
 
-use super::{Cut, FromSource, Gathers, Isolated, PARTITIONS_MAX, Planner, Segment};
+use super::{Allowed, Cut, FromSource, Gathers, Isolated, PARTITIONS_MAX, Planner, Segment};
 use crate::draft::Label;
 
 /// The splits of a source, without operators.
@@ -38,21 +37,18 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
         Isolated(self)
     }
 
-    const MAY_BE_SHARED: bool = true;
+    const MAY: Allowed = Allowed { shared: true, spread: true, exchange: true };
+
+    fn allowed(&self, _planner: &Planner) -> Allowed {
+        let splits = self.splits.len();
+        Allowed {
+            shared: true,
+            spread: (2..=PARTITIONS_MAX).contains(&splits),
+            exchange: splits <= PARTITIONS_MAX,
+        }
+    }
 
     const GATHERS: Gathers = Gathers::NotYet;
-
-    const MAY_SPREAD: bool = true;
-
-    fn is_spread(&self, _planner: &Planner) -> bool {
-        (2..=PARTITIONS_MAX).contains(&self.splits.len())
-    }
-
-    const MAY_EXCHANGE: bool = true;
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        self.splits.len() <= PARTITIONS_MAX
-    }
 
     type Instance = Several<InputHandle<S::Item>>;
 
@@ -68,17 +64,6 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
 
     fn input(self, planner: &mut Planner, kind: EdgeKind) -> Self::Input {
         Several(self.splits.into_iter().map(|split| split.input(planner, kind)).collect())
-    }
-
-    fn close<X: OutputPlan<S::Item>>(mut self, planner: &mut Planner, output: X, output_name: &str) {
-        if let Some(source) = self.alone() {
-            return source.close(planner, output, output_name);
-        }
-        self.fuse(planner, Identity, output_name, output);
-    }
-
-    fn split(self, planner: &mut Planner, output: OutputHandle<S::Item>) {
-        self.end(planner, output);
     }
 
     fn fuse<P, X>(mut self, planner: &mut Planner, tail: P, tail_name: &str, output: X)

@@ -1,0 +1,406 @@
+//! Links: the typed edges of a graph while it is written. A link is opened once the graph has passed its checks; its handles
+//! then take their ends.
+//!
+//! ```text
+//!   Graph::edge          OutputHandle -> [Link<T, Taking>]  -> InputHandle            one reader, which takes the values
+//!   Graph::shared_edge   OutputHandle -> [Link<T, Lending>] -> InputHandle, ..        any number, to which values are lent
+//! ```
+//!
+//! A link is one edge, containers, or partitions: then it consists of one link for each writer. How its readers get the values
+//! is a type ([`Reading`]), since the loop of a chain is compiled for it. The transport is a value ([`EdgeKind`]).
+
+use std::sync::Arc;
+
+use thalweg_memory::edge::EdgeError;
+use thalweg_memory::sync::Mutex;
+use thalweg_memory::{BlockPool, BlockShape, Cursors, EdgeOptions, Pool, QueueOptions};
+use thalweg_model::{Horizon, Record};
+
+use super::Graph;
+use super::inputs::InputHandle;
+use super::outputs::OutputHandle;
+use super::stage::Opening;
+use crate::edge::{EdgeMarks, QueueReader, QueueWriter, Reader, SharedReader, Writer};
+use crate::epochs::{Carrier, Containers, Deposit, EpochTracker, FanOut, Origin, Share};
+use crate::limits::EdgeLimits;
+use crate::output::{Epochs, ToContainers};
+use crate::ports::{Lent, Ports, Taken};
+
+/// The place where an end waits for its handle between the opening of the edge and the building of the task.
+pub(super) type Opened<T> = Mutex<Option<T>>;
+
+/// The index of a link that is no edge itself, but partitions.
+pub(super) const NO_EDGE: usize = usize::MAX;
+
+/// The kinds of edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EdgeKind {
+    /// Blocks in order, from one writer: Enjima's serial model.
+    #[default]
+    Ordered,
+    /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
+    Containers,
+    /// An edge for each writer, of blocks in order; a task that reads them reads a union: StreamBox's tasks that need order.
+    Partitions,
+}
+
+/// Makes the outputs of containers, once these are open.
+pub struct Feed<T: Send + 'static> {
+    target: Arc<dyn Deposit<T>>,
+    block_pool: Arc<BlockPool<Record<T>>>,
+    /// Trackers of the stages that read them.
+    trackers: Vec<Arc<EpochTracker>>,
+    splits: Arc<Mutex<Splits>>,
+}
+
+/// The sources that write containers.
+struct Splits {
+    count: usize,
+    horizon: Horizon,
+    /// How many have been opened.
+    opened: usize,
+    /// Made when the first is opened: by then all who read are known.
+    origin: Option<Arc<Origin>>,
+}
+
+impl Splits {
+    fn of(opening: &Opening<'_>) -> Arc<Mutex<Self>> {
+        let horizon = opening.horizon.clone();
+        Arc::new(Mutex::new(Splits { count: opening.splits, horizon, opened: 0, origin: None }))
+    }
+}
+
+impl<T: Send + 'static> Feed<T> {
+    fn again(&self) -> Self {
+        let Feed { target, block_pool, trackers, splits } = self;
+        let (target, block_pool, splits) = (Arc::clone(target), Arc::clone(block_pool), Arc::clone(splits));
+        Feed { target, block_pool, trackers: trackers.clone(), splits }
+    }
+
+    /// The trackers of the stages that read the containers.
+    pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
+        self.trackers.clone()
+    }
+
+    /// Makes the output of one more split. The first one makes the origin: by then all readers are known.
+    pub(super) fn open_split(&self) -> ToContainers<T> {
+        let mut splits = self.splits.lock();
+        let Splits { count, horizon, opened, origin } = &mut *splits;
+        let origin =
+            origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), self.trackers.clone()));
+        let (origin, index) = (Arc::clone(origin), *opened);
+        *opened += 1;
+        self.open(Epochs::split(origin, index))
+    }
+
+    /// Makes the output of one more copy, whose records stay in the epochs of the blocks that it claims.
+    pub(super) fn open_claimed(&self) -> ToContainers<T> {
+        self.open(Epochs::Claimed)
+    }
+
+    fn open(&self, epochs: Epochs) -> ToContainers<T> {
+        ToContainers::new(Arc::clone(&self.target), &self.block_pool, epochs)
+    }
+}
+
+/// The material of an ordered edge.
+#[derive(Clone, Copy, Debug)]
+pub enum EdgeMaking {
+    Blocks(EdgeLimits),
+    Queue(QueueOptions),
+}
+
+/// An end of blocks or of a queue: which it is was decided when the edge was opened, and is known again where its task is
+/// built.
+pub enum End<B, Q> {
+    /// Blocks.
+    Blocks(B),
+    /// A queue.
+    Queue(Q),
+}
+
+impl<B, Q> End<B, Q> {
+    pub(super) fn blocks(self) -> B {
+        match self {
+            End::Blocks(end) => end,
+            End::Queue(_) => unreachable!("all edges of a query are made of the same"),
+        }
+    }
+
+    pub(super) fn queue(self) -> Q {
+        match self {
+            End::Queue(end) => end,
+            End::Blocks(_) => unreachable!("all edges of a query are made of the same"),
+        }
+    }
+}
+
+pub(super) type WriteEnd<T> = End<Writer<T>, QueueWriter<T>>;
+pub(super) type ReadEnd<T, K> = End<<K as Reading<T>>::Blocks, QueueReader<T>>;
+
+fn options(limits: EdgeLimits) -> EdgeOptions {
+    let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
+    EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max }
+}
+
+/// How the readers of a link get its values.
+pub trait Reading<T: Send + 'static>: Sized + 'static {
+    /// A reading end of blocks.
+    #[doc(hidden)]
+    type Blocks: Send;
+
+    /// The ports of a task that reads blocks.
+    type Ports: Ports<T> + 'static;
+
+    /// The blocks that a worker claims from containers.
+    #[doc(hidden)]
+    type Carrier: Carrier<T>;
+
+    /// Opens the ends of an edge with this number of readers.
+    #[doc(hidden)]
+    fn open(pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<LinkEnds<T, Self>, EdgeError>;
+
+    /// Makes ports of a reading end.
+    #[doc(hidden)]
+    fn ports(end: Self::Blocks) -> Self::Ports;
+
+    /// Returns the target of deposits for all `containers` of a link.
+    #[doc(hidden)]
+    fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
+}
+
+/// The ends of an edge that was opened.
+pub struct LinkEnds<T: Send + 'static, K: Reading<T>> {
+    writer: WriteEnd<T>,
+    readers: Vec<ReadEnd<T, K>>,
+    cursors: Arc<Cursors>,
+}
+
+/// The only reader takes the values out.
+pub enum Taking {}
+
+impl<T: Send + 'static> Reading<T> for Taking {
+    type Blocks = Reader<T>;
+    type Ports = Taken<T>;
+    type Carrier = thalweg_memory::Block<Record<T>>;
+
+    fn open(pool: &Arc<Pool>, making: EdgeMaking, _readers: usize) -> Result<LinkEnds<T, Self>, EdgeError> {
+        Ok(match making {
+            EdgeMaking::Blocks(limits) => {
+                let (writer, reader) = thalweg_memory::edge::<_, EdgeMarks>(pool, options(limits))?;
+                let cursors = Arc::clone(reader.cursors());
+                LinkEnds { writer: End::Blocks(writer), readers: vec![End::Blocks(reader)], cursors }
+            }
+            EdgeMaking::Queue(options) => {
+                let (writer, reader) = thalweg_memory::queue::<_, EdgeMarks>(pool.budget(), options)?;
+                let cursors = Arc::clone(reader.cursors());
+                LinkEnds { writer: End::Queue(writer), readers: vec![End::Queue(reader)], cursors }
+            }
+        })
+    }
+
+    fn ports(end: Reader<T>) -> Taken<T> {
+        Taken(end)
+    }
+
+    fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>> {
+        let [only] = containers else { unreachable!("an edge whose values are taken out has one reader") };
+        Arc::clone(only) as _
+    }
+}
+
+/// Values are lent to several readers, each of which clones those that it takes.
+pub enum Lending {}
+
+impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {
+    type Blocks = SharedReader<T>;
+    type Ports = Lent<T>;
+    type Carrier = Share<T>;
+
+    fn open(pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<LinkEnds<T, Self>, EdgeError> {
+        Ok(match making {
+            EdgeMaking::Blocks(limits) => {
+                let ends = thalweg_memory::shared_edge::<_, EdgeMarks>(pool, options(limits), readers)?;
+                let cursors = Arc::clone(ends.0.cursors());
+                let readers = ends.1.into_iter().map(End::Blocks).collect();
+                LinkEnds { writer: End::Blocks(ends.0), readers, cursors }
+            }
+            EdgeMaking::Queue(options) => {
+                let ends = thalweg_memory::shared_queue::<_, EdgeMarks>(pool.budget(), options, readers)?;
+                let cursors = Arc::clone(ends.0.cursors());
+                let readers = ends.1.into_iter().map(End::Queue).collect();
+                LinkEnds { writer: End::Queue(ends.0), readers, cursors }
+            }
+        })
+    }
+
+    fn ports(end: SharedReader<T>) -> Lent<T> {
+        Lent(end)
+    }
+
+    fn target(containers: &[Arc<Containers<T, Share<T>>>]) -> Arc<dyn Deposit<T>> {
+        Arc::new(FanOut(containers.to_vec()))
+    }
+}
+
+/// A typed edge of a graph. Its clones are the same link.
+pub struct Link<T: Send + 'static, K: Reading<T>>(Arc<LinkState<T, K>>);
+
+struct LinkState<T: Send + 'static, K: Reading<T>> {
+    /// The number of the edge; partitions have none.
+    index: usize,
+    kind: EdgeKind,
+    /// The number of links of the exchange that this one belongs to; 1 without an exchange.
+    exchange_width: u32,
+    writer: Opened<WriteEnd<T>>,
+    /// One place for each reader, filled when the edge is opened.
+    readers: Mutex<Vec<Option<ReadEnd<T, K>>>>,
+    feed: Opened<Feed<T>>,
+    /// The containers of all stages that read the link.
+    containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
+    /// The partitions that there are so far.
+    partitions: Mutex<Vec<Link<T, K>>>,
+}
+
+impl<T: Send + 'static, K: Reading<T>> Clone for Link<T, K> {
+    fn clone(&self) -> Self {
+        Link(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
+    pub(super) fn new(index: usize, kind: EdgeKind, exchange_width: u32) -> Self {
+        Link(Arc::new(LinkState {
+            index,
+            kind,
+            exchange_width,
+            writer: Opened::default(),
+            readers: Mutex::default(),
+            feed: Opened::default(),
+            containers: Mutex::default(),
+            partitions: Mutex::default(),
+        }))
+    }
+
+    /// The number of the edge.
+    pub(super) fn index(&self) -> usize {
+        self.0.index
+    }
+
+    /// Returns the transport of the link.
+    pub fn kind(&self) -> EdgeKind {
+        self.0.kind
+    }
+
+    /// Returns the handle of the writer; of containers and partitions, the handle from which each writer gets its own.
+    pub(super) fn writer(&self) -> OutputHandle<T> {
+        OutputHandle(Arc::new(self.clone()))
+    }
+
+    /// Adds a reader, which sees all values.
+    pub(super) fn reader(&self) -> InputHandle<T, K> {
+        let mut readers = self.0.readers.lock();
+        readers.push(None);
+        InputHandle::new(self.clone(), readers.len() - 1)
+    }
+
+    /// A reader of each partition that there is so far.
+    pub(super) fn partition_readers(&self) -> Vec<InputHandle<T, K>> {
+        self.0.partitions.lock().iter().map(Link::reader).collect()
+    }
+
+    /// Takes the end of a reader.
+    pub(super) fn take(&self, reader: usize) -> ReadEnd<T, K> {
+        let end = self.0.readers.lock().get_mut(reader).and_then(Option::take);
+        end.expect("edges are opened before tasks are built, for all their readers")
+    }
+
+    /// Opens containers of the link for one stage that reads it. Ends of epochs go to `outlets`.
+    pub(super) fn open_containers(
+        &self,
+        opening: &Opening<'_>,
+        outlets: Vec<Arc<EpochTracker>>,
+    ) -> Result<Arc<Containers<T, K::Carrier>>, EdgeError> {
+        let mut feed = self.0.feed.lock();
+        let (block_pool, splits) = match &*feed {
+            Some(Feed { block_pool, splits, .. }) => (Arc::clone(block_pool), Arc::clone(splits)),
+            None => (opening.block_pool()?, Splits::of(opening)),
+        };
+        let containers =
+            Containers::new(Arc::clone(&block_pool), opening.copies, outlets, opening.claiming());
+        let mut all = self.0.containers.lock();
+        all.push(Arc::clone(&containers));
+        let trackers = all.iter().map(|containers| Arc::clone(&containers.tracker)).collect();
+        *feed = Some(Feed { target: K::target(&all), block_pool, trackers, splits });
+        Ok(containers)
+    }
+
+    /// Makes the writers of this link write into the containers of another.
+    pub(super) fn write_as(&self, other: &Self) {
+        *self.0.feed.lock() = other.0.feed.lock().as_ref().map(Feed::again);
+    }
+}
+
+/// A link as its writers see it, whatever its readers do.
+pub(super) trait Written<T: Send + 'static>: Send + Sync {
+    /// The number of the edge.
+    fn index(&self) -> usize;
+
+    /// The transport.
+    fn kind(&self) -> EdgeKind;
+
+    /// Takes the writing end of the edge.
+    fn take_writer(&self) -> WriteEnd<T>;
+
+    /// Makes the outputs of containers; `None` until these are open.
+    fn feed(&self) -> &Opened<Feed<T>>;
+
+    /// Adds a partition for one more writer.
+    fn more(&self, graph: &mut Graph) -> OutputHandle<T>;
+}
+
+impl<T: Send + 'static, K: Reading<T>> Written<T> for Link<T, K> {
+    fn index(&self) -> usize {
+        self.0.index
+    }
+
+    fn kind(&self) -> EdgeKind {
+        self.0.kind
+    }
+
+    fn take_writer(&self) -> WriteEnd<T> {
+        self.0.writer.lock().take().expect("edges are opened before tasks are built")
+    }
+
+    fn feed(&self) -> &Opened<Feed<T>> {
+        &self.0.feed
+    }
+
+    fn more(&self, graph: &mut Graph) -> OutputHandle<T> {
+        let partition: Link<T, K> = graph.link(EdgeKind::Ordered, self.0.exchange_width);
+        self.0.partitions.lock().push(partition.clone());
+        partition.writer()
+    }
+}
+
+/// An edge that can be opened once the graph has passed its checks, whatever its type.
+pub(super) trait OpenEdge: Send {
+    /// The number of its readers.
+    fn readers(&self) -> usize;
+
+    /// Opens the edge for all its readers.
+    fn open(&self, pool: &Arc<Pool>, making: EdgeMaking) -> Result<Arc<Cursors>, EdgeError>;
+}
+
+impl<T: Send + 'static, K: Reading<T>> OpenEdge for Link<T, K> {
+    fn readers(&self) -> usize {
+        self.0.readers.lock().len()
+    }
+
+    fn open(&self, pool: &Arc<Pool>, making: EdgeMaking) -> Result<Arc<Cursors>, EdgeError> {
+        let LinkEnds { writer, readers, cursors } = K::open(pool, making, self.readers())?;
+        *self.0.writer.lock() = Some(writer);
+        *self.0.readers.lock() = readers.into_iter().map(Some).collect();
+        Ok(cursors)
+    }
+}
