@@ -40,6 +40,7 @@ commands:
   check            format, clippy, tests and doctests, loom models, packages, tidy; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
                    unsafe, atomics, dead files, links, words, file sizes, cards of operators
+  tidy --clones    lists equal runs of 12 lines or more in the sources of the rooms, longest first
   packages         licences, versions and sources of packages from outside, by the lists of deny.toml; and cargo-deny,
                    if it is installed
   docs             writes the manual's page of operators, docs/operators.md, from their cards
@@ -100,6 +101,8 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
+        ["tidy", "--clones"] => exit_code(tidy::list_clones()),
+        ["tidy", words @ ..] => wrong_usage(&format!("tidy takes no `{}`: only `--clones`", words.join(" "))),
         ["packages"] => exit_code(packages::run()),
         ["docs"] => exit_code(tidy::write_docs()),
         ["figures", words @ ..] => match figures::planned(words) {

@@ -11,6 +11,7 @@
 //! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
 //! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
+//! - [`clones`]: the same code in two places is listed;
 //! - [`panics`]: a panic outside of tests says which invariant was broken;
 //! - [`links`]: what Markdown points at exists.
 //!
@@ -20,6 +21,7 @@
 mod arrows;
 mod atomics;
 mod cards;
+mod clones;
 mod dead_files;
 mod heads;
 mod links;
@@ -37,6 +39,7 @@ mod words;
 
 use std::fmt;
 use std::fs;
+use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 
@@ -61,6 +64,16 @@ struct Finding {
 /// When there is a finding, or the tree cannot be read.
 pub(crate) fn run() -> Result<()> {
     check(&Workspace::open()?)
+}
+
+/// Prints the equal runs of lines of the rooms to standard output.
+///
+/// # Errors
+///
+/// When the tree cannot be read or the list cannot be written.
+pub(crate) fn list_clones() -> Result<()> {
+    let tree = Tree::read(&Workspace::open()?.root)?;
+    io::stdout().write_all(clones::list(&tree).as_bytes()).context("could not write the list of equal runs")
 }
 
 /// Writes the pages of the manual that are made of the tree.
