@@ -39,7 +39,7 @@ usage: cargo xtask <command>
 commands:
   check            format, clippy, tests and doctests, loom models, packages, tidy; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
-                   unsafe, atomics, dead files, links, words, file sizes, cards of operators
+                   unsafe, atomics, dead files, links, words, file sizes, equal runs of lines, cards of operators
   tidy --clones    lists equal runs of 12 lines or more in the sources of the rooms, longest first
   packages         licences, versions and sources of packages from outside, by the lists of deny.toml; and cargo-deny,
                    if it is installed

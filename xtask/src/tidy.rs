@@ -11,7 +11,7 @@
 //! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
 //! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
-//! - [`clones`]: the same code in two places is listed;
+//! - [`clones`]: the same code in two places is listed, and becomes no more;
 //! - [`panics`]: a panic outside of tests says which invariant was broken;
 //! - [`links`]: what Markdown points at exists.
 //!
@@ -108,6 +108,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         words::findings(&tree),
         links::findings(&tree),
         panics::findings(&tree),
+        clones::findings(&tree),
     ]
     .concat();
     findings.sort();

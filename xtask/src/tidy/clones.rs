@@ -10,17 +10,35 @@
 //! runs, one for each pair. The two places of a run do not overlap; where they would, the run ends.
 //!
 //! Only the sources of rooms are read. Tests state one case beside the other, and equal lines are welcome there.
+//!
+//! The number of runs may not exceed [`RUNS_MAX`]. The constant is lowered in two ways. A change that removes runs may
+//! lower it at once. It must be lowered when more than [`RUNS_SLACK`] runs are missing. To demand the exact number was
+//! rejected because of merges. Two branches which remove one run each would write the same number, git would merge the two
+//! changes as one, and the merged tree would fail although both branches passed. Branches which remove different numbers
+//! would conflict in this line. With the slack, a merge fails only if more than [`RUNS_SLACK`] runs have gone, and the
+//! message says the number to write. The price is that up to [`RUNS_SLACK`] new runs may take the place of removed ones.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 
+use super::Finding;
 use super::modules::{Reach, reached_files};
 use super::rust_text::RustText;
 use super::tree::{Place, Tree};
 
 /// Lines of the shortest run that is listed. Shorter runs are mostly signatures, and matches over one enum.
 const LINES_MIN: usize = 12;
+
+/// The most runs that the tree may have. The number only falls.
+const RUNS_MAX: usize = 20;
+
+/// Runs that may be missing from [`RUNS_MAX`] before the constant must be lowered. Branches in work remove one or two
+/// runs each, so five leaves room for two or three merges.
+const RUNS_SLACK: usize = 5;
+
+/// This file, which a finding points at.
+const HERE: &str = "xtask/src/tidy/clones.rs";
 
 /// A run of equal lines.
 struct Run<'a> {
@@ -48,6 +66,31 @@ struct Line<'a> {
 }
 
 const SEPARATOR: Line<'_> = Line { path: "", number: 0, is_punctuation: true };
+
+/// Returns a finding if the tree has too many runs, or so few that [`RUNS_MAX`] must be lowered. A tree without this file,
+/// such as a test's, has no constant to compare with.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let lines = tree.text(HERE).unwrap_or_default().lines();
+    let constants = lines.zip(1..).filter(|(line, _)| line.starts_with("const RUNS_MAX:"));
+    let refused = refusal(runs(tree).len(), RUNS_MAX);
+    constants.filter_map(|(_, number)| Some(Finding::new(HERE, number, refused.as_ref()?))).collect()
+}
+
+fn refusal(run_count: usize, runs_max: usize) -> Option<String> {
+    if runs_max < run_count {
+        Some(format!(
+            "{run_count} equal runs of {LINES_MIN} lines or more, {runs_max} are the most: `cargo xtask tidy \
+             --clones` lists them; move the lines of a new one to one place, and do not raise RUNS_MAX"
+        ))
+    } else if run_count + RUNS_SLACK < runs_max {
+        Some(format!(
+            "{run_count} equal runs of {LINES_MIN} lines or more, where {runs_max} may be: set RUNS_MAX to \
+             {run_count}, so that the number cannot rise again"
+        ))
+    } else {
+        None
+    }
+}
 
 /// Returns a line of text for each run, longest first, and behind them their count.
 pub(super) fn list(tree: &Tree) -> String {

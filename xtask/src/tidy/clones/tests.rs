@@ -1,5 +1,6 @@
 //! What is a run and what is none, on files in which every character stands for a line.
 
+use super::super::assert_findings;
 use super::*;
 
 /// A file of these lines: a letter is a call, and the other characters are what runs pass over or end at.
@@ -119,4 +120,25 @@ fn the_list_ends_with_the_count() {
     let expected = "crates/a/src/lib.rs:1-12  crates/b/src/lib.rs:1-12  12 lines\n\
                     equal runs of 12 lines or more: 1\n";
     assert_eq!(list(&Tree::of(&[(A, &text), (B, &text)])), expected);
+}
+
+#[test]
+fn the_number_of_runs_may_not_rise_and_slack_is_bounded() {
+    let told = |run_count| refusal(run_count, 20).unwrap_or_default();
+    assert!(told(21).starts_with("21 equal runs of 12 lines or more, 20 are the most"), "{}", told(21));
+    assert_eq!((told(20), told(15)), (String::new(), String::new()));
+    assert!(told(14).contains("set RUNS_MAX to 14"), "{}", told(14));
+    // A small constant leaves no number that is too low.
+    assert_eq!(refusal(0, 3), None);
+}
+
+/// Equal files: each pair of them is a run.
+#[test]
+fn too_many_runs_are_found_at_the_constant() {
+    let text = file("abcdefghijkl");
+    let paths: Vec<String> = (0..RUNS_MAX + 2).map(|number| format!("crates/a{number}/src/lib.rs")).collect();
+    let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), text.as_str())).collect();
+    assert_findings(findings(&Tree::of(&files)), &[]);
+    files.push((HERE, "//! Head.\nconst RUNS_MAX: usize = 20;\n"));
+    assert_findings(findings(&Tree::of(&files)), &["xtask/src/tidy/clones.rs:2: are the most"]);
 }
