@@ -58,15 +58,21 @@ commands:
                      lines     command lines that are made up
                      policies  queries drawn at random under any policy, with any number of workers and rows at a time
   figures [section..] [--rounds N] [--seconds S]
-                   the figures of the README, as Markdown tables beside their targets: medians of N interleaved
-                   rounds (5), with S seconds to a run in place of each section's own; about fifteen minutes:
-                     speeds   YSB drained, beside hand-written loops
-                     sql      YSB in SQL, on one worker and on two
-                     roads    Linear Road and taxis drained, beside a loop and another window
-                     latency  at 1,000 events/s, and the CPU that takes
-                     idle     the CPU of 20 queries with next to nothing to do
-                     load     latency at 0.5 and 0.8 of the speed
-                     queries  eight at once against one, and whether each gets its part
+                   the figures of the README and more, as Markdown tables beside their targets: medians of N interleaved
+                   rounds (5), with S seconds to a run in place of each section's own; an hour for all sections:
+                     speeds      YSB drained, beside hand-written loops
+                     sql         YSB in SQL, on one worker and on two
+                     roads       Linear Road and taxis drained, beside a loop and another window
+                     latency     at 1,000 events/s, and the CPU that takes
+                     idle        the CPU of 20 queries with next to nothing to do
+                     load        latency at 0.5 and 0.8 of the speed; `load-two` and `load-taxis` on two workers
+                     queries     eight at once against one, and whether each gets its part
+                     scaling     two workers inside one query, beside one
+                     ablation    threads and workers, with queues and blocks between operators
+                     modes       latency of threads and of workers, at ten rates
+                     disorder    records out of order, and frequent watermarks
+                     early       records out of order, at a rate that costs the generator nothing
+                     machine     for how long the machine stops a thread
   services up|down|status [service..]
                    a real service on this machine, loopback only, fetched on first use into a cache outside of the
                    checkout; needs Java 17, Maven and Python with pip:

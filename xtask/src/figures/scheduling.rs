@@ -1,6 +1,7 @@
 //! What choosing tasks takes, of all sides of the engine that were run and did not idle. Measured beside the rest, so it is no section of its own.
 
-use super::bench::{Share, Workers};
+use super::bench::Share;
+use super::section::Workers;
 use super::table::{Row, Table, Target, Unit};
 
 /// At a quantum of one block. A worker that has a record now and then chooses once for each, which says nothing: what

@@ -2,27 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::section::{Aim, Side};
 use super::*;
+
+const NAMES: &str = "speeds, sql, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn no_name_means_every_section() {
-    let sections = vec![
-        "speeds",
-        "sql",
-        "roads",
-        "latency",
-        "idle",
-        "load",
-        "queries",
-        "scaling",
-        "ablation",
-        "modes",
-        "disorder",
-        "early",
-        "load-two",
-        "load-taxis",
-        "machine",
-    ];
+    let sections = NAMES.split(", ").collect();
     assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
 }
 
@@ -32,13 +19,11 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str = "speeds, sql, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
-
 #[test]
 fn what_is_wrong_is_told() {
     for (arguments, told) in [
-        (&["moon"][..], &*format!("unknown section `moon`: choose from {SECTIONS}")),
-        (&["--fast"], &*format!("unknown section `--fast`: choose from {SECTIONS}")),
+        (&["moon"][..], &*format!("unknown section `moon`: choose from {NAMES}")),
+        (&["--fast"], &*format!("unknown section `--fast`: choose from {NAMES}")),
         (&["--rounds"], "--rounds takes a whole number, from 1 on"),
         (&["--rounds", "0"], "--rounds takes a whole number, from 1 on"),
         (&["--seconds", "idle"], "--seconds takes a number from 0.001 to 86400"),
@@ -59,6 +44,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     let per_s = after("--rate").map_or(100e6 + 1e6 * runs as f64, |rate| rate * queries);
     let is_loop = options.contains("--api loop");
     json!({
+        "queries": queries,
         "throughput_per_s": per_s,
         "query_throughput_per_s": if is_loop { json!(null) } else { json!([0.9 * per_s / queries, 1.1 * per_s / queries]) },
         "latency_us": { "mean": if options.contains("threads") { 70.0 } else { 60.0 }, "p50": 50.0, "p99": 2_000.0 },
@@ -254,4 +240,39 @@ fn a_run_that_fails_ends_the_whole() {
     assert_eq!(error.to_string(), "not ok");
     let error = page(&plan, &mut |_| Ok(json!({ "cpu_s": null }))).unwrap_err();
     assert_eq!(error.to_string(), "no number at /cpu_s of {\"cpu_s\":null}");
+}
+
+/// No run of the program is behind these figures, and they differ from run to run.
+#[test]
+fn the_table_of_the_machine() {
+    let (page, runs) = measured(&["machine", "--rounds", "2", "--seconds", "0.001"]);
+    let titles: Vec<&str> = page.lines().filter_map(|row| row.split(" | ").next()).collect();
+    let expected = [
+        "| stops of a thread that only looks at the clock",
+        "|---|---|---|---|",
+        "| the longest",
+        "| longer than 1 ms, in a second",
+        "| all of them, of its time",
+    ];
+    assert_eq!((titles, runs.len()), (expected.to_vec(), 0));
+}
+
+/// A line beside the wrong line would be a figure that says nothing.
+#[test]
+fn lines_are_compared_with_their_own_workload_and_bounds_of_speeds_with_loops() {
+    for (name, make) in SECTIONS {
+        let sides = make().sides;
+        let workload = |options: &str| options.split(' ').next().map(str::to_owned);
+        let lines = sides.iter().flat_map(|side| side.lines.iter().map(move |line| (side, &line.aim)));
+        for (Side { title, options, .. }, aim) in lines {
+            let Aim::OfCeiling(ceiling, bound) = aim else { continue };
+            let is_of_own_workload = workload(ceiling) == workload(options);
+            assert!(
+                is_of_own_workload && sides.iter().any(|side| side.options == *ceiling),
+                "{name}: {title}"
+            );
+            let needs_loop = bound.is_some() && ["speeds", "roads"].contains(&name);
+            assert!(!needs_loop || ceiling.contains("--api"), "{name}: {title}");
+        }
+    }
 }
