@@ -12,6 +12,7 @@
 //! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
 //! - [`clones`]: the same code in two places is listed, and becomes no more;
+//! - [`glossary`]: words that left the glossary stay away;
 //! - [`panics`]: a panic outside of tests says which invariant was broken;
 //! - [`links`]: what Markdown points at exists.
 //!
@@ -23,6 +24,7 @@ mod atomics;
 mod cards;
 mod clones;
 mod dead_files;
+mod glossary;
 mod heads;
 mod links;
 mod manifest;
@@ -106,6 +108,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         atomics::findings(&tree),
         cards::findings(&tree),
         words::findings(&tree),
+        glossary::findings(&tree),
         links::findings(&tree),
         panics::findings(&tree),
         clones::findings(&tree),
