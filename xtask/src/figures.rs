@@ -54,7 +54,7 @@ pub(crate) struct Plan {
     /// Names, in the order of [`SECTIONS`].
     sections: Vec<&'static str>,
     rounds: usize,
-    /// Length of each run, in place of its own.
+    /// Length of each run, in place of the length that its side gives.
     seconds: Option<f64>,
 }
 

@@ -1,22 +1,20 @@
 //! Work on the tree itself: `cargo xtask <command>`, started through the alias in `.cargo/config.toml`.
 //!
-//! In the order a newcomer should read them:
+//! The modules, in the order in which a newcomer should read them:
 //!
-//! - [`check`]: what continuous integration runs, one step after the other;
+//! - [`check`]: the steps of continuous integration, one after the other;
 //! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
 //! - [`packages`]: licences, versions and sources of packages from outside;
 //! - [`deep`]: the suites that are too slow for every change;
-//! - [`figures`]: the figures of the README, measured anew;
+//! - [`figures`]: the figures of the README, measured again;
 //! - [`services`]: real services, started on this machine without containers;
 //! - [`e2e`]: our answers beside those of another engine that runs;
-//! - [`steps`]: how a step is run, timed and reported;
-//! - [`workspace`]: what cargo says about the packages and where they lie.
+//! - [`steps`]: runs, times and reports a step;
+//! - [`workspace`]: the packages and directories that cargo reports.
 //!
-//! Kept ignorant of every room: xtask imports none of them, so that it builds fast and still runs when they
-//! do not compile.
+//! xtask imports no room, so it builds fast and runs even if a room does not compile.
 //!
-//! Exit codes: 0 when all is well, 1 when a step failed or tidy found something, 2 for a command that does
-//! not exist.
+//! Exit codes: 0 for success, 1 when a step failed or tidy found something, 2 for an unknown command or option.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The program as it is called: exit codes, usage, and tidy on a small tree that it reads from the disk.
+//! The program as a user calls it: exit codes, usage, and tidy on a small tree on the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct SmallTree {
 }
 
 impl SmallTree {
-    /// Writes `files`. The process is part of the name, because two runs may share a target directory.
+    /// Writes `files`. The name contains the process, because two runs may share a target directory.
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
         let tree = Self { root };
@@ -42,7 +42,7 @@ impl SmallTree {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs `xtask tidy` as if it belonged to this tree.
+    /// Runs `xtask tidy` as if xtask belonged to this tree.
     fn tidy(&self) -> Output {
         self.tidy_with(&[])
     }
@@ -60,7 +60,7 @@ impl SmallTree {
 
 impl Drop for SmallTree {
     fn drop(&mut self) {
-        // What cannot be removed only takes up space in the target directory.
+        // A directory that cannot be removed only takes up space in the target directory.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -123,7 +123,7 @@ fn ignored_files_are_not_read() {
     check(&small.tidy(), 0, "", "no findings in 7 files\n");
 }
 
-/// Equal runs are a list and no findings, so the exit code is that of success.
+/// Equal runs are a list and no findings, so the exit code is 0.
 #[test]
 fn equal_runs_are_listed() {
     let calls: String = ('a'..='l').map(|name| format!("    {name}();\n")).collect();

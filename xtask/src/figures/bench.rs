@@ -40,7 +40,7 @@ pub(super) struct Share {
     pub(super) percents: Vec<f64>,
 }
 
-/// Runs each side once in a round. Two sections that want the same run read the same figures.
+/// Runs each side once in a round. If two sections have the same run, both read its figures.
 pub(super) struct Bench<'a> {
     run: &'a mut Run<'a>,
     seconds: Option<f64>,
@@ -60,7 +60,7 @@ impl<'a> Bench<'a> {
         self.round.clear();
     }
 
-    /// Time for choosing tasks of every side that chose tasks, in the order in which the sides first ran.
+    /// Returns the time for choosing tasks of every side that chose tasks, in the order in which the sides first ran.
     pub(super) fn shares(&self) -> &[Share] {
         &self.shares
     }
@@ -103,7 +103,7 @@ impl<'a> Bench<'a> {
             _ => (self.run)(&format!("{options} --seconds {seconds}"))?,
         };
         self.round.push((options.to_owned(), found.clone()));
-        // The hand-written loops choose nothing.
+        // The hand-written loops choose no tasks.
         if let (true, Ok(share)) = (side.workers != Workers::Idle, number(&found, "/scheduling_share")) {
             match self.shares.iter_mut().find(|share| share.title == side.title) {
                 Some(known) => known.percents.push(100.0 * share),

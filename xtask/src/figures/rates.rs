@@ -31,7 +31,7 @@ pub(super) fn latency() -> Section {
     Section::new("YSB at 1,000 events/s, default chains", sides)
 }
 
-/// CPU time of an engine that has queries and next to nothing to do.
+/// CPU time of an engine that has 20 queries and hardly any records.
 pub(super) fn idle() -> Section {
     let sides = [("one worker", 1), ("two workers", 2)].map(|(count, workers)| Side {
         title: format!("20 queries at 1 event/s, {count}"),
@@ -114,8 +114,8 @@ pub(super) fn modes() -> Section {
     Section::new("YSB, two workers, mean latency", sides)
 }
 
-/// Speed of eight queries together against one alone, and the part of each query when there is hardly enough. Two workers and
-/// a task per operator leave an engine the most choices.
+/// Speed of eight queries together against one alone, and the part of each query at a load near the maximum. Two
+/// workers and a task per operator leave an engine the most choices.
 pub(super) fn queries() -> Section {
     const ONE: &str = "ysb --workers 2 --chain none";
     const EIGHT: &str = "ysb --workers 2 --chain none --queries 8";

@@ -1,4 +1,4 @@
-//! A section as data: the runs of each round, the figures that are read from them, and the bounds of the figures.
+//! Sections as data: the runs of each round, the figures that are read from them, and the bounds of the figures.
 
 use super::table::{Row, Table, Target, Unit, median};
 
@@ -10,7 +10,7 @@ pub(super) struct Section {
 
 /// A run of each round, and the lines of the table that it fills.
 pub(super) struct Side {
-    /// The text that a person reads while the side runs, and in the table of [`scheduling`](super::scheduling).
+    /// Title for people, shown while the side runs and in the table of [`scheduling`](super::scheduling).
     pub(super) title: String,
     /// The workload and its options.
     pub(super) options: String,
@@ -26,7 +26,7 @@ pub(super) struct Side {
 pub(super) enum Work {
     /// The rate that the options give.
     AtRate,
-    /// As fast as the engine can.
+    /// The highest rate that the engine reaches.
     Drained,
     /// A share of the speed that was measured in the same round with the same options.
     AtShare(f64),
@@ -37,11 +37,11 @@ pub(super) enum Work {
 /// Load of the workers, by which the time for choosing tasks is judged.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Workers {
-    /// Always something.
+    /// There is always work.
     Busy,
-    /// A record now and then.
+    /// There is a record now and then.
     Waiting,
-    /// So little that the sample of their choices, one in 64, says nothing.
+    /// There is so little work that the sample of choices, one in 64, says nothing.
     Idle,
 }
 
@@ -111,7 +111,7 @@ impl Section {
         Table { head: self.head.clone(), rows: lines().map(row).collect() }
     }
 
-    /// Returns the figures of the side with these options, of its first line.
+    /// Returns the figures of the first line of the side with these options.
     fn measured(&self, options: &str) -> &[f64] {
         let side = self.sides.iter().find(|side| side.options == options);
         &side.expect("an aim names the options of a side of its own section").lines[0].measured

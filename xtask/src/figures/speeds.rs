@@ -70,7 +70,8 @@ pub(super) fn roads() -> Section {
     Section::new("Linear Road and NYT, M events/s", sides)
 }
 
-/// Each workload on one worker and on two, which share its operators; and how much more the two should do.
+/// Each workload on one worker and on two workers, which share its operators. The numbers are the least speed of two as
+/// a ratio to one.
 pub(super) fn scaling() -> Section {
     let workloads = [
         ("ysb", 1.8),
@@ -144,7 +145,8 @@ pub(super) fn early() -> Section {
     Section::new("Two workers, an epoch is a whole number of the generator's periods, M records/s", sides)
 }
 
-/// Hardly any records early, and 40 %. The generator takes the same way for both, so its cost is on both sides.
+/// Two sides with 0.001 % and with 40 % of the records early. The generator works in the same way for both, so its cost
+/// is on both sides.
 fn early_sides(workload: &str, options: &str) -> [Side; 2] {
     let [hardly_any, many] = ["0.001", "40"].map(|percent| format!("{options} --late-share {percent}"));
     [
@@ -153,14 +155,14 @@ fn early_sides(workload: &str, options: &str) -> [Side; 2] {
     ]
 }
 
-/// A drained workload whose speed is a line of the table.
+/// Returns a side that drains a workload, with its speed as a line of the table.
 fn speed(title: impl Into<String>, options: impl Into<String>, aim: Aim) -> Side {
     let title = title.into();
     let line = Line::new(&title, Figure::Speed, aim);
     Side { lines: vec![line], ..drained(title, options) }
 }
 
-/// A drained workload, for sides that run at a share of its speed.
+/// Returns a side that drains a workload, without a line. Sides at a share of its speed refer to it.
 pub(super) fn drained(title: impl Into<String>, options: impl Into<String>) -> Side {
     let (title, options) = (title.into(), options.into());
     Side { title, options, work: Work::Drained, seconds: SECONDS, workers: Workers::Busy, lines: Vec::new() }

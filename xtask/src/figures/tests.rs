@@ -1,4 +1,4 @@
-//! Which runs a command line means, and the tables that come of made-up figures.
+//! Runs that a command line chooses, and tables of made-up figures.
 
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ fn what_is_wrong_is_told() {
     }
 }
 
-/// Figures that follow from the options: a drained run does 100 million events a second and one more in each run; one
-/// at a rate does what it is offered.
+/// Figures that follow from the options. A drained run does 100 million events a second, and one million more in each run.
+/// A run at a rate does all that is offered.
 fn made_up(options: &str, runs: usize) -> Value {
     let after = |name: &str| {
         let mut words = options.split_whitespace().skip_while(|word| *word != name);
@@ -54,7 +54,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     })
 }
 
-/// The page of a command line, and the options of every run in turn.
+/// Returns the page of a command line, and the options of every run in order.
 fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     let mut runs = Vec::new();
     let page = page(&planned(arguments).unwrap(), &mut |options| {
@@ -64,7 +64,7 @@ fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     (page.unwrap(), runs)
 }
 
-/// A round after the other, each side once in each; and the maximum is measured where it is asked for.
+/// Rounds follow each other, and each side runs once in each. A load follows from the maximum of its own round.
 #[test]
 fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     let (_, runs) = measured(&["load", "--rounds", "2"]);
@@ -79,7 +79,7 @@ fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     assert_eq!(runs, expected);
 }
 
-/// Of two sections that want the same run, both get it.
+/// Two sections with the same run read its figures both.
 #[test]
 fn a_side_runs_once_a_round() {
     let (_, runs) = measured(&["speeds", "load", "--rounds", "1", "--seconds", "1"]);
@@ -165,7 +165,7 @@ fn the_table_of_latencies() {
     );
 }
 
-/// Workers are to be no slower than threads, whose median is the target.
+/// Workers should be no slower than threads, so the median of threads is the target.
 #[test]
 fn the_table_of_modes() {
     let (page, runs) = measured(&["modes", "--rounds", "1"]);
@@ -232,7 +232,7 @@ fn the_table_of_many_queries() {
     assert_eq!(runs, expected);
 }
 
-/// A wrong result, say.
+/// A wrong result is such a failure.
 #[test]
 fn a_run_that_fails_ends_the_whole() {
     let plan = planned(&["idle"]).unwrap();
@@ -242,7 +242,7 @@ fn a_run_that_fails_ends_the_whole() {
     assert_eq!(error.to_string(), "no number at /cpu_s of {\"cpu_s\":null}");
 }
 
-/// No run of the program is behind these figures, and they differ from run to run.
+/// These figures need no run of the program. They differ from run to run, so only titles are compared.
 #[test]
 fn the_table_of_the_machine() {
     let (page, runs) = measured(&["machine", "--rounds", "2", "--seconds", "0.001"]);
@@ -257,7 +257,7 @@ fn the_table_of_the_machine() {
     assert_eq!((titles, runs.len()), (expected.to_vec(), 0));
 }
 
-/// A line beside the wrong line would be a figure that says nothing.
+/// A ratio to the wrong line would say nothing.
 #[test]
 fn lines_are_compared_with_their_own_workload_and_bounds_of_speeds_with_loops() {
     for (name, make) in SECTIONS {

@@ -1,9 +1,9 @@
-//! What is a run and what is none, on files in which every character stands for a line.
+//! Runs and sequences that are none, in files in which every character stands for a line.
 
 use super::super::assert_findings;
 use super::*;
 
-/// A file of these lines: a letter is a call, and the other characters are what runs pass over or end at.
+/// Returns a file of these lines. A letter is a call. The other characters are lines that a run passes over, or punctuation.
 fn file(lines: &str) -> String {
     let line = |c: char| match c {
         '}' | ')' => format!("  {c}\n"),
