@@ -1,7 +1,7 @@
-//! `cargo xtask check`: everything that must hold before a change is merged, in one command.
+//! `cargo xtask check`: every check that a change must pass before it is merged, in one command.
 //!
-//! The steps run in the order in which a failure is cheapest to mend, and the first failure ends the run.
-//! What the steps are belongs here; how one is run and reported belongs to [`crate::steps`].
+//! The steps run in the order of the cost of a failure, the cheapest first. The first failure ends the run. This module
+//! lists the steps; [`crate::steps`] runs and reports them.
 
 use anyhow::Result;
 
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Result<()> {
     steps::timed("tidy", || tidy::check(&workspace))
 }
 
-/// The steps that are commands. `cargo test` without `--all-targets` includes the doctests.
+/// Returns the steps that are commands. `cargo test` without `--all-targets` includes the doctests.
 fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
     vec![
         StepCommand::cargo("format", workspace, &["fmt", "--all", "--check"]),
@@ -38,10 +38,11 @@ fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
     ]
 }
 
-/// The loom models of memory and of the runtime's idling, with `max_preemptions` as their bound unless the environment sets another.
+/// Returns the loom models of memory and of the runtime. `max_preemptions` is their bound unless the environment sets
+/// another.
 ///
-/// `--cfg loom` changes the flags of every crate below it, so the models have a target directory of their
-/// own: in the common one, each run would throw away what the other steps have built.
+/// `--cfg loom` changes the flags of every dependency, so the models have a target directory of their own. In the
+/// common directory, each run would discard the artefacts of the other steps.
 pub(crate) fn loom_models(name: &'static str, workspace: &Workspace, max_preemptions: &str) -> StepCommand {
     let target = workspace.target_directory.join("loom").display().to_string();
     StepCommand::cargo(

@@ -1,8 +1,7 @@
-//! `cargo xtask deep`: the suites that take minutes, run on demand and at night.
+//! `cargo xtask deep`: suites that take minutes, run on demand and at night.
 //!
-//! Each deepens something that `check` already runs in small: more preemptions for the loom models, an
-//! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation, more records and texts of SQL
-//! that are made up, more queries whose memory is measured, more errors at calls of files, more runs that are killed.
+//! `check` runs a small part of each suite. Here the loom models have more preemptions, Miri runs the tests of memory,
+//! and the other suites have more seeds, inputs, queries, errors or kills.
 
 use std::process::{Command, Stdio};
 
@@ -12,33 +11,33 @@ use crate::check;
 use crate::steps::{self, StepCommand};
 use crate::workspace::Workspace;
 
-/// A nightly whose Miri is known to run these tests.
+/// A nightly toolchain whose Miri runs these tests.
 const MIRI_TOOLCHAIN: &str = "+nightly-2026-10-30";
 
 /// One slow suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
-    /// The loom models with a wider bound.
+    /// The loom models with a higher bound.
     Loom,
     /// The tests of memory under Miri.
     Miri,
     /// The deterministic simulation over many seeds.
     Seeds,
-    /// Records, files, options, calls of functions and texts of SQL that are made up.
+    /// Generated records, files, options, function calls and SQL texts.
     Fuzz,
-    /// The resident memory of the program, held against its budget.
+    /// The resident memory of the program, compared with its budget.
     Memory,
     /// Operators over all kinds of changes, and aggregates in all forms of grouping.
     Crosses,
-    /// Errors of the operating system at calls of files.
+    /// Errors of the operating system in file calls.
     Faults,
-    /// Windows of SQL in zones, over changes of clocks.
+    /// SQL windows in time zones, over clock changes.
     Zones,
-    /// Runs of the program that are killed, or asked to end, at random moments.
+    /// Runs of the program that are killed or asked to end at random moments.
     Kills,
-    /// Command lines that are made up.
+    /// Generated command lines.
     Lines,
-    /// Queries under policies, workers and rows at a time that are drawn.
+    /// Queries under randomly chosen policies, worker counts and rows at a time.
     Policies,
 }
 
@@ -57,14 +56,15 @@ const SUITES: &[(&str, Suite)] = &[
     ("policies", Suite::Policies),
 ];
 
-/// Runs `suites` one after the other, those behind one that fails, too: a night is to tell of all.
+/// Runs `suites` one after the other. A failure does not skip the suites behind it, because a run at night should
+/// report all failures.
 ///
 /// # Errors
 ///
 /// All suites that failed, or a toolchain that is missing, with the command that installs it.
 pub(crate) fn run(suites: &[Suite]) -> Result<()> {
     let workspace = Workspace::open()?;
-    // Before the first suite: what is missing should be told now, not after the minutes that loom takes.
+    // Asked before the first suite, so that a missing toolchain is reported before loom has run for minutes.
     if suites.contains(&Suite::Miri) {
         require_miri()?;
     }
@@ -80,7 +80,7 @@ fn run_all(suites: &[Suite], mut run: impl FnMut(Suite) -> Result<()>) -> Result
     Ok(())
 }
 
-/// The suites that `names` ask for; all of them when there is no name.
+/// Returns the suites of these names, or all suites if there is no name.
 ///
 /// # Errors
 ///
@@ -104,8 +104,8 @@ pub(crate) fn chosen_suites(names: &[&str]) -> Result<Vec<Suite>, String> {
 fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
     match suite {
         Suite::Loom => check::loom_models("loom", workspace, "3"),
-        // `+toolchain` is understood by rustup's cargo alone, which is the one found by name, and not by the
-        // toolchain's own that `$CARGO` points to. Memory asks the system for pages, so isolation is off.
+        // `+toolchain` is understood by rustup's cargo, which is found by name, and not by the toolchain's own cargo at
+        // `$CARGO`. Memory asks the system for pages, so isolation is off.
         Suite::Miri => StepCommand::program(
             "miri",
             workspace,
@@ -113,7 +113,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             &[MIRI_TOOLCHAIN, "miri", "test", "-p", "thalweg-memory"],
         )
         .default_env("MIRIFLAGS", "-Zmiri-disable-isolation")
-        // Miri runs a thousand times slower: few random cases, all the written ones.
+        // Miri is a thousand times slower, so there are few random cases and all written ones.
         .default_env("PROPTEST_CASES", "4"),
         Suite::Seeds => StepCommand::cargo(
             "seeds",
@@ -159,7 +159,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
         .default_env("THALWEG_CALLS", "2000")
         .default_env("THALWEG_FUZZ", "20000")
         .default_env("THALWEG_MUTATIONS", "100"),
-        // One after the other: each case is to have the machine's memory to itself. The figures are printed.
+        // One test at a time, so that each has the machine's memory for itself. The figures are printed.
         Suite::Memory => StepCommand::cargo(
             "memory",
             workspace,
@@ -213,7 +213,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
     }
 }
 
-/// Asks for Miri first, because without it rustup's own message comes with a stack trace.
+/// Fails if Miri is not installed. Without this question, rustup's own message comes with a stack trace.
 fn require_miri() -> Result<()> {
     let probe = Command::new("cargo")
         .args([MIRI_TOOLCHAIN, "miri", "--version"])

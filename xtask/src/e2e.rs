@@ -1,14 +1,14 @@
 //! `cargo xtask e2e`: our answers beside those of another engine that runs.
 //!
-//! `e2e flink` asks a running Flink every query of `crates/sql/tests/queries` with the same input, compares what it
-//! answers with the rows that the files expect, and writes the answers into `crates/sql/tests/flink`. A test of
-//! `thalweg-sql` compares them with ours from then on, so that every run of the tests holds us to Flink without one.
+//! `e2e flink` sends every query of `crates/sql/tests/queries` to a running Flink with the same input. It compares the
+//! answers with the rows that the files expect, and writes them into `crates/sql/tests/flink`. A test of `thalweg-sql`
+//! compares these files with our answers, so every test run compares us with Flink without starting it.
 //!
 //! - [`cases`]: the files of queries, as far as another engine needs them;
 //! - [`gateway`]: sessions and statements of Flink's SQL gateway;
 //! - [`changes`]: tables of changes, as Flink reads them;
-//! - [`answers`]: what was answered, written down;
-//! - [`compare`]: whether an answer is the expected one, and the list of those that are not meant to be.
+//! - [`answers`]: answers and their files;
+//! - [`compare`]: compares answers with expectations, and reads the list of known differences.
 
 mod answers;
 mod cases;
@@ -40,10 +40,10 @@ use gateway::Session;
 const QUERIES: &str = "crates/sql/tests/queries";
 /// The folder of the answers.
 const ANSWERS: &str = "crates/sql/tests/flink";
-/// How many files are asked at a time. More do not help: planning a query keeps a core busy.
+/// Files that are asked at a time. A higher number does not help: planning a query keeps a core busy.
 const SESSIONS: usize = if SLOTS < 4 { SLOTS } else { 4 };
 
-/// The files that `words` choose: `flink`, and behind it parts of the names of files; none means all.
+/// Returns the parts of file names behind `flink`, which choose files. No part means all files.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String>
 ///
 /// # Errors
 ///
-/// An answer that is neither the expected one nor listed as different, a list that is wrong, or a Flink that does not run.
+/// An answer that is neither expected nor listed as different, a wrong list, or a Flink that does not run.
 pub(crate) fn run(chosen: &[&str]) -> Result<()> {
     let workspace = Workspace::open()?;
     let begin = Instant::now();
@@ -112,12 +112,12 @@ fn read_files(folder: &Path, chosen: &[&str]) -> Result<Vec<CaseFile>> {
     Ok(files)
 }
 
-/// The answers to each file, in the order of its cases.
+/// Answers to each file, in the order of its cases.
 type Answered = BTreeMap<String, Vec<Answer>>;
 
-/// Asks all files, several at a time.
+/// Sends all files to Flink, several at a time.
 fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answered> {
-    // The longest first, so that no thread is left alone with it.
+    // The longest file first, so that no thread works on it alone at the end.
     let mut sorted: Vec<&CaseFile> = files.iter().collect();
     sorted.sort_by_key(|file| file.cases.len());
     let waiting = Mutex::new(sorted.into_iter().rev().collect::<VecDeque<&CaseFile>>());
@@ -127,7 +127,7 @@ fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answere
         while let Some(file) = next() {
             let begin = Instant::now();
             let answers = ask_file(file, client, &inputs.join(&file.name)).inspect_err(|_| {
-                // The others would go on for minutes, and their answers would be thrown away.
+                // The other threads would run for minutes, and their answers would be discarded.
                 if let Ok(mut waiting) = waiting.lock() {
                     waiting.clear();
                 }
@@ -148,7 +148,7 @@ fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answere
     answered.into_inner().map_err(|_| anyhow!("a thread that asked has panicked"))
 }
 
-/// Asks the queries of one file in a session of its own.
+/// Sends the queries of one file to Flink, in a session of their own.
 fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answer>> {
     fs::create_dir_all(inputs).with_context(|| format!("could not make {}", inputs.display()))?;
     let session = Session::open(client)?;
@@ -184,11 +184,11 @@ fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answe
     Ok(answers)
 }
 
-/// Prints every case that is not as expected, and the counts.
+/// Prints every case that is not as expected, then the counts.
 ///
 /// # Errors
 ///
-/// A case that differs and is not listed, or a list that says what does not hold.
+/// A case that differs and is not listed, or a list with a line that is not true.
 fn report(files: &[CaseFile], answered: &Answered, differences: &Differences, is_all: bool) -> Result<()> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wrong = 0;

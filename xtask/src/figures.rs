@@ -1,22 +1,20 @@
 //! `cargo xtask figures`: the figures of the README, measured anew.
 //!
-//! Machines drift, so everything runs interleaved: a round measures each side of each table once, and what counts are
-//! the medians over the rounds. Every run checks its own results; one wrong result ends the whole.
+//! Machines drift, so everything runs interleaved: a round measures each side of each table once, and the medians over all
+//! rounds count. Every run checks its own results. One wrong result ends the command.
 //!
-//! - [`mod@bench`]: runs the program, once for each side and round;
-//! - [`table`]: medians and spreads beside their targets, as Markdown;
-//! - [`speeds`], [`latency`], [`modes`], [`idle`], [`load`], [`queries`]: a section each, which is a table with its sides;
-//! - [`machine`]: what the machine itself takes from whoever runs on it;
-//! - [`scheduling`]: of every run of the engine, the time that went into choosing tasks.
+//! - [`speeds`], [`rates`]: the sections, each a table of lines: a command line, a figure of its run, a bound;
+//! - [`section`]: the parts that a section is made of;
+//! - [`mod@bench`]: runs the program, once for each side and round, and reads the figures;
+//! - [`machine`]: measures for how long the machine stops a thread;
+//! - [`scheduling`]: the time for choosing tasks, of every run of the engine;
+//! - [`table`]: writes medians and spreads beside their targets, as Markdown.
 
 mod bench;
-mod idle;
-mod latency;
-mod load;
 mod machine;
-mod modes;
-mod queries;
+mod rates;
 mod scheduling;
+mod section;
 mod speeds;
 mod table;
 
@@ -25,50 +23,42 @@ use anyhow::Result;
 use crate::steps::{self, StepCommand};
 use crate::workspace::Workspace;
 use bench::Bench;
+use section::Section;
 use table::Table;
 
-/// Rounds, unless said.
+/// Rounds, unless the command line says another number.
 const ROUNDS: usize = 5;
 
-/// A table and the runs that it comes from.
-trait Section {
-    /// Runs each side once more.
-    fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()>;
-
-    /// What all rounds have given.
-    fn table(&self) -> Table;
-}
-
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 15] = [
-    ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
-    ("sql", || Box::new(speeds::Speeds::of(speeds::SQL))),
-    ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
-    ("latency", || Box::new(latency::Latency::default())),
-    ("idle", || Box::new(idle::Idle::default())),
-    ("load", || Box::new(load::Load::of(load::ONE))),
-    ("queries", || Box::new(queries::Queries::default())),
-    ("scaling", || Box::new(speeds::Speeds::of(speeds::SCALING))),
-    ("ablation", || Box::new(speeds::Speeds::of(speeds::ABLATION))),
-    ("modes", || Box::new(modes::Modes::default())),
-    ("disorder", || Box::new(speeds::Speeds::of(speeds::DISORDER))),
-    ("early", || Box::new(speeds::Speeds::of(speeds::EARLY))),
-    ("load-two", || Box::new(load::Load::of(load::TWO))),
-    ("load-taxis", || Box::new(load::Load::of(load::TAXIS))),
-    ("machine", || Box::new(machine::Machine::default())),
+const SECTIONS: [(&str, fn() -> Section); 15] = [
+    ("speeds", speeds::speeds),
+    ("sql", speeds::sql),
+    ("roads", speeds::roads),
+    ("latency", rates::latency),
+    ("idle", rates::idle),
+    ("load", rates::load),
+    ("queries", rates::queries),
+    ("scaling", speeds::scaling),
+    ("ablation", speeds::ablation),
+    ("modes", rates::modes),
+    ("disorder", speeds::disorder),
+    ("early", speeds::early),
+    ("load-two", rates::load_two),
+    ("load-taxis", rates::load_taxis),
+    ("machine", rates::machine),
 ];
 
-/// What to measure, and how long.
+/// The chosen sections and options.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// By name, in the order of [`SECTIONS`].
+    /// Names, in the order of [`SECTIONS`].
     sections: Vec<&'static str>,
     rounds: usize,
-    /// Of each run, in place of its own.
+    /// Length of each run, in place of the length that its side gives.
     seconds: Option<f64>,
 }
 
-/// What the command line asks for: `[section..] [--rounds N] [--seconds S]`; every section when it names none.
+/// Reads `[section..] [--rounds N] [--seconds S]`. Without a name, every section is chosen.
 ///
 /// # Errors
 ///
@@ -122,7 +112,10 @@ fn page(plan: &Plan, run: &mut bench::Run<'_>) -> Result<String> {
         bench.begin_round();
         for (name, section) in &mut sections {
             eprintln!("== round {round} of {}: {name}", plan.rounds);
-            section.measure(&mut bench)?;
+            for side in &mut section.sides {
+                let figures = bench.figures(side)?;
+                side.lines.iter_mut().zip(figures).for_each(|(line, figure)| line.measured.push(figure));
+            }
         }
     }
     let mut tables: Vec<Table> = sections.iter().map(|(_, section)| section.table()).collect();

@@ -1,22 +1,20 @@
 //! Work on the tree itself: `cargo xtask <command>`, started through the alias in `.cargo/config.toml`.
 //!
-//! In the order a newcomer should read them:
+//! The modules, in the order in which a newcomer should read them:
 //!
-//! - [`check`]: what continuous integration runs, one step after the other;
+//! - [`check`]: the steps of continuous integration, one after the other;
 //! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
 //! - [`packages`]: licences, versions and sources of packages from outside;
 //! - [`deep`]: the suites that are too slow for every change;
-//! - [`figures`]: the figures of the README, measured anew;
+//! - [`figures`]: the figures of the README, measured again;
 //! - [`services`]: real services, started on this machine without containers;
 //! - [`e2e`]: our answers beside those of another engine that runs;
-//! - [`steps`]: how a step is run, timed and reported;
-//! - [`workspace`]: what cargo says about the packages and where they lie.
+//! - [`steps`]: runs, times and reports a step;
+//! - [`workspace`]: the packages and directories that cargo reports.
 //!
-//! Kept ignorant of every room: xtask imports none of them, so that it builds fast and still runs when they
-//! do not compile.
+//! xtask imports no room, so it builds fast and runs even if a room does not compile.
 //!
-//! Exit codes: 0 when all is well, 1 when a step failed or tidy found something, 2 for a command that does
-//! not exist.
+//! Exit codes: 0 for success, 1 when a step failed or tidy found something, 2 for an unknown command or option.
 
 #![forbid(unsafe_code)]
 
@@ -39,7 +37,8 @@ usage: cargo xtask <command>
 commands:
   check            format, clippy, tests and doctests, loom models, packages, tidy; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
-                   unsafe, atomics, dead files, links, words, file sizes, cards of operators
+                   unsafe, atomics, dead files, links, words, file sizes, equal runs of lines, cards of operators
+  tidy --clones    lists equal runs of 12 lines or more in the sources of the rooms, longest first
   packages         licences, versions and sources of packages from outside, by the lists of deny.toml; and cargo-deny,
                    if it is installed
   docs             writes the manual's page of operators, docs/operators.md, from their cards
@@ -57,15 +56,21 @@ commands:
                      lines     command lines that are made up
                      policies  queries drawn at random under any policy, with any number of workers and rows at a time
   figures [section..] [--rounds N] [--seconds S]
-                   the figures of the README, as Markdown tables beside their targets: medians of N interleaved
-                   rounds (5), with S seconds to a run in place of each section's own; about fifteen minutes:
-                     speeds   YSB drained, beside hand-written loops
-                     sql      YSB in SQL, on one worker and on two
-                     roads    Linear Road and taxis drained, beside a loop and another window
-                     latency  at 1,000 events/s, and the CPU that takes
-                     idle     the CPU of 20 queries with next to nothing to do
-                     load     latency at 0.5 and 0.8 of the speed
-                     queries  eight at once against one, and whether each gets its part
+                   the figures of the README and more, as Markdown tables beside their targets: medians of N interleaved
+                   rounds (5), with S seconds to a run in place of each section's own; an hour for all sections:
+                     speeds      YSB drained, beside hand-written loops
+                     sql         YSB in SQL, on one worker and on two
+                     roads       Linear Road and taxis drained, beside a loop and another window
+                     latency     at 1,000 events/s, and the CPU that takes
+                     idle        the CPU of 20 queries with next to nothing to do
+                     load        latency at 0.5 and 0.8 of the speed; `load-two` and `load-taxis` on two workers
+                     queries     eight at once against one, and whether each gets its part
+                     scaling     two workers inside one query, beside one
+                     ablation    threads and workers, with queues and blocks between operators
+                     modes       latency of threads and of workers, at ten rates
+                     disorder    records out of order, and frequent watermarks
+                     early       records out of order, at a rate that costs the generator nothing
+                     machine     for how long the machine stops a thread
   services up|down|status [service..]
                    a real service on this machine, loopback only, fetched on first use into a cache outside of the
                    checkout; needs Java 17, Maven and Python with pip:
@@ -100,6 +105,8 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
+        ["tidy", "--clones"] => exit_code(tidy::list_clones()),
+        ["tidy", words @ ..] => wrong_usage(&format!("tidy takes no `{}`: only `--clones`", words.join(" "))),
         ["packages"] => exit_code(packages::run()),
         ["docs"] => exit_code(tidy::write_docs()),
         ["figures", words @ ..] => match figures::planned(words) {

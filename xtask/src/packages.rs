@@ -1,10 +1,12 @@
 //! `cargo xtask packages`: licences, versions and sources of the packages from outside, by the lists of `deny.toml`.
 //!
-//! The lists are those of cargo-deny, which runs too where it is installed. It is not asked for on a fresh machine, because
-//! building it takes minutes, and its advisories need a database that comes over the network; what can be told from
-//! `cargo metadata` alone is checked here, in a second: every licence is allowed, no package is there in two versions without a
-//! reason, and all come from one registry. Advisories are checked only by cargo-deny, and only if its database lies on this
-//! machine; what was not checked is said.
+//! The lists are in the form of cargo-deny, which runs as well if it is installed. A fresh machine does not need it,
+//! because building it takes minutes and its advisories need a database from the network. This module checks what
+//! `cargo metadata` tells, in a second. Every licence is allowed. No package has two versions without a reason. All
+//! packages come from one registry.
+//!
+//! Only cargo-deny checks advisories, and only if its database is on this machine. The command reports what was not
+//! checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -18,11 +20,12 @@ use serde_json::Value;
 use crate::steps::{self, StepCommand};
 use crate::workspace::{self, Workspace};
 
-/// The file of the lists.
+/// File with the lists.
 const LISTS: &str = "deny.toml";
-/// The machine that packages are looked at for; the same stands in `deny.toml`.
+/// Target whose packages are checked. `deny.toml` names the same target.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Lines of cargo-deny's output that are expected: it leaves out optional packages that cargo lists, and with them their exceptions.
+/// Options that silence expected warnings: cargo-deny leaves out optional packages that cargo lists, and so does not
+/// meet their exceptions.
 const DENY_QUIET: [&str; 6] =
     ["-A", "unmatched-skip", "-A", "unnecessary-skip", "-A", "license-not-encountered"];
 
@@ -30,7 +33,7 @@ const DENY_QUIET: [&str; 6] =
 #[derive(Debug, PartialEq, Eq)]
 struct Lists {
     licences: BTreeSet<String>,
-    /// Versions that may be there beside a newer one, as `name@version`.
+    /// Versions that may exist beside a newer one, as `name@version`.
     skipped: BTreeSet<String>,
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn run() -> Result<()> {
     check(&Workspace::open()?)
 }
 
-/// Prints what is not allowed to standard output, then runs cargo-deny if it is installed.
+/// Prints the packages that are not allowed to standard output, then runs cargo-deny if it is installed.
 ///
 /// # Errors
 ///
@@ -71,7 +74,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     run_deny(workspace)
 }
 
-/// Runs cargo-deny with what lies on this machine, and says what it was not asked.
+/// Runs cargo-deny without the network, and prints which checks it could not make.
 fn run_deny(workspace: &Workspace) -> Result<()> {
     let mut probe = Command::new(workspace::cargo());
     probe.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -92,7 +95,7 @@ fn run_deny(workspace: &Workspace) -> Result<()> {
     steps::run(&StepCommand::cargo("cargo deny", workspace, &arguments))
 }
 
-/// Where cargo-deny keeps its database.
+/// Returns the directory in which cargo-deny keeps its database.
 fn advisories() -> Option<PathBuf> {
     let of = |key: &str| env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from);
     Some(of("CARGO_HOME").or_else(|| Some(of("HOME")?.join(".cargo")))?.join("advisory-dbs"))
@@ -111,7 +114,7 @@ fn metadata(workspace: &Workspace) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")
 }
 
-/// The packages that are part of the graph and not of the workspace.
+/// Returns the packages of the dependency graph that are not in the workspace.
 fn outside(metadata: &Value) -> Result<Vec<Outside>> {
     let texts = |list: &Value, of: &dyn Fn(&Value) -> Option<String>| -> BTreeSet<String> {
         list.as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(of).collect()
@@ -134,13 +137,13 @@ fn outside(metadata: &Value) -> Result<Vec<Outside>> {
     Ok(packages.collect())
 }
 
-/// Returns the packages that are not allowed, a line each.
+/// Returns a line for each package that is not allowed.
 fn findings(packages: &[Outside], lists: &Lists) -> Vec<String> {
     let mut findings = Vec::new();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
     packages.iter().for_each(|package| *sources.entry(&package.source).or_default() += 1);
-    // The one that most packages have: any package may be the first.
+    // The registry of most packages. The first package may be an exception.
     let usual = sources.into_iter().max_by_key(|(_, count)| *count).map(|(source, _)| source);
     for Outside { name, version, licence, source } in packages {
         versions.entry(name).or_default().push(version);
@@ -212,8 +215,8 @@ impl Lists {
     }
 }
 
-/// Whether an expression of SPDX can be met with the licences that are allowed. `/` between two is an older form of OR; an
-/// exception behind WITH only gives more rights, and is read over.
+/// Returns whether an expression of SPDX can be met with allowed licences. `/` is an older form of OR. An exception
+/// behind WITH only adds rights, so it is ignored.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

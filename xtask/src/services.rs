@@ -1,13 +1,13 @@
-//! `cargo xtask services`: real services that tests talk to, started on this machine without containers.
+//! `cargo xtask services`: real services for tests, started on this machine without containers.
 //!
-//! A service has one module below this one, which knows what to fetch, how to start it, and when it is ready. Shared by all:
+//! Each service has a module, which downloads it, starts it and waits until it is ready. The other modules are shared:
 //!
-//! - [`fetch`]: the cache of what was downloaded, which lies outside of the checkout;
-//! - [`processes`]: child processes that end with us, or that stay until `down`;
+//! - [`fetch`]: the cache of downloads, outside of the checkout;
+//! - [`processes`]: child processes that end with us, or that run until `down`;
 //! - [`http`]: requests to a service on the loopback interface;
 //! - [`flink`]: Flink with its SQL gateway.
 //!
-//! Every service binds to the loopback interface alone, on ports that were free. Every wait has a bound.
+//! Every service binds to the loopback interface alone, on free ports. Every wait has a bound.
 
 pub(crate) mod fetch;
 pub(crate) mod flink;
@@ -26,22 +26,22 @@ pub(crate) enum Service {
 /// Every service with its name on the command line.
 const SERVICES: [(&str, Service); 1] = [("flink", Service::Flink)];
 
-/// One of the three acts on services.
+/// A command for services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Start, and return when it is ready.
+    /// Starts a service, and returns when it is ready.
     Up,
-    /// End, and return when it has ended.
+    /// Ends a service, and returns when it has ended.
     Down,
-    /// Print whether it runs, and its addresses.
+    /// Prints whether a service runs, and its addresses.
     Status,
 }
 
-/// Reads `up flink`, say; a line without names of services means all of them.
+/// Reads words such as `up flink`. A line without names of services means all services.
 ///
 /// # Errors
 ///
-/// A message that shows what is unknown and what is known.
+/// A message that shows the unknown word and the known ones.
 pub(crate) fn planned(words: &[&str]) -> Result<(Act, Vec<Service>), String> {
     let (act, names) = match words {
         ["up", names @ ..] => (Act::Up, names),
@@ -62,11 +62,11 @@ pub(crate) fn planned(words: &[&str]) -> Result<(Act, Vec<Service>), String> {
     Ok((act, services.collect::<Result<_, _>>()?))
 }
 
-/// Does `act` to each of `services`.
+/// Applies `act` to each of `services`.
 ///
 /// # Errors
 ///
-/// A download, start or end that failed; `status` fails if a service does not run.
+/// A failed download, start or end. `status` fails if a service does not run.
 pub(crate) fn run(act: Act, services: &[Service]) -> Result<()> {
     let mut missing = Vec::new();
     for service in services {

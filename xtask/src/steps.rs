@@ -1,7 +1,7 @@
-//! How a step is run, timed and reported.
+//! Steps: commands that are run, timed and reported.
 //!
-//! A child's output goes straight through. What is printed around it goes to standard error, where cargo
-//! reports too, so that the lines of both keep their order when the output is sent to a file.
+//! The output of a child is passed through. Our own lines go to standard error, where cargo reports too, so that the
+//! lines of both keep their order when the output is sent to a file.
 
 use std::env;
 use std::fmt;
@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{self, Workspace};
 
-/// A named command, started in the root of the workspace. Kept as data, so that tests can read what would
-/// run; `Display` writes the line that a person would type to run it again.
+/// A named command, started in the root of the workspace. It is data, so that tests can read the command. `Display`
+/// writes the line that a person would type to run it again.
 pub(crate) struct StepCommand {
     name: &'static str,
     environment: Vec<(&'static str, String)>,
@@ -27,7 +27,7 @@ pub(crate) struct StepCommand {
 ///
 /// # Errors
 ///
-/// When the command cannot be started or does not succeed; the message shows the whole command.
+/// When the command cannot be started or fails. The message shows the whole command.
 pub(crate) fn run(step: &StepCommand) -> Result<()> {
     timed(step.name, || {
         let status = Command::new(&step.program)
@@ -43,11 +43,11 @@ pub(crate) fn run(step: &StepCommand) -> Result<()> {
     })
 }
 
-/// Runs `work`, and prints `name` before it and the wall seconds after it.
+/// Runs `work`. Prints `name` before it, and the elapsed seconds after it.
 ///
 /// # Errors
 ///
-/// Those of `work`, with `name` in front.
+/// The errors of `work`, with `name` in front.
 pub(crate) fn timed(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     eprintln!("== {name}");
     let started = Instant::now();
@@ -58,12 +58,12 @@ pub(crate) fn timed(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()>
 }
 
 impl StepCommand {
-    /// A step of the cargo that runs us.
+    /// Creates a step of the cargo that runs us.
     pub(crate) fn cargo(name: &'static str, workspace: &Workspace, arguments: &[&str]) -> Self {
         Self::program(name, workspace, &workspace::cargo(), arguments)
     }
 
-    /// A step of any program.
+    /// Creates a step of any program.
     pub(crate) fn program(
         name: &'static str,
         workspace: &Workspace,
@@ -79,14 +79,14 @@ impl StepCommand {
         }
     }
 
-    /// Sets `key` to `value` unless whoever called us has set it.
+    /// Sets `key` to `value` unless the environment has set it.
     pub(crate) fn default_env(mut self, key: &'static str, value: &str) -> Self {
         let value = env::var(key).unwrap_or_else(|_| value.to_owned());
         self.environment.push((key, value));
         self
     }
 
-    /// Adds `flags` to the flags of the compiler that our caller chose, instead of replacing them.
+    /// Adds `flags` to the compiler's flags from the environment, and keeps those.
     pub(crate) fn add_rust_flags(mut self, flags: &str) -> Self {
         let mut all = env::var("RUSTFLAGS").unwrap_or_default();
         if !all.is_empty() {
@@ -103,14 +103,14 @@ impl fmt::Display for StepCommand {
         for (key, value) in &self.environment {
             write!(f, "{key}={} ", quoted(value))?;
         }
-        // Cargo tells us its whole path; its name is what a person types.
+        // `$CARGO` is a whole path. A person types the name.
         let program = Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy();
         f.write_str(&quoted(&program))?;
         self.arguments.iter().try_for_each(|word| write!(f, " {}", quoted(word)))
     }
 }
 
-/// `word` as a shell would need it written.
+/// Returns `word` quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

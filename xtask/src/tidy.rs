@@ -1,26 +1,29 @@
 //! `cargo xtask tidy`: the rules of the tree that a machine can check, so that no review has to.
 //!
-//! Each rule is one module with one function from the tree to its findings; none of them touches the disk,
-//! so their tests feed them trees of three lines and show that each rule can fail.
+//! Each rule is one module with one function from the tree to its findings. No rule reads the disk, so the tests pass
+//! trees of a few lines, and show that each rule can fail.
 //!
-//! - [`tree`], [`rust_text`], [`modules`], [`manifest`], [`markdown`]: what the rules read: files, Rust
-//!   without its comments, which file declares which, where a dependency stands, links and headings;
-//! - [`arrows`], [`outside`]: which room may depend on which, and on what from outside;
+//! - [`tree`], [`rust_text`], [`modules`], [`manifest`], [`markdown`]: the input of the rules, namely files, Rust text
+//!   without comments, declarations of modules, lines of dependencies, links and headings;
+//! - [`arrows`], [`outside`]: the rooms and outside packages on which a room may depend;
 //! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is reached, and is not too long;
 //! - [`openings`]: doc comments name their subject;
-//! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
-//! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
-//! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
+//! - [`unsafety`], [`atomics`]: unsafe code and atomics stay in memory, and every unsafe use has its argument;
+//! - [`cards`]: every operator opens with its card, and the manual's page agrees with the cards;
+//! - [`words`]: refuses open marks, printing in libraries, and paths of one machine;
+//! - [`glossary`]: refuses words that left the glossary;
+//! - [`clones`]: lists equal code in two places, and bounds the number of such places;
 //! - [`panics`]: a panic outside of tests says which invariant was broken;
-//! - [`links`]: what Markdown points at exists.
+//! - [`links`]: targets of Markdown links exist.
 //!
-//! The rules are textual. They are meant to catch slips, not to withstand somebody who tries to get round
-//! them.
+//! The rules read text. They catch mistakes, and do not withstand somebody who wants to avoid them.
 
 mod arrows;
 mod atomics;
 mod cards;
+mod clones;
 mod dead_files;
+mod glossary;
 mod heads;
 mod links;
 mod manifest;
@@ -37,20 +40,21 @@ mod words;
 
 use std::fmt;
 use std::fs;
+use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
 use tree::Tree;
 
-/// Something to mend.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
-    /// The file, relative to the root.
+    /// File, relative to the root.
     path: String,
-    /// Its line, counted from one.
+    /// Line, counted from 1.
     line: usize,
-    /// What is wrong and what to do.
+    /// The violation, and how to correct it.
     message: String,
 }
 
@@ -63,7 +67,17 @@ pub(crate) fn run() -> Result<()> {
     check(&Workspace::open()?)
 }
 
-/// Writes the pages of the manual that are made of the tree.
+/// Prints the equal runs of lines of the rooms to standard output.
+///
+/// # Errors
+///
+/// When the tree cannot be read or the list cannot be written.
+pub(crate) fn list_clones() -> Result<()> {
+    let tree = Tree::read(&Workspace::open()?.root)?;
+    io::stdout().write_all(clones::list(&tree).as_bytes()).context("could not write the list of equal runs")
+}
+
+/// Writes the pages of the manual that are generated from the tree.
 ///
 /// # Errors
 ///
@@ -75,7 +89,7 @@ pub(crate) fn write_docs() -> Result<()> {
         .with_context(|| format!("could not write {}", cards::PAGE))
 }
 
-/// Prints every finding in the tree of `workspace` to standard output; that there is none, to standard error.
+/// Prints every finding in the tree of `workspace` to standard output. If there is none, says so on standard error.
 ///
 /// # Errors
 ///
@@ -93,8 +107,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         atomics::findings(&tree),
         cards::findings(&tree),
         words::findings(&tree),
+        glossary::findings(&tree),
         links::findings(&tree),
         panics::findings(&tree),
+        clones::findings(&tree),
     ]
     .concat();
     findings.sort();
@@ -124,8 +140,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Fails unless `findings`, in any order, are those of `expected`: each a `path:line:` with some words of the
-/// message behind it.
+/// Fails unless `findings`, in any order, are the expected ones. Each expectation is `path:line: words`, with some
+/// words of the message.
 #[cfg(test)]
 #[track_caller]
 fn assert_findings(mut findings: Vec<Finding>, expected: &[&str]) {

@@ -1,7 +1,7 @@
-//! What cargo says about the workspace: where it lies, where it builds, its packages and what they depend on.
+//! The workspace as cargo reports it: its root, its target directory, its packages and their dependencies.
 //!
-//! Everything comes from one call of `cargo metadata`, which reads the manifests as cargo itself does, with
-//! inherited dependencies, renames and the configured target directory already resolved.
+//! Everything comes from one call of `cargo metadata`. It reads the manifests as cargo does, and resolves inherited
+//! dependencies, renames and the configured target directory.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,39 +10,39 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-/// The workspace as a whole.
+/// The whole workspace.
 pub(crate) struct Workspace {
-    /// The directory that holds the root manifest.
+    /// Directory of the root manifest.
     pub(crate) root: PathBuf,
-    /// Where cargo builds: `target`, or what the environment or a config file says.
+    /// Directory in which cargo builds: `target`, or the one that the environment or a config file sets.
     pub(crate) target_directory: PathBuf,
-    /// Every member.
+    /// Members of the workspace.
     pub(crate) packages: Vec<Package>,
 }
 
-/// One member of the workspace.
+/// A member of the workspace.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// Its name, `thalweg-model`, say.
+    /// Name, such as `thalweg-model`.
     pub(crate) name: String,
-    /// Its manifest, relative to the root and with forward slashes.
+    /// Path of the manifest relative to the root, with forward slashes.
     pub(crate) manifest: String,
-    /// What it declares, of every kind and for every target.
+    /// Declared dependencies of every kind and for every target.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// One declared dependency.
+/// A declared dependency.
 #[derive(Debug)]
 pub(crate) struct Dependency {
-    /// The package's own name, whatever it is called in the manifest.
+    /// Name of the package itself, even if the manifest renames it.
     pub(crate) name: String,
-    /// Which part of the package needs it.
+    /// Part of the package that needs the dependency.
     pub(crate) kind: DependencyKind,
-    /// The condition under which it is needed, `cfg(loom)`, say.
+    /// Condition under which the dependency is needed, such as `cfg(loom)`.
     pub(crate) target: Option<String>,
 }
 
-/// Which part of a package needs a dependency.
+/// Part of a package that needs a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependencyKind {
     /// The package itself.
@@ -54,11 +54,11 @@ pub(crate) enum DependencyKind {
 }
 
 impl Workspace {
-    /// Asks cargo about the workspace that this xtask belongs to.
+    /// Asks cargo about the workspace of this xtask.
     ///
     /// # Errors
     ///
-    /// When cargo cannot read a manifest; its own message has gone to standard error.
+    /// When cargo cannot read a manifest. Its own message has gone to standard error.
     pub(crate) fn open() -> Result<Self> {
         let asked = Command::new(cargo())
             .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -85,7 +85,7 @@ impl Workspace {
         Ok(Self { root, target_directory, packages })
     }
 
-    /// A workspace without packages at a place that does not exist.
+    /// Creates a workspace without packages, at a place that does not exist.
     #[cfg(test)]
     pub(crate) fn fake() -> Self {
         Self { root: "/fake".into(), target_directory: "/fake/target".into(), packages: Vec::new() }
@@ -123,13 +123,14 @@ impl Dependency {
     }
 }
 
-/// The cargo that runs us, so that every step uses the same toolchain; outside of cargo, the one on the path.
+/// Returns the cargo that runs us, so that every step uses the same toolchain. Outside of cargo, this is the one on the
+/// path.
 pub(crate) fn cargo() -> String {
     env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// The directory of xtask. `cargo run` tells it at run time; what was compiled in is the second choice,
-/// because a target directory shared between clones may hold a binary built for another one.
+/// Returns the directory of xtask. `cargo run` sets it at run time. The directory at compile time is the second choice,
+/// because a target directory that clones share may hold a binary of another clone.
 fn own_directory() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }

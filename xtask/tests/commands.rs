@@ -1,4 +1,4 @@
-//! The program as it is called: exit codes, usage, and tidy on a small tree that it reads from the disk.
+//! The program as a user calls it: exit codes, usage, and tidy on a small tree on the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct SmallTree {
 }
 
 impl SmallTree {
-    /// Writes `files`. The process is part of the name, because two runs may share a target directory.
+    /// Writes `files`. The name contains the process, because two runs may share a target directory.
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
         let tree = Self { root };
@@ -42,17 +42,25 @@ impl SmallTree {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs `xtask tidy` as if it belonged to this tree.
+    /// Runs `xtask tidy` as if xtask belonged to this tree.
     fn tidy(&self) -> Output {
+        self.tidy_with(&[])
+    }
+
+    fn tidy_with(&self, options: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-        command.arg("tidy").env("CARGO_MANIFEST_DIR", self.root.join("xtask")).current_dir(&self.root);
+        command
+            .arg("tidy")
+            .args(options)
+            .env("CARGO_MANIFEST_DIR", self.root.join("xtask"))
+            .current_dir(&self.root);
         command.output().unwrap()
     }
 }
 
 impl Drop for SmallTree {
     fn drop(&mut self) {
-        // What cannot be removed only takes up space in the target directory.
+        // A directory that cannot be removed only takes up space in the target directory.
         let _ = fs::remove_dir_all(&self.root);
     }
 }
@@ -86,6 +94,8 @@ fn wrong_usage_exits_with_two() {
         &["chekc"][..],
         &[],
         &["check", "twice"],
+        &["tidy", "--clone"],
+        &["tidy", "--clones", "twice"],
         &["deep", "moon"],
         &["figures", "moon"],
         &["figures", "--rounds"],
@@ -111,6 +121,18 @@ fn ignored_files_are_not_read() {
     let small = SmallTree::new("ignored_files", &CLEAN_TREE);
     small.write("ignored.md", "[nothing](nowhere.md)\n");
     check(&small.tidy(), 0, "", "no findings in 7 files\n");
+}
+
+/// Equal runs are a list and no findings, so the exit code is 0.
+#[test]
+fn equal_runs_are_listed() {
+    let calls: String = ('a'..='l').map(|name| format!("    {name}();\n")).collect();
+    let text = format!("//! Equal calls.\n\nfn first() {{\n{calls}}}\n\nfn second() {{\n{calls}}}\n");
+    let small = SmallTree::new("equal_runs", &CLEAN_TREE);
+    small.write("crates/model/src/calls.rs", &text);
+    let expected = "crates/model/src/calls.rs:4-15  crates/model/src/calls.rs:19-30  12 lines\n\
+                    equal runs of 12 lines or more: 1\n";
+    check(&small.tidy_with(&["--clones"]), 0, expected, "");
 }
 
 /// One finding per kind of input: a manifest, a Rust file, a page.

@@ -1,4 +1,4 @@
-//! What `check` would run, read as the lines that a person could type.
+//! Steps of `check` as the lines that a person could type.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which suites a command line means, and what each would run.
+//! Suites that a command line chooses, and the commands of each.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn unknown_name_is_refused_and_the_known_ones_are_told() {
     assert!(message.starts_with("unknown suite `moon`: choose from loom, miri, seeds, fuzz, "), "{message}");
 }
 
-/// One that fails hides no other.
+/// A failing suite hides no other.
 #[test]
 fn all_suites_run_and_all_failures_are_told() {
     let suites = [Suite::Loom, Suite::Memory, Suite::Kills];

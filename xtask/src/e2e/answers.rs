@@ -1,8 +1,9 @@
-//! Answers to queries, and how they are written down.
+//! Answers to queries, and the files that hold them.
 //!
-//! One file per file of queries, `crates/sql/tests/flink/NAME.answers`. A line that begins with `--- ` names a query; the
-//! next one holds the digest of its question and what follows: rows, in the order in which they came or sorted if none is
-//! promised, or the refusal in Flink's words. A line end within a row is written `\n`, a backslash `\\`.
+//! Each file of queries has a file `crates/sql/tests/flink/NAME.answers`. A line that begins with `--- ` names a query.
+//! The next line holds the digest of the question and the kind of the answer. Rows follow in the order in which they
+//! came, or sorted if no order is promised. A refusal follows in Flink's words. A line end within a row is written
+//! `\n`, a backslash `\\`.
 
 use std::fmt::Write as _;
 
@@ -12,9 +13,9 @@ use crate::services::flink::VERSION;
 /// The answer of an engine to a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// Its changes, in order.
+    /// The changes of the result, in order.
     Rows(Vec<Change>),
-    /// It is refused, or failed on the way; why, in one line.
+    /// The reason why the query was refused or failed, in one line.
     Refused(String),
 }
 
@@ -32,16 +33,16 @@ pub(crate) struct Change {
 pub(crate) enum Kind {
     /// A new row.
     Insert,
-    /// A row that is about to change.
+    /// A row before it changes.
     UpdateBefore,
-    /// That row as it is then.
+    /// The row of the preceding `UpdateBefore` after it has changed.
     UpdateAfter,
-    /// A row that goes.
+    /// A row that is removed.
     Delete,
 }
 
-/// Returns the rows that are left when all changes were applied, in the order in which they came. A row that is taken away and was not there is
-/// left as `-D,` and the row, so that it equals nothing that anybody expects.
+/// Returns the rows that remain after all changes, in the order in which they came. A removed row that did not exist
+/// remains as `-D,` and the row, so that it equals no expected row.
 pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for Change { kind, row } in changes {
@@ -52,7 +53,8 @@ pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
     rows
 }
 
-/// Applies a change to rows, which stay in the order in which they came; `false` if it takes away a row that is not there.
+/// Applies a change to `rows`, which keep the order in which they came. Returns `false` if the change removes a row
+/// that does not exist.
 pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     match kind {
         Kind::Insert | Kind::UpdateAfter => rows.push(row.to_owned()),
@@ -64,7 +66,7 @@ pub(crate) fn apply(rows: &mut Vec<String>, kind: Kind, row: &str) -> bool {
     true
 }
 
-/// The file of the answers to `file`.
+/// Returns the text of the file with the answers to `file`.
 pub(crate) fn written(file: &CaseFile, answers: &[Answer]) -> String {
     let mut text = format!(
         "The answers of Flink {VERSION} to the queries of {}.test.sql, written by `cargo xtask e2e flink`.\n",

@@ -1,36 +1,36 @@
 //! The files of queries, `crates/sql/tests/queries/*.test.sql`, as far as another engine needs them.
 //!
-//! Their form is told in the README beside them. xtask reads it for itself, because it imports no room; the tests of
-//! `thalweg-sql` compute the digest of each question once more, so that a form that is read differently does not pass.
+//! The README beside the files describes their form. xtask has a reader of its own, because it imports no room. The
+//! tests of `thalweg-sql` compute the digest of each question again, so a difference between the two readers is found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The word that stands for NULL in the CSV files that are given to Flink, which cannot tell a word in quotes from one without.
+/// The word for NULL in the CSV files that Flink reads. Flink cannot distinguish a quoted word from a plain one.
 const NULL_WORD: &str = "%null%";
 
-/// One file.
+/// One file of queries.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseFile {
-    /// Its name without `.test.sql`.
+    /// Name of the file without `.test.sql`.
     pub(crate) name: String,
-    /// The statements of its setup, without semicolons.
+    /// Statements of the setup, without semicolons.
     pub(crate) statements: Vec<String>,
     /// The setup as text, without comments, for digests.
     setup: String,
     inputs: BTreeMap<String, Vec<String>>,
-    /// Its queries.
+    /// Queries of the file.
     pub(crate) cases: Vec<Case>,
 }
 
-/// One query with what is expected of it.
+/// One query with its expected answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// Its name, which is unique in its file.
+    /// Name of the query, unique in its file.
     pub(crate) name: String,
-    /// The line on which it begins.
+    /// Line on which the query begins.
     pub(crate) line: usize,
-    /// All settings of the file before it.
+    /// All settings that stand before the query in the file.
     pub(crate) settings: Vec<String>,
     /// The query without its semicolon.
     pub(crate) query: String,
@@ -55,7 +55,7 @@ impl CaseFile {
     ///
     /// # Errors
     ///
-    /// A form that `thalweg test` would refuse, too, with the line.
+    /// A form that `thalweg test` refuses as well, with the line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, String> {
         let mut sections: Vec<(usize, String, Vec<String>)> = vec![(0, String::new(), Vec::new())];
         for (number, line) in (1..).zip(text.lines()) {
@@ -119,13 +119,13 @@ impl CaseFile {
         Ok(file)
     }
 
-    /// The rows of a table as the CSV that Flink reads: one line each, NULL by a word of its own.
+    /// Returns the rows of a table as the CSV that Flink reads: a line for each, NULL as [`NULL_WORD`].
     pub(crate) fn input(&self, table: &str) -> String {
         let rows = self.inputs.get(table).map_or(&[][..], Vec::as_slice);
         rows.iter().map(|row| with_nulls(row) + "\n").collect()
     }
 
-    /// The fields of the rows of a table, without their quotes; none for NULL.
+    /// Returns the fields of the rows of a table without quotes; `None` is NULL.
     pub(crate) fn fields(&self, table: &str) -> Vec<Vec<Option<String>>> {
         let field = |field: String| match field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
             Some(quoted) => Some(quoted.replace("\"\"", "\"")),
@@ -135,7 +135,7 @@ impl CaseFile {
         rows.iter().map(|row| fields_of(row).into_iter().map(field).collect()).collect()
     }
 
-    /// A number that changes when the question of a case does: its setup, input, settings or query.
+    /// Returns a number that changes with the question of a case: its setup, input, settings or query.
     pub(crate) fn digest(&self, case: &Case) -> u64 {
         let mut question = format!("{}\n", self.setup);
         for (table, rows) in &self.inputs {
@@ -149,13 +149,14 @@ impl CaseFile {
     }
 }
 
-/// The 64-bit FNV-1a hash: short enough to be written twice, and digests protect from slips only.
+/// Returns the 64-bit FNV-1a hash. It is short enough to be implemented twice, and digests protect against mistakes
+/// only.
 fn fnv(bytes: &[u8]) -> u64 {
     let begin = 0xcbf2_9ce4_8422_2325;
     bytes.iter().fold(begin, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The table that a statement declares.
+/// Returns the name of the table that a statement declares.
 pub(crate) fn table_name(statement: &str) -> Option<String> {
     let mut words = statement.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
     words.next().filter(|word| word.eq_ignore_ascii_case("CREATE"))?;
@@ -166,7 +167,7 @@ pub(crate) fn table_name(statement: &str) -> Option<String> {
     word.eq_ignore_ascii_case("TABLE").then(|| words.next().map(|name| name.replace('`', ""))).flatten()
 }
 
-/// The WITH of a table whose rows are in the file `path`.
+/// Returns the WITH clause of a table whose rows are in the file `path`.
 pub(crate) fn connector(path: &Path) -> String {
     format!(
         "WITH ('connector' = 'filesystem', 'path' = 'file://{}', 'format' = 'csv', 'csv.null-literal' = '{NULL_WORD}')",
@@ -195,7 +196,7 @@ fn statements(text: &str) -> Vec<String> {
     statements.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
-/// The rows of a section: a line each, unless a quote is open at its end, up to a blank line.
+/// Returns the rows of a section up to a blank line. Each row is a line, unless a quote is open at its end.
 fn rows(lines: &[String]) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -213,7 +214,7 @@ fn rows(lines: &[String]) -> Vec<String> {
     rows
 }
 
-/// A row with the word NULL outside of quotes replaced by [`NULL_WORD`].
+/// Returns a row with the word NULL outside of quotes replaced by [`NULL_WORD`].
 fn with_nulls(row: &str) -> String {
     let fields = fields_of(row);
     let fields: Vec<&str> =
@@ -221,7 +222,7 @@ fn with_nulls(row: &str) -> String {
     fields.join(",")
 }
 
-/// The fields of a row as they stand there, with their quotes.
+/// Returns the fields of a row with their quotes.
 fn fields_of(row: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut is_quoted = false;

@@ -1,19 +1,19 @@
-//! Tables of changes in files of queries, as Flink reads them: rows with `+I`, `-U`, `+U` or `-D` before them become records of
+//! Tables of changes in files of queries, as Flink reads them: rows with `+I`, `-U`, `+U` or `-D` become records of
 //! Debezium in JSON.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// The end of a declaration whose rows are changes.
+/// End of a declaration whose rows are changes.
 const WITH_CHANGES: &str = "WITH ('format' = 'debezium-json')";
 
-/// The declaration of a table of changes without its WITH; none if its rows are plain.
+/// Returns the declaration of a table of changes without its WITH clause; `None` if its rows are plain.
 pub(crate) fn declaration(statement: &str) -> Option<&str> {
     statement.trim_end().strip_suffix(WITH_CHANGES).map(str::trim_end)
 }
 
-/// The WITH of a table whose changes are in the file `path`.
+/// Returns the WITH clause of a table whose changes are in the file `path`.
 pub(crate) fn connector(path: &Path) -> String {
     format!(
         "WITH ('connector' = 'filesystem', 'path' = 'file://{}', 'format' = 'debezium-json')",
@@ -21,7 +21,7 @@ pub(crate) fn connector(path: &Path) -> String {
     )
 }
 
-/// The names of the physical columns of a declaration, `CREATE TABLE t (a INT, .., WATERMARK FOR ..)`.
+/// Returns the names of the physical columns of a declaration, `CREATE TABLE t (a INT, .., WATERMARK FOR ..)`.
 fn columns(declaration: &str) -> Vec<String> {
     let body = declaration.split_once('(').map_or("", |(_, body)| body);
     let mut parts = vec![String::new()];
@@ -50,11 +50,12 @@ fn columns(declaration: &str) -> Vec<String> {
     parts.iter().filter(is_column).map(name).collect()
 }
 
-/// Rows of changes as records of Debezium, one a line. Flink reads numbers and times from JSON texts as well.
+/// Returns rows of changes as records of Debezium, a line for each. Flink also reads numbers and times from JSON texts.
 ///
 /// # Errors
 ///
-/// A row whose kind is unknown, that has another number of fields than the table has columns, or a `-U` without a `+U` behind it.
+/// A row of an unknown kind, a row whose number of fields differs from the number of columns, or a `-U` without a `+U`
+/// behind it.
 pub(crate) fn records(declaration: &str, rows: &[Vec<Option<String>>]) -> Result<String, String> {
     let columns = columns(declaration);
     let mut text = String::new();

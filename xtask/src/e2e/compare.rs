@@ -1,19 +1,19 @@
-//! Whether an answer is the expected one, and the list of those that are not meant to be.
+//! Comparison of answers with expectations, and the list of known differences.
 
 use super::answers::{Answer, Kind, apply, left_over};
 use super::cases::{Case, CaseFile, Expected};
 
-/// Errors by which we refuse what Flink may well run: `docs/sql/parity.md` lists what is missing, and that state needs a
-/// time to live. Flink's answers are written down, and not compared.
+/// Codes of errors for queries that we refuse and Flink may run. `docs/sql/parity.md` lists the missing features, and
+/// the queries whose state needs a time to live. Flink's answers to these are written down and not compared.
 const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
 
-/// The end of a name that says that the answer is not Flink's; the head of the file says why.
+/// End of the name of a case whose answer differs from Flink's. The head of the file gives the reason.
 const NOT_AS_FLINK: &str = "(not as Flink)";
 
-/// How many rows of a difference are shown of each side.
+/// Rows that are shown of each side of a difference.
 const SHOWN_MAX: usize = 20;
 
-/// The file `differences.txt`: `FILE: CASE | REASON`, a line each; `#` begins a comment.
+/// The file `differences.txt`: a line `FILE: CASE | REASON` for each case. `#` begins a comment.
 #[derive(Debug)]
 pub(crate) struct Differences {
     listed: Vec<(String, String, String)>,
@@ -22,20 +22,20 @@ pub(crate) struct Differences {
 /// The verdict on an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It is the expected one.
+    /// The answer is the expected one.
     Agrees,
-    /// We refuse the query, and Flink need not.
+    /// We refuse the query, and Flink may run it. The text gives the reason.
     OursAlone(String),
-    /// It differs, as the list or the name says.
+    /// The answer differs, and the list or the case's name gives this reason.
     Listed(String),
-    /// It differs: how.
+    /// The answer differs. The text shows the difference.
     Differs(String),
-    /// It is listed as different, and is the expected one.
+    /// The case is listed as different, and the answer is the expected one.
     ListedInVain,
 }
 
 impl Verdict {
-    /// The word by which verdicts are counted.
+    /// Returns the word under which verdicts of this kind are counted.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Verdict::Agrees => "agree",
@@ -52,7 +52,7 @@ impl Differences {
     ///
     /// # Errors
     ///
-    /// A line without a file, a case or a reason, or one that stands there twice.
+    /// A line without a file, a case or a reason, or a case that is listed twice.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut listed: Vec<(String, String, String)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -108,7 +108,7 @@ impl Differences {
     }
 }
 
-/// How an answer differs from what is expected; none if it does not.
+/// Returns the difference between an answer and the expected one; `None` if they are equal.
 fn difference(expected: &Expected, answer: &Answer) -> Option<String> {
     let (rows, is_ordered) = match expected {
         Expected::Rows { rows, is_ordered } => (rows.clone(), *is_ordered),
@@ -146,7 +146,7 @@ fn difference(expected: &Expected, answer: &Answer) -> Option<String> {
     })
 }
 
-/// The rows that the changes of a file leave.
+/// Returns the rows that remain after the changes of a file.
 fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
     for change in changes {
@@ -164,7 +164,7 @@ fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// The rows of one multiset that the other one lacks.
+/// Returns the rows of one multiset that the other one lacks.
 fn minus(rows: &[String], others: &[String]) -> Vec<String> {
     let mut others = others.to_vec();
     let mut left = rows.to_vec();

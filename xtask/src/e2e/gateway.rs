@@ -1,6 +1,6 @@
 //! Sessions and statements of Flink's SQL gateway.
 //!
-//! Results are asked for as text (`rowFormat=PLAIN_TEXT`), so that Flink itself writes every value.
+//! Results are requested as text (`rowFormat=PLAIN_TEXT`), so that Flink itself writes every value.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use super::answers::{Answer, Change, Kind};
 use crate::services::flink::root_cause;
 use crate::services::http::{Client, Response};
 
-/// How long a query may take from its statement to its last row.
+/// Longest time of a query, from its statement to its last row.
 const QUERY_MAX: Duration = Duration::from_secs(120);
-/// How long to wait before asking again whether there are rows.
+/// Pause before the next request for rows.
 const ASK_AGAIN: Duration = Duration::from_millis(30);
-/// How many changes a query may have.
+/// Largest number of changes of a query.
 const CHANGES_MAX: usize = 100_000;
 
-/// A session; it has tables and settings of its own.
+/// A session with tables and settings of its own.
 pub(crate) struct Session<'a> {
     client: &'a Client,
     handle: String,
 }
 
 impl<'a> Session<'a> {
-    /// Opens a session in UTC, as all files of queries have it unless they say otherwise.
+    /// Opens a session in UTC, which all files of queries assume unless they set another zone.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     ///
-    /// Only what has nothing to do with the query: Flink's refusal is an answer.
+    /// A failure that is independent of the query. Flink's refusal is an answer and no error.
     pub(crate) fn ask(&self, query: &str) -> Result<Answer> {
         let begin = Instant::now();
         let statements = format!("/v2/sessions/{}/statements", self.handle);
@@ -99,9 +99,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Takes the changes of one part of a result; returns how many there were.
+/// Appends the changes of one part of a result to `changes`, and returns their number.
 fn take(body: &Value, changes: &mut Vec<Change>) -> Result<usize> {
-    // Statements that only declare answer with a row that says OK.
+    // Statements that declare something answer with a row that says OK.
     if body["isQueryResult"].as_bool() != Some(true) {
         return Ok(0);
     }
@@ -122,7 +122,7 @@ fn take(body: &Value, changes: &mut Vec<Change>) -> Result<usize> {
     Ok(rows.len())
 }
 
-/// A text as it stands between commas in the files of queries.
+/// Returns a text as it stands between commas in the files of queries.
 fn quoted(text: &str) -> String {
     let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }

@@ -1,4 +1,4 @@
-//! Runs of `thalweg bench`, and their figures.
+//! Runs of `thalweg bench`, and the figures that are read from them.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,14 +6,20 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Runs `bench` with this workload and its options; its one JSON object.
+use super::machine;
+use super::section::{Figure, Side, Work, Workers};
+
+/// The highest rate that `bench` takes, in events per second.
+const RATE_MAX: f64 = 1e9;
+
+/// Runs `bench` with a workload and its options, and returns its JSON object.
 pub(super) type Run<'a> = dyn FnMut(&str) -> Result<Value> + 'a;
 
 /// Starts the program.
 ///
 /// # Errors
 ///
-/// If it cannot be started, fails, or says that its results are wrong.
+/// When the program cannot be started, fails, or says that its results are wrong.
 pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     let mut command = Command::new(binary);
     command.args(["bench", "--output", "json"]).args(options.split_whitespace());
@@ -26,124 +32,118 @@ pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     serde_json::from_str(text.trim()).with_context(|| format!("not JSON: {text}"))
 }
 
-/// One thing that is measured.
-pub(super) struct Side {
-    /// What it is, for people.
-    pub(super) title: String,
-    /// The workload and its options.
-    pub(super) options: String,
-    /// How long to measure, unless the command line says.
-    pub(super) seconds: f64,
-    /// How much its workers have to do.
-    pub(super) workers: Workers,
-}
-
-/// How much there is to do, by which the time for choosing tasks is judged.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Workers {
-    /// Always something.
-    Busy,
-    /// A record now and then.
-    Waiting,
-    /// So little that the sample of their choices, one in 64, says nothing.
-    Idle,
-}
-
-/// The figures of one run.
-#[derive(Clone)]
-pub(super) struct Figures(Value);
-
-impl Figures {
-    /// The figure at this JSON pointer, such as `/latency_us/p50`.
-    ///
-    /// # Errors
-    ///
-    /// If it is not there or no number.
-    pub(super) fn number(&self, pointer: &str) -> Result<f64> {
-        let number = self.0.pointer(pointer).and_then(Value::as_f64);
-        number.with_context(|| format!("no number at {pointer} of {}", self.0))
-    }
-
-    /// Million events per second.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such figure.
-    pub(super) fn speed(&self) -> Result<f64> {
-        Ok(self.number("/throughput_per_s")? / 1e6)
-    }
-
-    /// CPU time as a percentage of one core.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such figure.
-    pub(super) fn cpu_percent(&self) -> Result<f64> {
-        Ok(100.0 * self.number("/cpu_s")? / self.number("/seconds")?)
-    }
-}
-
-/// Of the runs of one side, the time that went into choosing tasks.
+/// Time that the runs of one side spent on choosing tasks.
 pub(super) struct Share {
     pub(super) title: String,
     pub(super) workers: Workers,
-    /// Percentage of the time that workers did not sleep, a run each.
+    /// Percentages of the time that workers did not sleep, one for each run.
     pub(super) percents: Vec<f64>,
 }
 
-/// Runs each side once a round, also if two sections want it: then both speak of the same run.
+/// Runs each side once in a round. If two sections have the same run, both read its figures.
 pub(super) struct Bench<'a> {
     run: &'a mut Run<'a>,
     seconds: Option<f64>,
-    /// What has been run in this round, by its options.
-    round: Vec<(String, Figures)>,
+    /// The runs of this round, by their options.
+    round: Vec<(String, Value)>,
     shares: Vec<Share>,
 }
 
 impl<'a> Bench<'a> {
-    /// Measures with `run`, for `seconds` in place of each side's own.
+    /// Measures with `run`, for `seconds` in place of the length of each side.
     pub(super) fn new(run: &'a mut Run<'a>, seconds: Option<f64>) -> Self {
         Bench { run, seconds, round: Vec::new(), shares: Vec::new() }
     }
 
-    /// How long to measure what would take so many seconds.
-    pub(super) fn seconds(&self, own: f64) -> f64 {
-        self.seconds.unwrap_or(own)
-    }
-
-    /// From here on everything is measured anew.
+    /// Forgets the runs of the last round.
     pub(super) fn begin_round(&mut self) {
         self.round.clear();
     }
 
-    /// The figures of `side` in this round.
-    ///
-    /// # Errors
-    ///
-    /// A run that fails.
-    pub(super) fn figures(&mut self, side: &Side) -> Result<Figures> {
-        let Side { title, options, seconds, workers } = side;
-        if let Some((_, figures)) = self.round.iter().find(|(other, _)| other == options) {
-            return Ok(figures.clone());
-        }
-        eprintln!("   {title}");
-        let seconds = self.seconds(*seconds);
-        let figures = (self.run)(&format!("{options} --seconds {seconds}")).map(Figures)?;
-        // The hand-written loops choose nothing.
-        if let (true, Ok(share)) = (*workers != Workers::Idle, figures.number("/scheduling_share")) {
-            let known = self.shares.iter().position(|share| share.title == *title);
-            let place = known.unwrap_or_else(|| {
-                self.shares.push(Share { title: title.clone(), workers: *workers, percents: Vec::new() });
-                self.shares.len() - 1
-            });
-            self.shares[place].percents.push(100.0 * share);
-        }
-        self.round.push((options.clone(), figures.clone()));
-        Ok(figures)
-    }
-
-    /// Of every side that chose tasks, in the order in which they were first run.
+    /// Returns the time for choosing tasks of every side that chose tasks, in the order in which the sides first ran.
     pub(super) fn shares(&self) -> &[Share] {
         &self.shares
     }
+
+    /// Returns the figures of this round for the lines of `side`.
+    ///
+    /// # Errors
+    ///
+    /// When the run fails or lacks a figure.
+    pub(super) fn figures(&mut self, side: &Side) -> Result<Vec<f64>> {
+        let (options, rate) = self.rated(side)?;
+        let found = self.found(side, &options)?;
+        side.lines.iter().map(|line| self.figure(line.figure, &found, rate)).collect()
+    }
+
+    /// Returns the options of `side` with its rate, and the rate of each query if it follows from another run.
+    fn rated(&self, side: &Side) -> Result<(String, Option<f64>)> {
+        let options = &side.options;
+        match side.work {
+            Work::AtRate | Work::Clock => Ok((options.clone(), None)),
+            Work::Drained => Ok((drained(options), None)),
+            Work::AtShare(share) => {
+                let drained = self.drained(options);
+                let per_s = share * number(drained, "/throughput_per_s")? / number(drained, "/queries")?;
+                let rate = per_s.clamp(1.0, RATE_MAX).round();
+                Ok((format!("{options} --rate {rate}"), Some(rate)))
+            }
+        }
+    }
+
+    /// Runs `side` with these options, unless it ran in this round already.
+    fn found(&mut self, side: &Side, options: &str) -> Result<Value> {
+        if let Some((_, found)) = self.round.iter().find(|(other, _)| other == options) {
+            return Ok(found.clone());
+        }
+        eprintln!("   {}", side.title);
+        let seconds = self.seconds.unwrap_or(side.seconds);
+        let found = match side.work {
+            Work::Clock => machine::stops(seconds),
+            _ => (self.run)(&format!("{options} --seconds {seconds}"))?,
+        };
+        self.round.push((options.to_owned(), found.clone()));
+        // The hand-written loops choose no tasks.
+        if let (true, Ok(share)) = (side.workers != Workers::Idle, number(&found, "/scheduling_share")) {
+            match self.shares.iter_mut().find(|share| share.title == side.title) {
+                Some(known) => known.percents.push(100.0 * share),
+                None => {
+                    let (title, workers) = (side.title.clone(), side.workers);
+                    self.shares.push(Share { title, workers, percents: vec![100.0 * share] });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn figure(&self, figure: Figure, found: &Value, rate: Option<f64>) -> Result<f64> {
+        let throughput = || number(found, "/throughput_per_s");
+        let query_mean = || Ok::<_, anyhow::Error>(throughput()? / number(found, "/queries")?);
+        Ok(match figure {
+            Figure::Number(pointer, _) => number(found, pointer)?,
+            Figure::Speed => throughput()? / 1e6,
+            Figure::SpeedOf(options) => throughput()? / number(self.drained(options), "/throughput_per_s")?,
+            Figure::Cpu => 100.0 * number(found, "/cpu_s")? / number(found, "/seconds")?,
+            Figure::KeptUp => query_mean()? / rate.expect("a side that keeps up runs at a share of a speed"),
+            Figure::QueryShare(place) => {
+                number(found, &format!("/query_throughput_per_s/{place}"))? / query_mean()?
+            }
+        })
+    }
+
+    /// Returns the run of this round that drained the workload with these options.
+    fn drained(&self, options: &str) -> &Value {
+        let run = self.round.iter().find(|(other, _)| *other == drained(options));
+        &run.expect("a section drains a workload before it refers to its speed").1
+    }
+}
+
+fn drained(options: &str) -> String {
+    format!("{options} --rate max")
+}
+
+/// Returns the number at a JSON pointer such as `/latency_us/p50`.
+fn number(found: &Value, pointer: &str) -> Result<f64> {
+    let number = found.pointer(pointer).and_then(Value::as_f64);
+    number.with_context(|| format!("no number at {pointer} of {found}"))
 }

@@ -1,59 +1,34 @@
-//! What the machine takes from a thread that does nothing but look at the clock: no engine's slowest record can be faster
-//! than its core is given back.
+//! Stops of a thread that only looks at the clock. The machine takes the core from the thread during a stop, and no
+//! engine can process a record in that time.
 
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use serde_json::{Value, json};
 
-use super::Section;
-use super::bench::Bench;
-use super::table::{Row, Table, Unit};
-
-/// Looking at the clock takes a fraction of a microsecond; whoever takes longer was stopped.
+/// Looking at the clock takes a fraction of a microsecond. If it takes longer than this, the thread was stopped.
 const STOP_MIN: Duration = Duration::from_micros(20);
 
-/// How long a thread looks.
-const SECONDS: f64 = 10.0;
-
-/// Of every round: the longest stop in microseconds, how many took above a millisecond in a second, and the percentage of time
-/// that all of them took; the latter two of the core that had the most.
-#[derive(Default)]
-pub(super) struct Machine([Vec<f64>; 3]);
-
-impl Section for Machine {
-    fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let length = Duration::from_secs_f64(bench.seconds(SECONDS));
-        let look = || {
-            let begin = Instant::now();
-            stops_within(length, || begin.elapsed())
-        };
-        let stops: Vec<Vec<Duration>> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(look)).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("a loop that reads the clock does not panic"))
-                .collect()
-        });
-        self.0.iter_mut().zip(figures(&stops, length)).for_each(|(measured, found)| measured.push(found));
-        Ok(())
-    }
-
-    fn table(&self) -> Table {
-        let [longest, long, taken] = &self.0;
-        let rows = vec![
-            Row::new("the longest", longest, Unit::Micros),
-            Row::new("longer than 1 ms, in a second", long, Unit::Ratio),
-            Row::new("all of them, of its time", taken, Unit::Percent),
-        ];
-        Table { head: "stops of a thread that only looks at the clock".to_owned(), rows }
-    }
+/// Looks at the clock for `seconds` on every core, and returns the figures of the stops.
+pub(super) fn stops(seconds: f64) -> Value {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let length = Duration::from_secs_f64(seconds);
+    let look = || {
+        let begin = Instant::now();
+        stops_within(length, || begin.elapsed())
+    };
+    let stops: Vec<Vec<Duration>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(look)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|stops| stops.expect("a loop that reads the clock does not panic")).collect()
+    });
+    let [longest_us, long_per_s, stopped_percent] = figures(&stops, length);
+    json!({ "longest_us": longest_us, "long_per_s": long_per_s, "stopped_percent": stopped_percent })
 }
 
-/// Of the stops of each core: the longest in microseconds; of the core that has the most, those above a millisecond in a
-/// second, and the percentage of time.
+/// Returns the longest stop of all cores in microseconds, the number of stops above 1 ms in a second, and the
+/// percentage of time that stops take. The number and the percentage belong to the core with the highest.
 fn figures(stops: &[Vec<Duration>], length: Duration) -> [f64; 3] {
     let longest = stops.iter().flatten().max().copied().unwrap_or_default();
     let most = |figure: fn(&[Duration]) -> f64| stops.iter().map(|stops| figure(stops)).fold(0.0, f64::max);
@@ -63,7 +38,8 @@ fn figures(stops: &[Vec<Duration>], length: Duration) -> [f64; 3] {
     [longest.as_secs_f64() * 1e6, long / length_s, 100.0 * taken_s / length_s]
 }
 
-/// Each time that the clock was looked at too late; it says how long it has been looked at.
+/// Returns the stops of a thread that calls `clock` until `length` has passed. The clock tells the time since it was
+/// started.
 fn stops_within(length: Duration, mut clock: impl FnMut() -> Duration) -> Vec<Duration> {
     let (mut stops, mut last) = (Vec::new(), clock());
     while last < length {

@@ -1,13 +1,15 @@
-//! What choosing tasks takes, of all sides of the engine that were run and did not idle. Measured beside the rest, so it is no section of its own.
+//! Time for choosing tasks, of all sides of the engine that did not idle. It is read from the runs of the other
+//! sections, so it is no section itself.
 
-use super::bench::{Share, Workers};
+use super::bench::Share;
+use super::section::Workers;
 use super::table::{Row, Table, Target, Unit};
 
-/// At a quantum of one block. A worker that has a record now and then chooses once for each, which says nothing: what
-/// counts there is how little it is awake.
+/// Bound for workers that are always busy, at a quantum of one block. A worker that has a record now and then chooses
+/// once for each record, so its percentage says nothing.
 const BUSY_PERCENT_MAX: f64 = 5.0;
 
-/// Percentages of the time that workers did not sleep; none without a side that chose.
+/// Returns the percentages of the time that workers did not sleep; `None` if no side chose tasks.
 pub(super) fn table(shares: &[Share]) -> Option<Table> {
     let row = |Share { title, workers, percents }: &Share| {
         let row = Row::new(title.as_str(), percents, Unit::Percent);

@@ -1,356 +1,177 @@
-//! How fast a drained generator gets through, beside its ceiling: the same job as one hand-written loop, or with another
-//! window, run in the same round.
+//! Sections of speeds: drained generators, each beside its ceiling in the same round.
+//!
+//! A ceiling is the same job as a hand-written loop, with another window, on one worker, or with records in order.
 
-use anyhow::Result;
+use super::section::{Aim, Figure, Line, Section, Side, Work, Workers};
 
-use super::Section;
-use super::bench::{Bench, Side, Workers};
-use super::table::{Row, Table, Target, Unit};
-
-/// A line: what it is, the workload and its options, the line that it is set in relation to, and how much of that it is to
-/// reach.
-struct Speed {
-    title: &'static str,
-    options: &'static str,
-    ceiling: Option<usize>,
-    of_ceiling_min: Option<f64>,
-}
-
-/// A table: what it says, and its lines.
-pub(super) struct Lines {
-    head: &'static str,
-    speeds: &'static [Speed],
-}
-
-/// The Yahoo streaming benchmark.
-pub(super) const YSB: Lines = Lines {
-    head: "YSB, M events/s",
-    speeds: &[
-        Speed {
-            title: "hand-written, a loop per operator (`--api loop-blocks`)",
-            options: "ysb --workers 1 --api loop-blocks",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "engine, a task per operator (`--isolate`)",
-            options: "ysb --workers 1 --isolate",
-            ceiling: Some(0),
-            of_ceiling_min: Some(0.8),
-        },
-        Speed {
-            title: "hand-written, two chains (`--api loop-chains`)",
-            options: "ysb --workers 1 --api loop-chains",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        DEFAULT_CHAINS,
-        Speed {
-            title: "hand-written, one loop (`--api loop-fused`)",
-            options: "ysb --workers 1 --api loop-fused",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "engine, one task (`--chain all`)",
-            options: "ysb --workers 1 --chain all",
-            ceiling: Some(4),
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "engine, default chains, two workers, `--parallel serial`",
-            options: "ysb --workers 2 --parallel serial",
-            ceiling: Some(2),
-            of_ceiling_min: None,
-        },
-    ],
-};
-
-/// The same question in SQL, over batches of columns.
-pub(super) const SQL: Lines = Lines {
-    head: "YSB in SQL, M events/s",
-    speeds: &[
-        Speed {
-            title: "hand-written, a loop per operator (`--api loop-blocks`)",
-            options: "ysb --workers 1 --api loop-blocks",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "SQL (`--api sql`)",
-            options: "ysb --workers 1 --api sql",
-            ceiling: Some(0),
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "SQL, two workers",
-            options: "ysb --workers 2 --api sql",
-            ceiling: Some(1),
-            of_ceiling_min: None,
-        },
-    ],
-};
-
-/// What the loads follow from as well.
-pub(super) const DEFAULT_CHAINS_OPTIONS: &str = "ysb --workers 1";
-
-const DEFAULT_CHAINS: Speed = Speed {
-    title: "engine, default chains",
-    options: DEFAULT_CHAINS_OPTIONS,
-    ceiling: Some(2),
-    of_ceiling_min: Some(0.8),
-};
-
-/// Linear Road's short form, and the taxis.
-pub(super) const ROADS: Lines = Lines {
-    head: "Linear Road and NYT, M events/s",
-    speeds: &[
-        Speed {
-            title: "Linear Road by hand, a loop per operator (`lrb --api loop-blocks`)",
-            options: "lrb --workers 1 --api loop-blocks",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "Linear Road, default chains (`lrb`)",
-            options: "lrb --workers 1",
-            ceiling: Some(0),
-            of_ceiling_min: Some(0.6),
-        },
-        Speed {
-            title: "Linear Road, two workers, `--parallel serial`",
-            options: "lrb --workers 2 --parallel serial",
-            ceiling: Some(0),
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "taxis, 60 s (`nyt`)",
-            options: "nyt --workers 1",
-            ceiling: None,
-            of_ceiling_min: None,
-        },
-        Speed {
-            title: "taxis, 120 s every 30 s (`nyt --window 120s --slide 30s`)",
-            options: "nyt --workers 1 --window 120s --slide 30s",
-            ceiling: Some(3),
-            of_ceiling_min: None,
-        },
-    ],
-};
-
-/// A mode of the ablation, on two cores.
-macro_rules! mode {
-    ($title:literal, $execution:literal, $memory:literal, $ceiling:expr, $of_ceiling_min:expr) => {
-        Speed {
-            title: $title,
-            options: concat!(
-                "ysb --workers 2 --parallel serial --isolate --execution ",
-                $execution,
-                " --memory ",
-                $memory
-            ),
-            ceiling: $ceiling,
-            of_ceiling_min: $of_ceiling_min,
-        }
-    };
-}
-
-/// Who runs operators, and what lies between them (Enjima, section 5.2.5): every operator a task of its own.
-pub(super) const ABLATION: Lines = Lines {
-    head: "YSB on two cores, a task per operator, M events/s",
-    speeds: &[
-        mode!("threads, queue", "threads", "queue", None, None),
-        mode!("threads, queue in batches", "threads", "queue-batched", Some(0), None),
-        mode!("threads, blocks", "threads", "blocks", Some(0), None),
-        mode!("workers, queue", "workers", "queue", Some(0), None),
-        mode!("workers, queue in batches", "workers", "queue-batched", Some(0), None),
-        mode!("workers, blocks", "workers", "blocks", Some(0), Some(5.0)),
-        mode!("the same, of threads with queues in batches", "workers", "blocks", Some(1), Some(1.3)),
-    ],
-};
-
-/// A workload on one worker, and on two that share its operators, which are to do so much more; every two lines are of one.
-macro_rules! scaling {
-    ($($workload:literal: $of_one_min:literal,)*) => {
-        &[$(
-            Speed {
-                title: concat!("`", $workload, "`, one worker"),
-                options: concat!($workload, " --workers 1"),
-                ceiling: None,
-                of_ceiling_min: None,
-            },
-            Speed {
-                title: concat!("`", $workload, "`, two workers"),
-                options: concat!($workload, " --workers 2"),
-                ceiling: Some(LINE_BEFORE),
-                of_ceiling_min: Some($of_one_min),
-            },
-        )*]
-    };
-}
-
-/// As a ceiling: the line before.
-const LINE_BEFORE: usize = usize::MAX;
-
-/// Several workers inside one query.
-pub(super) const SCALING: Lines = Lines {
-    head: "Two workers inside one query, M records/s",
-    speeds: scaling! {
-        "ysb": 1.8,
-        "nyt": 1.8,
-        "wordcount": 1.8,
-        "netmon": 1.8,
-        "distinct": 1.8,
-        "grep": 1.8,
-        "lrb": 1.6,
-        "tweets": 1.0,
-        "join": 1.0,
-    },
-};
-
-/// A workload on two workers: in order, its records made as if some came early, a share of them early, and its watermarks a
-/// hundred times as frequent as by default.
-macro_rules! disorder {
-    ($($workload:literal,)*) => {
-        &[$(
-            Speed {
-                title: concat!("`", $workload, "`, in order"),
-                options: concat!($workload, " --workers 2"),
-                ceiling: None,
-                of_ceiling_min: None,
-            },
-            Speed {
-                title: concat!("`", $workload, "`, a watermark every 10 us of event time"),
-                options: concat!($workload, " --workers 2 --watermark-step 10us"),
-                ceiling: Some(LINE_BEFORE),
-                of_ceiling_min: Some(0.85),
-            },
-            Speed {
-                title: concat!("`", $workload, "`, made as if some came early"),
-                options: concat!($workload, " --workers 2 --late-share 0.001"),
-                ceiling: None,
-                of_ceiling_min: None,
-            },
-            Speed {
-                title: concat!("`", $workload, "`, 40 % an epoch early"),
-                options: concat!($workload, " --workers 2 --late-share 40"),
-                ceiling: Some(LINE_BEFORE),
-                of_ceiling_min: Some(0.93),
-            },
-        )*]
-    };
-}
-
-/// Records out of order, and watermarks that come often.
-pub(super) const DISORDER: Lines = Lines {
-    head: "Two workers, records out of order and watermarks often, M records/s",
-    speeds: disorder! { "ysb", "nyt", "wordcount", "netmon", "grep", },
-};
-
-/// The same at a rate of event time at which an epoch is a whole number of the generator's periods: then a record that comes
-/// early is read where that is which would come in its time, and what is lost is the engine's.
-macro_rules! early {
-    ($($workload:literal: $rate:literal,)*) => {
-        &[$(
-            Speed {
-                title: concat!("`", $workload, "`, made as if some came early"),
-                options: concat!($workload, " --workers 2 --nominal-rate ", $rate, " --late-share 0.001"),
-                ceiling: None,
-                of_ceiling_min: None,
-            },
-            Speed {
-                title: concat!("`", $workload, "`, 40 % an epoch early"),
-                options: concat!($workload, " --workers 2 --nominal-rate ", $rate, " --late-share 40"),
-                ceiling: Some(LINE_BEFORE),
-                of_ceiling_min: Some(0.93),
-            },
-        )*]
-    };
-}
-
-/// Records out of order, from generators that read one place of their caches.
-pub(super) const EARLY: Lines = Lines {
-    head: "Two workers, an epoch is a whole number of the generator's periods, M records/s",
-    speeds: early! { "ysb": 10485760, "netmon": 1000000, },
-};
-
-/// A run of so many seconds drains some hundred million events.
+/// A run of 5 s drains some hundred million events.
 const SECONDS: f64 = 5.0;
 
-/// What draining the generator with these options is.
-pub(super) fn drained(title: &str, options: &str) -> Side {
-    Side {
-        title: title.to_owned(),
-        options: format!("{options} --rate max"),
-        seconds: SECONDS,
-        workers: Workers::Busy,
-    }
+const LOOP_BLOCKS: &str = "ysb --workers 1 --api loop-blocks";
+const LOOP_CHAINS: &str = "ysb --workers 1 --api loop-chains";
+const LOOP_FUSED: &str = "ysb --workers 1 --api loop-fused";
+const SQL: &str = "ysb --workers 1 --api sql";
+const LINEAR_ROAD_LOOP: &str = "lrb --workers 1 --api loop-blocks";
+const TAXIS: &str = "nyt --workers 1";
+
+/// The Yahoo streaming benchmark.
+pub(super) fn speeds() -> Section {
+    let sides = [
+        speed("hand-written, a loop per operator (`--api loop-blocks`)", LOOP_BLOCKS, Aim::Free),
+        speed(
+            "engine, a task per operator (`--isolate`)",
+            "ysb --workers 1 --isolate",
+            at_least(0.8, LOOP_BLOCKS),
+        ),
+        speed("hand-written, two chains (`--api loop-chains`)", LOOP_CHAINS, Aim::Free),
+        speed("engine, default chains", "ysb --workers 1", at_least(0.8, LOOP_CHAINS)),
+        speed("hand-written, one loop (`--api loop-fused`)", LOOP_FUSED, Aim::Free),
+        speed("engine, one task (`--chain all`)", "ysb --workers 1 --chain all", beside(LOOP_FUSED)),
+        speed(
+            "engine, default chains, two workers, `--parallel serial`",
+            "ysb --workers 2 --parallel serial",
+            beside(LOOP_CHAINS),
+        ),
+    ];
+    Section::new("YSB, M events/s", sides)
 }
 
-/// Million events per second of every line, a round each.
-pub(super) struct Speeds {
-    lines: Lines,
-    measured: Vec<Vec<f64>>,
+/// YSB in SQL, over batches of columns.
+pub(super) fn sql() -> Section {
+    let sides = [
+        speed("hand-written, a loop per operator (`--api loop-blocks`)", LOOP_BLOCKS, Aim::Free),
+        speed("SQL (`--api sql`)", SQL, beside(LOOP_BLOCKS)),
+        speed("SQL, two workers", "ysb --workers 2 --api sql", beside(SQL)),
+    ];
+    Section::new("YSB in SQL, M events/s", sides)
 }
 
-impl Speeds {
-    pub(super) fn of(lines: Lines) -> Self {
-        let measured = vec![Vec::new(); lines.speeds.len()];
-        Speeds { lines, measured }
-    }
+/// Linear Road's short form, and the taxis.
+pub(super) fn roads() -> Section {
+    let sides = [
+        speed(
+            "Linear Road by hand, a loop per operator (`lrb --api loop-blocks`)",
+            LINEAR_ROAD_LOOP,
+            Aim::Free,
+        ),
+        speed("Linear Road, default chains (`lrb`)", "lrb --workers 1", at_least(0.6, LINEAR_ROAD_LOOP)),
+        speed(
+            "Linear Road, two workers, `--parallel serial`",
+            "lrb --workers 2 --parallel serial",
+            beside(LINEAR_ROAD_LOOP),
+        ),
+        speed("taxis, 60 s (`nyt`)", TAXIS, Aim::Free),
+        speed(
+            "taxis, 120 s every 30 s (`nyt --window 120s --slide 30s`)",
+            "nyt --workers 1 --window 120s --slide 30s",
+            beside(TAXIS),
+        ),
+    ];
+    Section::new("Linear Road and NYT, M events/s", sides)
 }
 
-/// The line that a ceiling is, of the line at this place.
-fn ceiling_of(ceiling: usize, place: usize) -> usize {
-    if ceiling == LINE_BEFORE { place - 1 } else { ceiling }
+/// Each workload on one worker and on two workers, which share its operators. The numbers are the least speed of two as
+/// a ratio to one.
+pub(super) fn scaling() -> Section {
+    let workloads = [
+        ("ysb", 1.8),
+        ("nyt", 1.8),
+        ("wordcount", 1.8),
+        ("netmon", 1.8),
+        ("distinct", 1.8),
+        ("grep", 1.8),
+        ("lrb", 1.6),
+        ("tweets", 1.0),
+        ("join", 1.0),
+    ];
+    let sides = workloads.iter().flat_map(|(workload, of_one_min)| {
+        let one = format!("{workload} --workers 1");
+        let two = format!("{workload} --workers 2");
+        [
+            speed(format!("`{workload}`, one worker"), &one, Aim::Free),
+            speed(format!("`{workload}`, two workers"), two, at_least(*of_one_min, &one)),
+        ]
+    });
+    Section::new("Two workers inside one query, M records/s", sides)
 }
 
-impl Section for Speeds {
-    fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
-        for (Speed { title, options, .. }, measured) in self.lines.speeds.iter().zip(&mut self.measured) {
-            measured.push(bench.figures(&drained(title, options))?.speed()?);
-        }
-        Ok(())
-    }
-
-    fn table(&self) -> Table {
-        let is_slow = self.measured.iter().flatten().any(|&speed| speed < 10.0);
-        let unit = if is_slow { Unit::Ratio } else { Unit::Whole };
-        let row = |(place, (speed, measured)): (usize, (&Speed, &Vec<f64>))| Row {
-            ceiling: speed.ceiling.map(|ceiling| self.measured[ceiling_of(ceiling, place)].clone()),
-            target: speed.of_ceiling_min.map(Target::OfCeiling),
-            ..Row::new(speed.title, measured, unit)
-        };
-        let Lines { head, speeds } = self.lines;
-        let rows = speeds.iter().zip(&self.measured).enumerate().map(row).collect();
-        Table { head: head.to_owned(), rows }
-    }
+/// Threads or workers that run operators, with queues or blocks between them (Enjima, section 5.2.5). Every operator is a
+/// task of its own.
+pub(super) fn ablation() -> Section {
+    let options = |execution, memory| {
+        format!("ysb --workers 2 --parallel serial --isolate --execution {execution} --memory {memory}")
+    };
+    let queues = options("threads", "queue");
+    let batches = options("threads", "queue-batched");
+    let blocks = options("workers", "blocks");
+    let sides = [
+        speed("threads, queue", &queues, Aim::Free),
+        speed("threads, queue in batches", &batches, beside(&queues)),
+        speed("threads, blocks", options("threads", "blocks"), beside(&queues)),
+        speed("workers, queue", options("workers", "queue"), beside(&queues)),
+        speed("workers, queue in batches", options("workers", "queue-batched"), beside(&queues)),
+        speed("workers, blocks", &blocks, at_least(5.0, &queues)),
+        speed("the same, of threads with queues in batches", &blocks, at_least(1.3, &batches)),
+    ];
+    Section::new("YSB on two cores, a task per operator, M events/s", sides)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Records out of order, and watermarks 100 times as frequent as by default.
+pub(super) fn disorder() -> Section {
+    let sides = ["ysb", "nyt", "wordcount", "netmon", "grep"].into_iter().flat_map(|workload| {
+        let two = format!("{workload} --workers 2");
+        let frequent = format!("{two} --watermark-step 10us");
+        let [in_order, early] = early_sides(workload, &two);
+        [
+            speed(format!("`{workload}`, in order"), &two, Aim::Free),
+            speed(
+                format!("`{workload}`, a watermark every 10 us of event time"),
+                frequent,
+                at_least(0.85, &two),
+            ),
+            in_order,
+            early,
+        ]
+    });
+    Section::new("Two workers, records out of order and watermarks often, M records/s", sides)
+}
 
-    /// Whatever is aimed at is a hand-written side.
-    #[test]
-    fn ceilings_are_loops() {
-        for Lines { speeds, .. } in [YSB, ROADS] {
-            for Speed { title, ceiling, of_ceiling_min, .. } in speeds {
-                let is_loop = ceiling.is_some_and(|ceiling| speeds[ceiling].options.contains("--api"));
-                assert!(of_ceiling_min.is_none() || is_loop, "{title}");
-            }
-        }
-    }
+/// Records out of order, at a rate of event time at which an epoch is a whole number of the generator's periods. Then the
+/// generator reads an early record from where it would read the record that is due. So the engine alone causes the loss.
+pub(super) fn early() -> Section {
+    let sides = [("ysb", 10_485_760), ("netmon", 1_000_000)].into_iter().flat_map(|(workload, rate)| {
+        early_sides(workload, &format!("{workload} --workers 2 --nominal-rate {rate}"))
+    });
+    Section::new("Two workers, an epoch is a whole number of the generator's periods, M records/s", sides)
+}
 
-    /// A line that refers to the one before it is of the same workload.
-    #[test]
-    fn lines_refer_to_their_own_workload() {
-        for Lines { speeds, .. } in [SCALING, DISORDER, EARLY] {
-            for (place, speed) in speeds.iter().enumerate() {
-                let workload = |speed: &Speed| speed.options.split(' ').next().map(str::to_owned);
-                let of = speed.ceiling.map(|ceiling| &speeds[ceiling_of(ceiling, place)]);
-                assert!(of.is_none_or(|of| of.ceiling.is_none() && workload(of) == workload(speed)));
-            }
-        }
-    }
+/// Two sides with 0.001 % and with 40 % of the records early. The generator works in the same way for both, so its cost
+/// is on both sides.
+fn early_sides(workload: &str, options: &str) -> [Side; 2] {
+    let [hardly_any, many] = ["0.001", "40"].map(|percent| format!("{options} --late-share {percent}"));
+    [
+        speed(format!("`{workload}`, made as if some came early"), &hardly_any, Aim::Free),
+        speed(format!("`{workload}`, 40 % an epoch early"), many, at_least(0.93, &hardly_any)),
+    ]
+}
+
+/// Returns a side that drains a workload, with its speed as a line of the table.
+fn speed(title: impl Into<String>, options: impl Into<String>, aim: Aim) -> Side {
+    let title = title.into();
+    let line = Line::new(&title, Figure::Speed, aim);
+    Side { lines: vec![line], ..drained(title, options) }
+}
+
+/// Returns a side that drains a workload, without a line. Sides at a share of its speed refer to it.
+pub(super) fn drained(title: impl Into<String>, options: impl Into<String>) -> Side {
+    let (title, options) = (title.into(), options.into());
+    Side { title, options, work: Work::Drained, seconds: SECONDS, workers: Workers::Busy, lines: Vec::new() }
+}
+
+fn beside(options: impl Into<String>) -> Aim {
+    Aim::OfCeiling(options.into(), None)
+}
+
+fn at_least(bound: f64, options: impl Into<String>) -> Aim {
+    Aim::OfCeiling(options.into(), Some(bound))
 }

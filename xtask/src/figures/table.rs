@@ -1,59 +1,59 @@
-//! Tables as Markdown: a figure to a line, its median and spread over all rounds, and the target beside it.
+//! Tables as Markdown: each figure has a row with its median and spread over all rounds, and its target.
 
 /// Figures of one kind.
 pub(super) struct Table {
-    /// What they are, and in which unit if all have the same: the first column's head.
+    /// Head of the first column: the name of the figures, and their unit if all have the same.
     pub(super) head: String,
     pub(super) rows: Vec<Row>,
 }
 
-/// One figure.
+/// A row: one figure.
 pub(super) struct Row {
     pub(super) title: String,
-    /// Of each round.
+    /// Figures of all rounds.
     pub(super) figures: Vec<f64>,
     pub(super) unit: Unit,
-    /// The same of its ceiling, if it has one.
+    /// Figures of the ceiling, if there is one.
     pub(super) ceiling: Option<Vec<f64>>,
     pub(super) target: Option<Target>,
 }
 
-/// How a figure is written.
+/// Notation of a figure.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
-    /// A whole number, whose unit the head tells.
+    /// A whole number. The head of the table names the unit.
     Whole,
     /// Microseconds.
     Micros,
-    /// Hundredths.
+    /// Percent.
     Percent,
     /// A plain ratio.
     Ratio,
 }
 
-/// What a median should be.
+/// Bound of a median.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// So much of the ceiling, at least.
+    /// At least this ratio to the median of the ceiling.
     OfCeiling(f64),
 }
 
 impl Row {
-    /// A figure without ceiling and target.
+    /// Creates a row without ceiling and target.
     pub(super) fn new(title: impl Into<String>, figures: &[f64], unit: Unit) -> Self {
         Row { title: title.into(), figures: figures.to_vec(), unit, ceiling: None, target: None }
     }
 
-    /// The same with a target.
+    /// Returns the row with a target.
     pub(super) fn aiming(self, target: Target) -> Self {
         Row { target: Some(target), ..self }
     }
 }
 
 impl Table {
-    /// The table, with a column for ceilings if one of its figures has one.
+    /// Returns the table as Markdown. It has a column for ceilings if a row has a ceiling.
     pub(super) fn markdown(&self) -> String {
         let has_ceilings = self.rows.iter().any(|row| row.ceiling.is_some());
         let ceiling = |cell: &str| if has_ceilings { format!(" {cell} |") } else { String::new() };
@@ -111,7 +111,7 @@ impl Unit {
     }
 }
 
-/// The middle one.
+/// Returns the median, the upper one of an even number of figures.
 pub(super) fn median(figures: &[f64]) -> f64 {
     sorted(figures)[figures.len() / 2]
 }
@@ -148,7 +148,7 @@ mod tests {
         );
     }
 
-    /// The ratio is that of the medians.
+    /// The ratio is the ratio of the medians.
     #[test]
     fn ceilings_have_a_column_where_there_are_any() {
         let ceiling = Some(vec![200.0, 100.0, 900.0]);

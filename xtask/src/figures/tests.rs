@@ -1,28 +1,15 @@
-//! Which runs a command line means, and the tables that come of made-up figures.
+//! Runs that a command line chooses, and tables of made-up figures.
 
 use serde_json::{Value, json};
 
+use super::section::{Aim, Side};
 use super::*;
+
+const NAMES: &str = "speeds, sql, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn no_name_means_every_section() {
-    let sections = vec![
-        "speeds",
-        "sql",
-        "roads",
-        "latency",
-        "idle",
-        "load",
-        "queries",
-        "scaling",
-        "ablation",
-        "modes",
-        "disorder",
-        "early",
-        "load-two",
-        "load-taxis",
-        "machine",
-    ];
+    let sections = NAMES.split(", ").collect();
     assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
 }
 
@@ -32,13 +19,11 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str = "speeds, sql, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
-
 #[test]
 fn what_is_wrong_is_told() {
     for (arguments, told) in [
-        (&["moon"][..], &*format!("unknown section `moon`: choose from {SECTIONS}")),
-        (&["--fast"], &*format!("unknown section `--fast`: choose from {SECTIONS}")),
+        (&["moon"][..], &*format!("unknown section `moon`: choose from {NAMES}")),
+        (&["--fast"], &*format!("unknown section `--fast`: choose from {NAMES}")),
         (&["--rounds"], "--rounds takes a whole number, from 1 on"),
         (&["--rounds", "0"], "--rounds takes a whole number, from 1 on"),
         (&["--seconds", "idle"], "--seconds takes a number from 0.001 to 86400"),
@@ -48,8 +33,8 @@ fn what_is_wrong_is_told() {
     }
 }
 
-/// Figures that follow from the options: a drained run does 100 million events a second and one more in each run; one
-/// at a rate does what it is offered.
+/// Figures that follow from the options. A drained run does 100 million events a second, and one million more in each run.
+/// A run at a rate does all that is offered.
 fn made_up(options: &str, runs: usize) -> Value {
     let after = |name: &str| {
         let mut words = options.split_whitespace().skip_while(|word| *word != name);
@@ -59,6 +44,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     let per_s = after("--rate").map_or(100e6 + 1e6 * runs as f64, |rate| rate * queries);
     let is_loop = options.contains("--api loop");
     json!({
+        "queries": queries,
         "throughput_per_s": per_s,
         "query_throughput_per_s": if is_loop { json!(null) } else { json!([0.9 * per_s / queries, 1.1 * per_s / queries]) },
         "latency_us": { "mean": if options.contains("threads") { 70.0 } else { 60.0 }, "p50": 50.0, "p99": 2_000.0 },
@@ -68,7 +54,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     })
 }
 
-/// The page of a command line, and the options of every run in turn.
+/// Returns the page of a command line, and the options of every run in order.
 fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     let mut runs = Vec::new();
     let page = page(&planned(arguments).unwrap(), &mut |options| {
@@ -78,7 +64,7 @@ fn measured(arguments: &[&str]) -> (String, Vec<String>) {
     (page.unwrap(), runs)
 }
 
-/// A round after the other, each side once in each; and the maximum is measured where it is asked for.
+/// Rounds follow each other, and each side runs once in each. A load follows from the maximum of its own round.
 #[test]
 fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     let (_, runs) = measured(&["load", "--rounds", "2"]);
@@ -93,7 +79,7 @@ fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     assert_eq!(runs, expected);
 }
 
-/// Of two sections that want the same run, both get it.
+/// Two sections with the same run read its figures both.
 #[test]
 fn a_side_runs_once_a_round() {
     let (_, runs) = measured(&["speeds", "load", "--rounds", "1", "--seconds", "1"]);
@@ -179,7 +165,7 @@ fn the_table_of_latencies() {
     );
 }
 
-/// Workers are to be no slower than threads, whose median is the target.
+/// Workers should be no slower than threads, so the median of threads is the target.
 #[test]
 fn the_table_of_modes() {
     let (page, runs) = measured(&["modes", "--rounds", "1"]);
@@ -246,7 +232,7 @@ fn the_table_of_many_queries() {
     assert_eq!(runs, expected);
 }
 
-/// A wrong result, say.
+/// A wrong result is such a failure.
 #[test]
 fn a_run_that_fails_ends_the_whole() {
     let plan = planned(&["idle"]).unwrap();
@@ -254,4 +240,39 @@ fn a_run_that_fails_ends_the_whole() {
     assert_eq!(error.to_string(), "not ok");
     let error = page(&plan, &mut |_| Ok(json!({ "cpu_s": null }))).unwrap_err();
     assert_eq!(error.to_string(), "no number at /cpu_s of {\"cpu_s\":null}");
+}
+
+/// These figures need no run of the program. They differ from run to run, so only titles are compared.
+#[test]
+fn the_table_of_the_machine() {
+    let (page, runs) = measured(&["machine", "--rounds", "2", "--seconds", "0.001"]);
+    let titles: Vec<&str> = page.lines().filter_map(|row| row.split(" | ").next()).collect();
+    let expected = [
+        "| stops of a thread that only looks at the clock",
+        "|---|---|---|---|",
+        "| the longest",
+        "| longer than 1 ms, in a second",
+        "| all of them, of its time",
+    ];
+    assert_eq!((titles, runs.len()), (expected.to_vec(), 0));
+}
+
+/// A ratio to the wrong line would say nothing.
+#[test]
+fn lines_are_compared_with_their_own_workload_and_bounds_of_speeds_with_loops() {
+    for (name, make) in SECTIONS {
+        let sides = make().sides;
+        let workload = |options: &str| options.split(' ').next().map(str::to_owned);
+        let lines = sides.iter().flat_map(|side| side.lines.iter().map(move |line| (side, &line.aim)));
+        for (Side { title, options, .. }, aim) in lines {
+            let Aim::OfCeiling(ceiling, bound) = aim else { continue };
+            let is_of_own_workload = workload(ceiling) == workload(options);
+            assert!(
+                is_of_own_workload && sides.iter().any(|side| side.options == *ceiling),
+                "{name}: {title}"
+            );
+            let needs_loop = bound.is_some() && ["speeds", "roads"].contains(&name);
+            assert!(!needs_loop || ceiling.contains("--api"), "{name}: {title}");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! The cache of downloads: `$XDG_CACHE_HOME/thalweg-services`, or `.cache/thalweg-services` in the home directory.
 //!
-//! Files come from package registries through their ordinary clients, and their SHA-256 is compared with the one that is
-//! written beside the version. A directory of the cache gets its name only when it is complete, so that an interrupted
-//! download is begun anew.
+//! Files come from package registries through their ordinary clients. Their SHA-256 is compared with the one that is
+//! written beside the version. A directory of the cache gets its name only when it is complete, so an interrupted
+//! download starts again.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::{self, Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// The directory of the cache, which exists.
+/// Returns the directory of the cache, and creates it if necessary.
 ///
 /// # Errors
 ///
@@ -26,11 +26,11 @@ pub(crate) fn cache() -> Result<PathBuf> {
     Ok(cache)
 }
 
-/// Returns the directory `name` of the cache; if it does not exist, `fill` fills it first.
+/// Returns the directory `name` of the cache. If it does not exist, `fill` fills it first.
 ///
 /// # Errors
 ///
-/// The errors of `fill`, and a disk that refuses.
+/// The errors of `fill` and of the file system.
 pub(crate) fn directory(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let cache = cache()?;
     let complete = cache.join(name);
@@ -42,7 +42,7 @@ pub(crate) fn directory(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> R
     fs::create_dir_all(&partial).with_context(|| format!("could not make {}", partial.display()))?;
     let filled = fill(&partial).and_then(|()| {
         match fs::rename(&partial, &complete) {
-            // Two runs may fill it at the same time; the first one gives it its name.
+            // Two processes may fill it at the same time. The first one gives it its name.
             Err(_) if complete.is_dir() => Ok(()),
             renamed => renamed.with_context(|| format!("could not name {}", complete.display())),
         }
@@ -51,11 +51,11 @@ pub(crate) fn directory(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> R
     filled.map(|()| complete)
 }
 
-/// Runs `program` to its end; what it prints goes to our standard error.
+/// Runs `program` to its end. Its output goes to our standard error.
 ///
 /// # Errors
 ///
-/// When it is not installed or does not succeed; the message shows `purpose`.
+/// When `program` is not installed or does not succeed. The message shows `purpose`.
 pub(crate) fn call(purpose: &str, program: &str, arguments: &[&str]) -> Result<()> {
     let status = Command::new(program)
         .args(arguments)

@@ -1,8 +1,9 @@
 //! Flink 2.3: a job manager, one task manager and the SQL gateway, as three Java processes with together about 1.1 GB.
 //!
-//! The jars come from PyPI (`apache-flink-libraries`) and Maven Central (the gateway). Flink's own scripts are in neither,
-//! so the command lines are made here; memory is given part by part, because the script that would compute it is missing.
-//! Watermarks go out after every row (`pipeline.auto-watermark-interval`), so that answers do not depend on the machine.
+//! The jars come from PyPI (`apache-flink-libraries`) and Maven Central (the gateway). Neither contains Flink's
+//! scripts, so this module makes the command lines. It sets each part of the memory, because the script that computes
+//! the parts is missing. Watermarks are emitted after every row (`pipeline.auto-watermark-interval`), so that answers
+//! do not depend on the machine.
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,17 +17,17 @@ use super::fetch;
 use super::http::Client;
 use super::processes::{self, Lifetime, Running};
 
-/// The version that is started.
+/// Version of Flink.
 pub(crate) const VERSION: &str = "2.3.0";
 /// Checksum of the wheel on PyPI.
 const WHEEL_SHA256: &str = "38ece876553286b3a285cf344c2d2038f8a7ca10da5df54d5107250386d64151";
 /// Checksum of the gateway's jar on Maven Central.
 const GATEWAY_SHA256: &str = "aad296a152dc367ddd70727f5a57dd61958cff3d8dceb1f947bf8d9705c8d724";
-/// How long the three processes may take until they answer.
+/// Longest time until the three processes answer.
 const READY_MAX: Duration = Duration::from_secs(180);
-/// How many queries the task manager can run at a time: their operators share a slot each.
+/// Queries that the task manager can run at a time. All operators of a query share a slot.
 pub(crate) const SLOTS: usize = 8;
-/// The options by which Flink's scripts let it reach into the JDK, less those for Kerberos and RMI.
+/// Packages of the JDK that Flink's scripts open for reflection, without those for Kerberos and RMI.
 const OPENED: [&str; 12] = [
     "java.base/java.lang",
     "java.base/java.lang.reflect",
@@ -41,36 +42,36 @@ const OPENED: [&str; 12] = [
     "java.base/java.util.concurrent.locks",
     "java.base/sun.nio.ch",
 ];
-/// Each process: its name, its heap, its class, and whether it takes the configuration by an option.
+/// Name, heap and class of each process, and whether it takes the configuration as an option.
 const PROCESSES: [(&str, &str, &str, bool); 3] = [
     ("job manager", "320m", "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", true),
     ("task manager", "384m", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", true),
     ("SQL gateway", "384m", "org.apache.flink.table.gateway.SqlGateway", false),
 ];
 
-/// A Flink that answers; it ends when this value is dropped.
+/// A running Flink, which ends when this value is dropped.
 pub(crate) struct Flink {
     processes: Vec<Running>,
     ports: Ports,
 }
 
-/// Where Flink listens.
+/// Ports on which Flink listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ports {
     /// Port of the job manager, for the task manager and the gateway.
     rpc: u16,
-    /// The job manager's REST interface, with its page for browsers.
+    /// Port of the job manager's REST interface and of its page for browsers.
     rest: u16,
-    /// The SQL gateway's REST interface.
+    /// Port of the SQL gateway's REST interface.
     gateway: u16,
 }
 
 impl Flink {
-    /// Starts Flink with its files in `directory`, and waits until it takes queries.
+    /// Starts Flink with its files in `directory`, and waits until it accepts queries.
     ///
     /// # Errors
     ///
-    /// A download or a process that failed; the logs stay in `directory`.
+    /// A download or a process that failed. The logs stay in `directory`.
     pub(crate) fn start(directory: &Path, lifetime: Lifetime) -> Result<Flink> {
         let jars = jars()?;
         let ports = Ports::free()?;
@@ -96,7 +97,7 @@ impl Flink {
         Ok(flink)
     }
 
-    /// A client of the SQL gateway.
+    /// Returns a client of the SQL gateway.
     pub(crate) fn gateway(&self) -> Client {
         Client::of_port(self.ports.gateway)
     }
@@ -114,8 +115,8 @@ impl Flink {
 }
 
 impl Ports {
-    /// Asks the system for ports that nobody has. Another process may take one before Flink does; then Flink says so and
-    /// does not start.
+    /// Asks the system for free ports. If another process takes one before Flink does, Flink reports it and does not
+    /// start.
     fn free() -> Result<Self> {
         let listeners: Vec<TcpListener> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
@@ -163,7 +164,7 @@ pipeline.auto-watermark-interval: 0 ms
     }
 }
 
-/// The logging of each process, into the file that its system property names.
+/// Logging of each process, into the file that its system property names.
 const LOGGING: &str = "rootLogger.level = INFO
 rootLogger.appenderRef.file.ref = File
 appender.file.name = File
@@ -177,7 +178,7 @@ fn java_options(heap: &str, configuration: &Path, log: &Path) -> Vec<String> {
     let mut options = vec![
         format!("-Xmx{heap}"),
         "-XX:MaxMetaspaceSize=256m".to_owned(),
-        // One core's worth of collection, and the smallest heap, beside what else this machine does.
+        // A collector with one thread and a small heap, because the machine does other work as well.
         "-XX:+UseSerialGC".to_owned(),
         format!("-Dlog.file={}", log.display()),
         format!("-Dlog4j.configurationFile=file:{}", configuration.join("log4j.properties").display()),
@@ -186,7 +187,7 @@ fn java_options(heap: &str, configuration: &Path, log: &Path) -> Vec<String> {
     options
 }
 
-/// The directory of Flink's jars, which is downloaded if it is not in the cache: 330 MB.
+/// Returns the directory of Flink's jars. If it is not in the cache, 330 MB are downloaded.
 fn jars() -> Result<PathBuf> {
     fetch::directory(&format!("flink-{VERSION}"), |directory| {
         eprintln!("downloading Flink {VERSION}, 330 MB, into the cache");
@@ -217,16 +218,16 @@ fn jars() -> Result<PathBuf> {
     })
 }
 
-/// Where the files of a Flink that stays are.
+/// Returns the directory of a Flink that runs until [`down`].
 fn stay() -> Result<PathBuf> {
     Ok(fetch::cache()?.join("run-flink"))
 }
 
-/// Starts a Flink that runs until [`down`], and prints where it listens.
+/// Starts a Flink that runs until [`down`], and prints its addresses.
 ///
 /// # Errors
 ///
-/// One runs already, or it does not start.
+/// A Flink that runs already, or one that does not start.
 pub(crate) fn up() -> Result<()> {
     let directory = stay()?;
     if let Some((ids, ports)) = written(&directory)?
@@ -268,7 +269,7 @@ pub(crate) fn down() -> Result<()> {
 ///
 /// # Errors
 ///
-/// A file of its processes that cannot be read.
+/// A file of processes that cannot be read.
 pub(crate) fn status() -> Result<bool> {
     let directory = stay()?;
     let running =
@@ -284,7 +285,7 @@ fn print_addresses(ports: Ports) {
     println!("flink: SQL gateway http://127.0.0.1:{}, jobs http://127.0.0.1:{}", ports.gateway, ports.rest);
 }
 
-/// The processes and ports that [`up`] has written; none if there is no such file.
+/// Returns the processes and ports that [`up`] wrote; `None` if there is no such file.
 fn written(directory: &Path) -> Result<Option<(Vec<u32>, Ports)>> {
     let file = directory.join("running");
     match fs::read_to_string(&file) {
@@ -304,7 +305,7 @@ fn parsed(text: &str) -> Option<(Vec<u32>, Ports)> {
     Some((ids, Ports { rpc, rest, gateway }))
 }
 
-/// The message of the deepest cause in an error of the gateway, which sends Java's whole stack traces.
+/// Returns the message of the deepest cause in an error of the gateway, which sends whole stack traces of Java.
 pub(crate) fn root_cause(body: &Value) -> String {
     let errors = body["errors"].as_array().map_or(&[][..], Vec::as_slice);
     let trace = errors.iter().rev().find_map(Value::as_str).unwrap_or("no message");

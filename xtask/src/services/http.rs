@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// How long one request may take. The slowest is the first statement of a session, for which Flink loads its planner.
+/// Longest time of a request. The slowest is the first statement of a session, for which Flink loads its planner.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
-/// How many bytes a response may have.
+/// Largest size of a response.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
 /// A client of one service.
@@ -17,21 +17,21 @@ pub(crate) struct Client {
     base: String,
 }
 
-/// A response: its status, and its body if that is JSON.
+/// A response of a service.
 pub(crate) struct Response {
     /// The status code of HTTP.
     pub(crate) status: u16,
-    /// The body; `Null` if it is not JSON.
+    /// The body; `Null` if the body is not JSON.
     pub(crate) body: Value,
 }
 
 impl Client {
-    /// A client of the service on this port of 127.0.0.1.
+    /// Creates a client of the service on this port of 127.0.0.1.
     pub(crate) fn of_port(port: u16) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(REQUEST_MAX))
             .http_status_as_error(false)
-            // The service is on this machine: a proxy that the environment names cannot reach it.
+            // The service is on this machine, and a proxy from the environment cannot reach it.
             .proxy(None)
             .build();
         Self { agent: config.into(), base: format!("http://127.0.0.1:{port}") }
@@ -41,7 +41,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// No response in time, or one that is too long.
+    /// No response in time, or a response that is too long.
     pub(crate) fn get(&self, path: &str) -> Result<Response> {
         let url = format!("{}{path}", self.base);
         let mut response = self.agent.get(&url).call().with_context(|| format!("no answer from {url}"))?;
@@ -52,7 +52,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// No response in time, or one that is too long.
+    /// No response in time, or a response that is too long.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Response> {
         let url = format!("{}{path}", self.base);
         let request = self.agent.post(&url).content_type("application/json");
@@ -64,7 +64,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// No response in time, or one that is too long.
+    /// No response in time, or a response that is too long.
     pub(crate) fn delete(&self, path: &str) -> Result<Response> {
         let url = format!("{}{path}", self.base);
         let mut response = self.agent.delete(&url).call().with_context(|| format!("no answer from {url}"))?;

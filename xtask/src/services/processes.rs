@@ -1,8 +1,8 @@
-//! Child processes: those that end with us, whatever ends us, and those that run until `down`.
+//! Child processes. Some end with us, and some run until `down`.
 //!
-//! A process that ends with us is started through `setpriv --pdeathsig`, by which the kernel ends it when we die, even by
-//! SIGKILL; [`Running`] ends it on every other way out. A process that stays is written into a file by its number; it
-//! counts as ours as long as its command line names its run directory, because numbers are given out again.
+//! A process that ends with us is started through `setpriv --pdeathsig`, so the kernel ends it when we die, even by
+//! SIGKILL. [`Running`] ends it in all other cases. The number of a process that stays is written into a file. It
+//! counts as ours as long as its command line names its run directory, because the system reuses numbers.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -13,23 +13,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// How long a process may take to end before it is killed.
+/// Longest time that a process may take to end before it is killed.
 const END_MAX: Duration = Duration::from_secs(15);
-/// How long to wait before looking again.
+/// Pause before the next look.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Until when a process runs.
+/// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// It ends when we end.
+    /// The process ends when we end.
     WithUs,
-    /// It runs until `down`.
+    /// The process runs until `down`.
     UntilDown,
 }
 
 /// A process that is ended when this value is dropped, unless it was detached.
 pub(crate) struct Running {
-    /// Its name in messages.
+    /// Name of the process in messages.
     pub(crate) name: &'static str,
     child: Child,
     is_detached: bool,
@@ -38,7 +38,8 @@ pub(crate) struct Running {
 impl Running {
     /// Starts `program`, whose output goes to the file `output`.
     ///
-    /// Call this from the main thread: the kernel ends a child that lives with us when the thread that started it ends.
+    /// Call this from the main thread: the kernel ends a child of [`Lifetime::WithUs`] when the thread that started it
+    /// ends.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl Running {
             }
             Lifetime::UntilDown => {
                 let mut command = Command::new(program);
-                // Ctrl-C is sent to a whole group, and is not meant for what stays.
+                // Ctrl-C is sent to a whole group, and must not end a process that stays.
                 command.process_group(0);
                 command
             }
@@ -80,7 +81,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// Its exit status.
+    /// The exit status of the process.
     pub(crate) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -88,7 +89,7 @@ impl Running {
         }
     }
 
-    /// Lets the process run on without us, and returns its number.
+    /// Lets the process run without us, and returns its number.
     pub(crate) fn detach(mut self) -> u32 {
         self.is_detached = true;
         self.child.id()
@@ -100,30 +101,30 @@ impl Drop for Running {
         if self.is_detached {
             return;
         }
-        // Nothing of it is kept, so there is nothing that it should do before it ends.
+        // The process has no data to keep, so it needs no time to end.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whether the process `id` runs and was started for `directory`.
+/// Returns whether the process `id` runs and was started for `directory`.
 pub(crate) fn is_ours(id: u32, directory: &Path) -> bool {
     let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     let directory = directory.as_os_str().as_encoded_bytes();
     line.windows(directory.len().max(1)).any(|part| part == directory)
 }
 
-/// Ends the process `id` if it is ours; kills it if it does not end in time.
+/// Ends the process `id` if it is ours. Kills it if it does not end in time.
 ///
 /// # Errors
 ///
-/// When it runs on even then.
+/// When the process still runs after it was killed.
 pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
     for signal in ["TERM", "KILL"] {
         if !is_ours(id, directory) {
             return Ok(());
         }
-        // The shell has `kill` built in, and the program of that name is not installed everywhere.
+        // The shell has `kill` built in. The program of that name is not installed everywhere.
         let _ = Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status();
         let begin = Instant::now();
         while is_ours(id, directory) && begin.elapsed() < END_MAX {
@@ -136,7 +137,7 @@ pub(crate) fn end(id: u32, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Calls `is_ready` until it is true.
+/// Calls `is_ready` until it returns true.
 ///
 /// # Errors
 ///
@@ -176,7 +177,7 @@ mod tests {
         let running = sleeper(Lifetime::UntilDown, "/none/dropped");
         let id = running.child.id();
         let (ours, other) = (Path::new("/none/dropped"), Path::new("/none/other"));
-        // The kernel shows the command line a moment after it has begun the program.
+        // The kernel shows the command line a moment after it has started the program.
         let mut processes = [running];
         wait_until("the name", Duration::from_secs(60), &mut processes, || Ok(is_ours(id, ours))).unwrap();
         assert!(!is_ours(id, other));

@@ -1,7 +1,7 @@
-//! Arrows between rooms: a package depends on those that [`ROOMS`] lets it see, and on no other.
+//! Arrows between rooms: a package depends only on the packages that [`ROOMS`] allows.
 //!
-//! Dev-dependencies are free: a room's tests may use testkit, and testkit may use the room, without an arrow
-//! in what is shipped. The picture and the reasons are in ARCHITECTURE.md; this is the list that is enforced.
+//! Dev-dependencies are free. A room's tests may use testkit, and testkit may use the room, without an arrow in the
+//! shipped code. ARCHITECTURE.md has the picture and the reasons. [`ROOMS`] is the list that is enforced.
 
 use crate::workspace::{DependencyKind, Package};
 
@@ -9,7 +9,7 @@ use super::Finding;
 use super::manifest::dependency_line;
 use super::tree::Tree;
 
-/// Every package of the workspace and the packages it may depend on.
+/// Every package of the workspace, with the packages on which it may depend.
 pub(super) const ROOMS: [(&str, &[&str]); 15] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
@@ -69,7 +69,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 15] = [
     ("xtask", &[]),
 ];
 
-/// Packages that the table does not know, and dependencies that it does not allow.
+/// Returns packages that the table lacks, and dependencies that it does not allow.
 pub(super) fn findings(packages: &[Package], tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {

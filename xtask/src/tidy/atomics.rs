@@ -1,16 +1,16 @@
 //! Atomics come from `thalweg_memory::sync`, which is std in builds and loom in models.
 //!
-//! An atomic taken from std directly is one that no loom model can see: the model would pass and prove
-//! nothing. So std's are named in one file.
+//! A loom model cannot see an atomic that is taken from std directly: the model would pass and prove nothing. So only
+//! one file names the atomics of std.
 
 use super::Finding;
 use super::rust_text::{RustText, word_offsets};
 use super::tree::Tree;
 
-/// The seam between std and loom.
+/// The one file that may name the atomics of std.
 const SEAM: &str = "crates/memory/src/sync.rs";
 
-/// Places outside of the seam where atomics of std or core are named.
+/// Returns other places that name atomics of std or core.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, place, rust) in tree.rust_files() {
@@ -26,7 +26,7 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Where a path begins that leads from std or core to its atomics, written out or in a group of `use`.
+/// Returns the offsets of paths from std or core to their atomics, written out or in a group of `use`.
 fn naming_offsets(rust: &RustText) -> impl Iterator<Item = usize> {
     let starts = ["std", "core"].into_iter().flat_map(|library| word_offsets(&rust.code, library));
     starts.filter(|start| {
@@ -41,7 +41,7 @@ fn naming_offsets(rust: &RustText) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether `path` is a group such as `{Arc,atomic::AtomicBool}`.
+/// Returns whether `path` is a group such as `{Arc,atomic::AtomicBool}`.
 fn is_group_with_atomics(path: Option<&str>) -> bool {
     path.is_some_and(|path| path.starts_with('{') && word_offsets(path, "atomic").next().is_some())
 }

@@ -1,12 +1,12 @@
-//! Every source file is compiled: below a `src`, each is declared by a `mod`, step by step from a crate root.
+//! Every source file is compiled: a `mod` declares each file below a `src`, step by step from a crate root.
 //!
-//! A file that nobody declares still reads like part of the program, and no compiler ever contradicts it.
+//! A file without a declaration reads like a part of the program, and no compiler contradicts it.
 
 use super::Finding;
 use super::modules::reached_files;
 use super::tree::Tree;
 
-/// Files that no module declares, and the two layouts that hide where a module lies.
+/// Returns files that no module declares, and uses of the two layouts that hide the place of a module.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let reached = reached_files(tree);
     let mut findings = Vec::new();

@@ -1,9 +1,9 @@
-//! Every Rust file opens with prose that says what it is for.
+//! Every Rust file opens with prose that states its purpose.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// Files that do not open with `//!`. Attributes come after the prose: it is the first thing a reader sees.
+/// Returns files that do not open with `//!`. Attributes come after the prose, which is the first thing for a reader.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     tree.rust_files()
         .filter(|(_, place, _)| matches!(place.part, "src" | "tests" | "benches" | "examples"))

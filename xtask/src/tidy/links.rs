@@ -1,19 +1,19 @@
-//! What Markdown points at exists: relative links, anchors, and backticked paths into the tree.
+//! Targets of links in Markdown exist: relative links, anchors, and backticked paths into the tree.
 //!
-//! Prose rots first, because nothing compiles it. Whole addresses are not followed: a check that needs the
+//! Prose becomes wrong first, because nothing compiles it. Whole addresses are not followed: a check that needs the
 //! network fails for reasons that are not in the change.
 
 use super::Finding;
 use super::markdown::{Markdown, Pointer};
 use super::tree::Tree;
 
-/// What a backticked word begins with when it is a path into the tree.
+/// Beginnings of backticked words that are paths into the tree.
 const TREE_PREFIXES: [&str; 7] = ["crates/", "docs/", "xtask/", "bench/", "examples/", ".ci/", ".cargo/"];
 
-/// The page whose rows may name files that are only planned.
+/// The page whose rows may name planned files.
 const PLAN: &str = "docs/papers.md";
 
-/// Every link and backticked path that leads nowhere.
+/// Returns every link and backticked path whose target does not exist.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
@@ -33,7 +33,7 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the link to `target` on the page at `path`.
+/// Returns the fault of the link to `target` on the page at `path`, if it has one.
 fn broken_link(tree: &Tree, path: &str, page: &Markdown, target: &str) -> Option<String> {
     if has_scheme(target) {
         return None;
@@ -55,7 +55,7 @@ fn broken_link(tree: &Tree, path: &str, page: &Markdown, target: &str) -> Option
     (!anchors.contains(anchor)).then(|| format!("no heading of {linked} makes #{anchor}"))
 }
 
-/// Whether `target` is a whole address, `https://..` or `mailto:..`, say.
+/// Returns whether `target` is a whole address such as `https://..` or `mailto:..`.
 fn has_scheme(target: &str) -> bool {
     let scheme = target.split_once(':').map_or("", |it| it.0);
     target.starts_with("//")
@@ -63,7 +63,7 @@ fn has_scheme(target: &str) -> bool {
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// The path that `target` means on the page at `path`; `None` when it is not in the tree.
+/// Returns the path that `target` means on the page at `path`; `None` if it is outside of the tree.
 fn resolved(path: &str, target: &str) -> Option<String> {
     let mut names: Vec<&str> = path.split('/').collect();
     names.pop();
@@ -98,8 +98,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is wrong with the path that the code span begins with, if it does with one. Behind a blank stand a
-/// command's arguments.
+/// Returns the fault of the path with which the code span begins, if there is a path and a fault. A command's arguments
+/// may follow behind a blank.
 fn broken_path(tree: &Tree, span: &Pointer) -> Option<String> {
     let word = span.text.split(' ').next().unwrap_or_default();
     if !TREE_PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
@@ -120,22 +120,22 @@ fn broken_path(tree: &Tree, span: &Pointer) -> Option<String> {
     None
 }
 
-/// `path:12` or `path:12-20` as the path and the last line that it names.
+/// Splits `path:12` or `path:12-20` into the path and the last line.
 fn without_line(word: &str) -> (&str, Option<usize>) {
     let Some((path, lines)) = word.rsplit_once(':') else { return (word, None) };
     let last = lines.rsplit('-').next().unwrap_or_default();
     last.parse().map_or((word, None), |line| (path, Some(line)))
 }
 
-/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+/// Returns `a/b.rs` and `a/c.rs` for `a/{b,c}.rs`.
 fn with_braces_expanded(pattern: &str) -> Vec<String> {
     let braces = pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     let Some((before, (choices, behind))) = braces else { return vec![pattern.to_owned()] };
     choices.split(',').flat_map(|choice| with_braces_expanded(&format!("{before}{choice}{behind}"))).collect()
 }
 
-/// Whether a file or directory has the path `pattern`, in which `*` stands for a part of a name, `**` for any
-/// number of directories and `<name>` for any name.
+/// Returns whether a file or directory has the path `pattern`. `*` stands for a part of a name, `**` for any number of
+/// directories, and `<name>` for any name.
 fn any_matches(tree: &Tree, pattern: &str) -> bool {
     if !pattern.contains(['*', '<']) {
         return tree.exists(pattern);
@@ -167,7 +167,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     cuts.any(|cut| matches_name(&pattern[end..], &rest[cut..]))
 }
 
-/// Whether `line` of `text` is a table row whose column `status` says `planned`.
+/// Returns whether `line` of `text` is a table row whose column `status` contains `planned`.
 fn is_planned(text: &str, line: usize) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let is_row = |line: &&&str| line.trim_start().starts_with('|');
@@ -178,7 +178,7 @@ fn is_planned(text: &str, line: usize) -> bool {
         .is_some_and(|it| it.contains("planned"))
 }
 
-/// The cells of a table row. A bar behind a backslash does not end a cell.
+/// Returns the cells of a table row. A bar behind a backslash does not end a cell.
 fn cells(row: &str) -> Vec<&str> {
     let row = row.trim().trim_start_matches('|');
     let mut cells = Vec::new();

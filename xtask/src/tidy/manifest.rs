@@ -1,13 +1,13 @@
-//! Where in a manifest a dependency is declared, for findings to point at.
+//! Lines of dependencies in manifests, for findings to point at.
 //!
-//! What is declared is known from `cargo metadata`; this only looks for the line, and a wrong guess costs a
-//! reader one search.
+//! `cargo metadata` tells the declared dependencies. This module only looks for the line. A wrong line costs a reader
+//! one search.
 
 use crate::workspace::{Dependency, DependencyKind, Package};
 
 use super::tree::Tree;
 
-/// The line that declares `dependency`; the first line when it is not found.
+/// Returns the line that declares `dependency`; the first line if it is not found.
 pub(super) fn dependency_line(tree: &Tree, package: &Package, dependency: &Dependency) -> usize {
     let text = tree.text(&package.manifest).unwrap_or_default();
     let mut is_in_section = false;

@@ -1,28 +1,28 @@
-//! What a Markdown page points at: its links, its code spans and its headings.
+//! Links, code spans and headings of a Markdown page.
 //!
-//! A reader of the parts of GitHub-flavoured Markdown that our pages use: fenced code, code spans, inline and
-//! reference links, both kinds of heading. Indented code and HTML are read as prose.
+//! The reader knows the parts of GitHub-flavoured Markdown that our pages use: fenced code, code spans, inline and
+//! reference links, and both kinds of heading. It reads indented code and HTML as prose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rust_text::line_of;
 
-/// One page.
+/// A page of Markdown.
 pub(super) struct Markdown {
-    /// The target of every link, in the order of the page, reference definitions last.
+    /// Targets of the links, in the order of the page. Reference definitions come last.
     pub(super) links: Vec<Pointer>,
-    /// The contents of every code span outside of fences.
+    /// Contents of the code spans outside of fences.
     pub(super) code_spans: Vec<Pointer>,
-    /// The anchors that a link may name.
+    /// Anchors that a link may name.
     pub(super) anchors: BTreeSet<String>,
 }
 
-/// Something that points elsewhere.
+/// A link or a code span.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pointer {
-    /// Its line, counted from one.
+    /// Line, counted from 1.
     pub(super) line: usize,
-    /// What it says.
+    /// Target of the link, or contents of the code span.
     pub(super) text: String,
 }
 
@@ -36,7 +36,7 @@ impl Markdown {
     }
 }
 
-/// `text` with fenced code blanked, of the same length.
+/// Returns `text` with fenced code blanked, of the same length.
 fn without_fences(text: &str) -> String {
     let mut fence: Option<&str> = None;
     let mut prose = String::with_capacity(text.len());
@@ -62,7 +62,7 @@ fn without_fences(text: &str) -> String {
     prose
 }
 
-/// The run of backticks or tildes that opens or closes a fence.
+/// Returns the run of backticks or tildes that opens or closes a fence.
 fn fence_of(content: &str) -> Option<&str> {
     let mark = content.chars().next().filter(|c| "`~".contains(*c))?;
     let run = &content[..content.len() - content.trim_start_matches(mark).len()];
@@ -71,8 +71,8 @@ fn fence_of(content: &str) -> Option<&str> {
     is_fence.then_some(run)
 }
 
-/// The code spans of `prose`, and `prose` with them blanked, of the same length. A run of backticks is closed
-/// by the next run of the same length in the same paragraph; without one it is a run of backticks.
+/// Returns the code spans of `prose`, and `prose` with the spans blanked, of the same length. The next run of the same
+/// length in the same paragraph closes a run of backticks. Without one, the backticks are text.
 fn cut_code_spans(prose: &str) -> (Vec<Pointer>, String) {
     let mut spans = Vec::new();
     let mut rest_of_page = String::with_capacity(prose.len());
@@ -98,7 +98,7 @@ fn cut_code_spans(prose: &str) -> (Vec<Pointer>, String) {
     (spans, rest_of_page)
 }
 
-/// What stands between the run of `run_length` backticks that `rest` begins with and the one that closes it.
+/// Returns the contents between the `run_length` backticks at the begin of `rest` and the run that closes them.
 fn span_contents(rest: &str, run_length: usize) -> Option<&str> {
     let paragraph = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
     let mut offset = run_length;
@@ -113,7 +113,7 @@ fn span_contents(rest: &str, run_length: usize) -> Option<&str> {
     }
 }
 
-/// The targets of `[text](target)` and `![text](target "title")`.
+/// Returns the targets of `[text](target)` and `![text](target "title")`.
 fn inline_links(prose: &str) -> Vec<Pointer> {
     let mut links = Vec::new();
     for (offset, _) in prose.match_indices("](") {
@@ -124,7 +124,7 @@ fn inline_links(prose: &str) -> Vec<Pointer> {
     links
 }
 
-/// The targets of `[name]: target`.
+/// Returns the targets of `[name]: target`.
 fn reference_definitions(prose: &str) -> Vec<Pointer> {
     let mut links = Vec::new();
     for (index, line) in prose.lines().enumerate() {
@@ -139,7 +139,7 @@ fn reference_definitions(prose: &str) -> Vec<Pointer> {
     links
 }
 
-/// The offset of the parenthesis that closes one opened before `rest`.
+/// Returns the offset of the parenthesis that closes one opened before `rest`.
 fn closing_parenthesis(rest: &str) -> Option<usize> {
     let mut depth = 1usize;
     for (offset, c) in rest.char_indices() {
@@ -155,7 +155,7 @@ fn closing_parenthesis(rest: &str) -> Option<usize> {
     None
 }
 
-/// The target without its title and angle brackets.
+/// Returns the target without title and angle brackets.
 fn target_of(inner: &str) -> String {
     let inner = inner.trim();
     match inner.strip_prefix('<').and_then(|it| it.split_once('>')) {
@@ -164,7 +164,7 @@ fn target_of(inner: &str) -> String {
     }
 }
 
-/// The anchors of the headings, made as GitHub makes them, and those of `<a id="..">`.
+/// Returns the anchors of the headings, in GitHub's form, and the anchors of `<a id="..">`.
 fn anchors(prose: &str) -> BTreeSet<String> {
     let mut slug_counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = BTreeSet::new();
@@ -186,7 +186,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The text of a heading such as `## Words`.
+/// Returns the text of a heading such as `## Words`.
 fn atx_heading(line: &str) -> Option<&str> {
     let content = line.trim();
     let text = content.trim_start_matches('#');
@@ -195,7 +195,7 @@ fn atx_heading(line: &str) -> Option<&str> {
     is_heading.then(|| text.trim().trim_end_matches('#').trim_end())
 }
 
-/// Whether `line` makes the line above it a heading.
+/// Returns whether `line` makes the line above it a heading.
 fn is_underline(line: &str, line_above: &str) -> bool {
     let line = line.trim_end();
     let is_rule = !line.is_empty() && (line.chars().all(|c| c == '=') || line.chars().all(|c| c == '-'));
@@ -203,11 +203,11 @@ fn is_underline(line: &str, line_above: &str) -> bool {
     is_rule && !above.is_empty() && atx_heading(above).is_none() && !above.starts_with(['|', '-', '*', '>'])
 }
 
-/// GitHub's anchor of a heading: lower case, spaces to hyphens, punctuation dropped.
+/// Returns GitHub's anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn slug(heading: &str) -> String {
     let mut text = String::new();
     let mut rest = heading;
-    // Of a link, only the text is shown.
+    // GitHub keeps the text of a link and drops its target.
     while let Some((before, behind)) = rest.split_once("](") {
         text.push_str(before);
         rest = closing_parenthesis(behind).map_or("", |end| &behind[end + 1..]);
@@ -227,7 +227,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Adds as many spaces as `text` has bytes, and its line ends.
+/// Appends a blank for each byte of `text`, and keeps its line ends.
 fn push_blank(page: &mut String, text: &str) {
     page.extend(text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
 }

@@ -1,7 +1,7 @@
-//! Which file declares which: the walk from a crate's roots along its `mod` declarations.
+//! Declarations of files: the walk from the crate roots along their `mod` declarations.
 //!
-//! Only the layout of this tree is known: the children of `x.rs` are in `x/`, those of a crate root beside
-//! it. `mod.rs` is followed, so that the rule against it is the only one to complain.
+//! Only the layout of this tree is known. The children of `x.rs` are in `x/`, and the children of a crate root are
+//! beside it. `mod.rs` is followed as well, so that only the rule against it reports it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,16 +9,16 @@ use std::ops::Range;
 use super::rust_text::{RustText, closing_offset, is_name_char, word_offsets};
 use super::tree::{Place, Tree};
 
-/// How a source file is reached.
+/// Condition under which a source file is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Without a condition, or under one that is not about tests.
+    /// No condition, or a condition that is not about tests.
     Plain,
-    /// Only when tests are compiled.
+    /// Only with tests.
     TestOnly,
 }
 
-/// Every file below a `src` that is reached from a crate root, roots included.
+/// Returns every file below a `src` that is reached from a crate root, with the roots.
 pub(super) fn reached_files(tree: &Tree) -> BTreeMap<String, Reach> {
     let mut reached = BTreeMap::new();
     let roots = tree.rust_files().filter(|(_, place, _)| is_root(*place));
@@ -41,7 +41,7 @@ pub(super) fn reached_files(tree: &Tree) -> BTreeMap<String, Reach> {
     reached
 }
 
-/// Whether the file is where cargo begins to compile a library or a program.
+/// Returns whether cargo begins to compile a library or a program at the file.
 pub(super) fn is_root(place: Place<'_>) -> bool {
     if place.part != "src" {
         return false;
@@ -60,9 +60,9 @@ fn directory_of_children(path: &str) -> &str {
     }
 }
 
-/// One `mod name;`.
+/// A declaration `mod name;`.
 struct Declaration<'a> {
-    /// The modules around it in the same file, outermost first, and its own name.
+    /// Names of the modules around it in the same file, outermost first, then its own name.
     names: Vec<&'a str>,
     is_test: bool,
 }

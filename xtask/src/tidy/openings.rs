@@ -1,23 +1,23 @@
-//! Doc comments open with a verb or a noun of the field, and things are not called "whoever".
+//! Doc comments open with a verb or a noun of the field, and no comment calls a thing by the pronoun [`PRONOUN`].
 //!
-//! A comment that opens with What, Who, Of or Those can be understood only with the code in view, because its subject is
-//! missing. Words that left the glossary of the style guide are for a review.
+//! A comment that opens with What, Who, Of or Those can be understood only with the code in view, because it has no
+//! subject. The rule of [`glossary`](super::glossary) refuses words that left the glossary.
 
 use super::Finding;
 use super::rust_text::RustText;
 use super::tree::Tree;
 
-/// Beginnings of paths whose comments are still to be gone through.
-const PENDING: [&str; 5] =
-    ["crates/cli/", "crates/runtime/", "crates/sql/src/bind.rs", "crates/sql/src/bind/", "xtask/"];
+/// Beginnings of paths whose comments are not revised yet.
+const PENDING: [&str; 4] =
+    ["crates/cli/", "crates/runtime/", "crates/sql/src/bind.rs", "crates/sql/src/bind/"];
 
-/// The openings that are refused, each as whole words.
+/// Refused openings, each a sequence of whole words.
 const REFUSED: [&str; 8] = ["What", "Whoever", "Who", "Of", "Those", "That of", "Whether it", "The same"];
 
-/// The word that stands for no thing.
-const WHOEVER: &str = "whoever";
+/// The pronoun for persons that comments must not use for things.
+const PRONOUN: &str = "whoever";
 
-/// Every doc comment that opens so, and every "whoever" in a comment.
+/// Returns every doc comment with a refused opening, and every comment with the pronoun.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, _, rust) in tree.rust_files() {
@@ -44,7 +44,7 @@ fn of_comments(path: &str, rust: &RustText) -> Vec<Finding> {
             );
             findings.push(Finding::new(path, number, message));
         }
-        if line.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(WHOEVER)) {
+        if line.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(PRONOUN)) {
             let message = "`whoever` stands for a thing: name it, a task, a worker, a reader";
             findings.push(Finding::new(path, number, message));
         }
@@ -53,7 +53,7 @@ fn of_comments(path: &str, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-/// The refused words that the text of a doc comment opens with.
+/// Returns the refused words with which the text of a doc comment opens.
 fn refused_opening(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
     let is_opening = |words: &&&str| {

@@ -1,5 +1,5 @@
-//! Dependencies on packages from outside: the core rooms stay nearly free of them, and `anyhow`, whose
-//! errors cannot be matched on, stays with the programs.
+//! Dependencies on packages from outside. The core rooms stay nearly free of them. Errors of `anyhow` cannot be matched
+//! on, so only programs use it.
 
 use crate::workspace::{Dependency, DependencyKind, Package};
 
@@ -7,10 +7,10 @@ use super::Finding;
 use super::manifest::dependency_line;
 use super::tree::Tree;
 
-/// A package from outside, and the condition under which alone it may be needed, if there is one.
+/// A package from outside, and the only condition under which it may be needed, if there is one.
 type Allowed = (&'static str, Option<&'static str>);
 
-/// What a core room may use.
+/// Packages that a core room may use.
 const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-model", &[("serde", None), ("postcard", None)]),
     (
@@ -21,11 +21,11 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-operators", &[("foldhash", None)]),
 ];
 
-/// Who reports to a person and may therefore use `anyhow`. The programs in `bench/` may too; they are a
+/// Packages that report to a person and may therefore use `anyhow`. The programs in `bench/` may use it too. They are a
 /// workspace of their own, which is not checked here.
 const ANYHOW_USERS: [&str; 2] = ["thalweg-cli", "xtask"];
 
-/// Dependencies of core rooms that are not on their list, and `anyhow` anywhere but in programs.
+/// Returns dependencies of core rooms that are not on their list, and uses of `anyhow` outside of programs.
 pub(super) fn findings(packages: &[Package], tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {

@@ -1,26 +1,26 @@
-//! A panic outside of tests says which invariant was broken: no bare `unwrap()`, and a message of some words for every
-//! `expect`, `panic!` and `unreachable!`.
+//! A panic outside of tests says which invariant was broken. There is no bare `unwrap()`, and every `expect`, `panic!`
+//! and `unreachable!` has a message of some words.
 //!
-//! A condition that data, options or the machine can bring about is an error and no panic. What is left can be reached by a fault of the
-//! program alone, and its message is what the report of that fault begins with. The rule holds for the sources of every package, and
-//! counts words; whether they name the right invariant is for the review.
+//! A condition that data, options or the machine can cause is an error and no panic. Only a defect of the program
+//! reaches a panic, and the report of the defect begins with its message. The rule holds for the sources of every
+//! package. It counts words; a review decides whether they name the right invariant.
 
 use super::Finding;
 use super::modules::{Reach, reached_files};
 use super::rust_text::{RustText, closing_offset, word_offsets};
 use super::tree::Tree;
 
-/// The fewest words that name an invariant: a subject, a verb and what is said of it.
+/// Fewest words that name an invariant: a subject, a verb and a predicate.
 const MESSAGE_WORDS_MIN: usize = 4;
 
-/// Calls that panic without saying why.
+/// Calls that panic without a reason.
 const MUTE_CALLS: [&str; 2] = ["unwrap", "unwrap_err"];
 
-/// Calls and macros whose first argument says why they panic.
+/// Calls and macros whose first argument is the reason of the panic.
 const SPEAKING: [(&str, &str); 4] =
     [("expect", "("), ("expect_err", "("), ("panic", "!("), ("unreachable", "!(")];
 
-/// Every panic without a reason.
+/// Returns every panic without a reason.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let reached = reached_files(tree);
     let mut findings = Vec::new();
@@ -69,14 +69,15 @@ fn short_reasons(path: &str, rust: &RustText) -> Vec<Finding> {
     findings
 }
 
-/// Where a call or macro stands outside of tests.
+/// Returns the offsets of a call or macro outside of tests.
 fn uses<'a>(rust: &'a RustText, name: &'a str, opening: &'a str) -> impl Iterator<Item = usize> + 'a {
     word_offsets(&rust.code, name)
         .filter(move |offset| rust.code[offset + name.len()..].starts_with(opening) && !rust.is_test(*offset))
 }
 
-/// The text that a call begins with behind its bracket at `open`, empty if there is no argument; None if the first argument is
-/// no text: then it is another function of the same name, or the text is made elsewhere.
+/// Returns the text at the begin of a call's arguments, behind its bracket at `open`; empty if there is no argument.
+/// `None` if the first argument is not a literal: then it is another function of the same name, or the text is made
+/// elsewhere.
 fn reason(rust: &RustText, open: usize) -> Option<&str> {
     let end = closing_offset(&rust.code, open).saturating_sub(1).max(open + 1);
     let arguments = rust.code[open + 1..end].trim_start();
@@ -85,7 +86,7 @@ fn reason(rust: &RustText, open: usize) -> Option<&str> {
     }
     let begin = end - arguments.len();
     let opening = arguments.find('"')?;
-    // Before the quote stand at most the marks of a raw text.
+    // Only the marks of a raw text may stand before the quote.
     if !arguments[..opening].chars().all(|c| c == 'r' || c == '#') {
         return None;
     }

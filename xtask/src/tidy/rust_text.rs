@@ -1,22 +1,21 @@
-//! Rust source with its code and its comments told apart, so that a rule about one is not misled by the
-//! other, nor by what stands in a string.
+//! Rust source with code and comments separated, so that a rule about one does not read the other or the contents of
+//! strings.
 //!
-//! Both copies have the length of the text, with spaces in place of what was left out: an offset means the
-//! same place in all three. This is a scanner of a hundred lines and no parser. It knows strings, characters
-//! and comments as the language reference ("Tokens", "Comments") defines them, and which items stand under
-//! `#[cfg(test)]`; macros are read as if they were plain code.
+//! Both copies have the length of the text, with blanks for omitted bytes. So an offset means the same place in all
+//! three. This is a scanner of a hundred lines and no parser. It knows strings, characters and comments as the language
+//! reference ("Tokens", "Comments") defines them, and the items under `#[cfg(test)]`. Macros are read as plain code.
 
 use std::ops::Range;
 
-/// One source file.
+/// A source file.
 pub(super) struct RustText {
     /// The whole text.
     pub(super) text: String,
-    /// Code alone; strings keep their quotes and lose their contents.
+    /// Code alone. Strings keep their quotes and lose their contents.
     pub(super) code: String,
     /// Comments alone, with their slashes.
     pub(super) comments: String,
-    /// The items under `#[cfg(test)]`.
+    /// Items under `#[cfg(test)]`.
     test_spans: Vec<Range<usize>>,
 }
 
@@ -30,17 +29,17 @@ impl RustText {
         Self { text, code, comments, test_spans }
     }
 
-    /// The line of `offset`, counted from one.
+    /// Returns the line of `offset`, counted from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         line_of(&self.text, offset)
     }
 
-    /// Whether `offset` is in an item that only tests compile.
+    /// Returns whether `offset` is in an item that only tests compile.
     pub(super) fn is_test(&self, offset: usize) -> bool {
         self.test_spans.iter().any(|span| span.contains(&offset))
     }
 
-    /// How many lines are not in an item that only tests compile.
+    /// Returns the number of lines outside of items that only tests compile.
     pub(super) fn line_count_without_tests(&self) -> usize {
         let mut offset = 0;
         let mut count = 0;
@@ -52,26 +51,26 @@ impl RustText {
         count
     }
 
-    /// The prose that the file opens with: its leading `//!` lines without their slashes, joined by spaces so
-    /// that a phrase is found across a line's end. Empty when the file opens with anything else.
+    /// Returns the prose with which the file opens: its leading `//!` lines without slashes, joined by blanks, so that
+    /// a phrase is found across a line's end. Empty if the file opens with anything else.
     pub(super) fn head(&self) -> String {
         let lines = self.text.lines().skip(usize::from(self.has_shebang()));
         let head: Vec<&str> = lines.map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
         head.join(" ").trim().to_owned()
     }
 
-    /// Whether the first line is for the system that starts the file as a script.
+    /// Returns whether the first line names an interpreter for a script.
     pub(super) fn has_shebang(&self) -> bool {
         self.text.starts_with("#!") && !self.text[2..].trim_start().starts_with('[')
     }
 }
 
-/// The line of `offset` in `text`, counted from one.
+/// Returns the line of `offset` in `text`, counted from 1.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Every offset where `word` stands in `text` and is not part of a longer name.
+/// Returns every offset at which `word` stands in `text` and is not part of a longer name.
 pub(super) fn word_offsets<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(offset, _)| offset).filter(move |offset| {
         let before = text[..*offset].chars().next_back();
@@ -80,12 +79,12 @@ pub(super) fn word_offsets<'a>(text: &'a str, word: &'a str) -> impl Iterator<It
     })
 }
 
-/// Whether `c` can be part of a name.
+/// Returns whether `c` can be part of a name.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The offset just behind the bracket that closes the one at `open`; the end of `code` if none does.
+/// Returns the offset behind the bracket that closes the one at `open`; the end of `code` if none does.
 pub(super) fn closing_offset(code: &str, open: usize) -> usize {
     let mut depth = 0usize;
     for (offset, byte) in code.bytes().enumerate().skip(open) {
@@ -103,7 +102,7 @@ pub(super) fn closing_offset(code: &str, open: usize) -> usize {
     code.len()
 }
 
-/// What a stretch of text is.
+/// Kind of a stretch of text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,
@@ -111,7 +110,7 @@ enum Kind {
     Contents,
 }
 
-/// One pass over the text.
+/// A pass over the text.
 struct Scanner<'a> {
     text: &'a str,
     offset: usize,
@@ -156,7 +155,7 @@ impl<'a> Scanner<'a> {
         &self.text[self.offset..]
     }
 
-    /// Copies `length` bytes, or what is left, to where `kind` belongs, and blanks them elsewhere.
+    /// Copies `length` bytes, or the rest if it is shorter, to the copy of `kind`. Blanks them in the other copy.
     fn take(&mut self, length: usize, kind: Kind) {
         let end = self.text.len().min(self.offset + length);
         for byte in self.text[self.offset..end].bytes() {
@@ -167,8 +166,7 @@ impl<'a> Scanner<'a> {
         self.offset = end;
     }
 
-    /// At the `r` of a raw string: the number of its hashes. The `b` or `c` that may stand before it has been
-    /// taken as code.
+    /// Returns the number of hashes of a raw string, at its `r`. A `b` or `c` before it has been taken as code.
     fn raw_string_hashes(&self) -> Option<usize> {
         let after = self.rest().strip_prefix('r')?;
         let before = &self.text[..self.offset];
@@ -181,7 +179,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The length of the block comment that `rest` begins with; they nest.
+/// Returns the length of the block comment with which `rest` begins. Block comments nest.
 fn block_comment_length(rest: &str) -> usize {
     let mut depth = 0usize;
     let mut offset = 0;
@@ -203,7 +201,7 @@ fn block_comment_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of what stands before the closing `quote`, where a backslash hides the character behind it.
+/// Returns the length of the text before the closing `quote`. A backslash hides the character behind it.
 fn quoted_length(rest: &str, quote: char) -> usize {
     let mut is_hidden = false;
     for (offset, c) in rest.char_indices() {
@@ -218,14 +216,14 @@ fn quoted_length(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Whether the quote that `rest` begins with opens a character; otherwise it begins a lifetime or a label.
+/// Returns whether the quote at the begin of `rest` opens a character. Otherwise it begins a lifetime or a label.
 fn is_character(rest: &str) -> bool {
     let mut chars = rest.chars().skip(1);
     chars.next() == Some('\\') || chars.next() == Some('\'')
 }
 
-/// The items under an attribute such as `#[cfg(test)]` or `#[cfg(all(test, loom))]`, attribute included. An
-/// inner attribute (`#![cfg(test)]`) makes the whole file one.
+/// Returns the items under an attribute such as `#[cfg(test)]` or `#[cfg(all(test, loom))]`, with the attribute. An
+/// inner attribute (`#![cfg(test)]`) makes the whole file one item.
 fn test_spans(code: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     for (start, _) in code.match_indices("#[cfg(").chain(code.match_indices("#![cfg(")) {
@@ -243,7 +241,7 @@ fn test_spans(code: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// The end of the item, statement or field that begins at or after `offset`, behind further attributes.
+/// Returns the end of the item, statement or field that begins at or after `offset`, behind further attributes.
 fn item_end(code: &str, offset: usize) -> usize {
     let mut offset = offset;
     loop {
@@ -254,7 +252,7 @@ fn item_end(code: &str, offset: usize) -> usize {
         offset = closing_offset(code, offset + 1);
     }
     let first_word = code[offset..].split(|c| !is_name_char(c)).next().unwrap_or_default();
-    // A field or an expression ends with a comma; in an item, commas stand between its parameters.
+    // A comma ends a field or an expression. In an item, commas separate parameters.
     let is_item = ITEM_WORDS.contains(&first_word);
     let bytes = code.as_bytes();
     while offset < bytes.len() {

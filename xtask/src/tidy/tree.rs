@@ -1,7 +1,7 @@
 //! The tree that the rules read: every file that git tracks or would track, in memory.
 //!
-//! Files that git ignores are left out, since nobody else has them: a link to one is broken for everyone
-//! but its author.
+//! Files that git ignores are left out, because nobody else has them. A link to one is broken for everyone but its
+//! author.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,35 +12,35 @@ use anyhow::{Context, Result, bail};
 
 use super::rust_text::RustText;
 
-/// Every file, by its path relative to the root, with forward slashes.
+/// All files, by their paths relative to the root, with forward slashes.
 pub(super) struct Tree {
     files: BTreeMap<String, File>,
     directories: BTreeSet<String>,
 }
 
-/// What a file holds.
+/// Contents of a file.
 pub(super) enum File {
-    /// Rust, with code and comments told apart.
+    /// Rust, with code and comments separated.
     Rust(RustText),
     /// Any other UTF-8 text.
     Text(String),
-    /// Neither; only its existence counts.
+    /// Any other bytes. Only the existence of the file counts.
     Opaque,
 }
 
-/// Where a file stands in its package.
+/// Place of a file in its package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
-    /// The directory of the package: `crates/memory`, say, or `xtask`.
+    /// Directory of the package, such as `crates/memory` or `xtask`.
     pub(super) package: &'a str,
-    /// The directory below it: `src`, `tests`, `benches`, `examples`.
+    /// Directory below it: `src`, `tests`, `benches`, `examples`.
     pub(super) part: &'a str,
-    /// The rest of the path.
+    /// Rest of the path.
     pub(super) rest: &'a str,
 }
 
 impl Tree {
-    /// Reads what git lists below `root`.
+    /// Reads the files that git lists below `root`.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in listed_by_git(root)? {
             let full_path = root.join(&path);
-            // A tracked file may be deleted and not yet staged: git still lists it.
+            // Git still lists a tracked file that is deleted and not yet staged.
             let Ok(metadata) = fs::symlink_metadata(&full_path) else { continue };
             let file = if metadata.is_file() {
                 let bytes = fs::read(&full_path).with_context(|| format!("could not read {path}"))?;
@@ -71,7 +71,7 @@ impl Tree {
         Self { files, directories }
     }
 
-    /// A tree of the given paths and texts.
+    /// Creates a tree of the given paths and texts.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         Self::new(
@@ -82,27 +82,27 @@ impl Tree {
         )
     }
 
-    /// The path of every file, in order.
+    /// Returns the path of every file, in order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The path of every directory, in order; the root's is empty.
+    /// Returns the path of every directory, in order. The path of the root is empty.
     pub(super) fn directories(&self) -> impl Iterator<Item = &str> {
         self.directories.iter().map(String::as_str)
     }
 
-    /// Whether `path`, which has no slash at its end, is a file or a directory.
+    /// Returns whether `path`, which has no slash at its end, is a file or a directory.
     pub(super) fn exists(&self, path: &str) -> bool {
         self.files.contains_key(path) || self.directories.contains(path)
     }
 
-    /// Every file that is text, Rust or not.
+    /// Returns every file that is text, Rust or not.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.paths().filter_map(|path| Some((path, self.text(path)?)))
     }
 
-    /// The text of the file at `path`, if it is one and has one.
+    /// Returns the text of the file at `path`, if it is a text file.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path)? {
             File::Rust(rust) => Some(&rust.text),
@@ -111,12 +111,12 @@ impl Tree {
         }
     }
 
-    /// Every Rust file of a package, with where it stands.
+    /// Returns every Rust file of a package, with its place.
     pub(super) fn rust_files(&self) -> impl Iterator<Item = (&str, Place<'_>, &RustText)> {
         self.paths().filter_map(|path| Some((path, Place::of(path)?, self.rust(path)?)))
     }
 
-    /// The Rust file at `path`, if it is one.
+    /// Returns the Rust file at `path`, if it is one.
     pub(super) fn rust(&self, path: &str) -> Option<&RustText> {
         match self.files.get(path)? {
             File::Rust(rust) => Some(rust),
@@ -137,7 +137,7 @@ impl File {
 }
 
 impl<'a> Place<'a> {
-    /// Where `path` stands, when it is below a part of a package.
+    /// Returns the place of `path`, if it is below a part of a package.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let package_end = match path.split_once('/')? {
             ("crates", inner) => "crates/".len() + inner.find('/')?,
@@ -148,7 +148,7 @@ impl<'a> Place<'a> {
         Some(Self { package: &path[..package_end], part, rest })
     }
 
-    /// Whether the file is part of a room, and not of xtask.
+    /// Returns whether the file is part of a room, and not of xtask.
     pub(super) fn is_in_room(self) -> bool {
         self.package.starts_with("crates/")
     }
@@ -157,7 +157,7 @@ impl<'a> Place<'a> {
 fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let mut command = Command::new("git");
     command.args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]).current_dir(root);
-    // A git hook that runs us tells its own repository and index in these, which may not be ours.
+    // If a git hook runs us, these name its repository and index, which may not be ours.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(variable);
     }
@@ -168,7 +168,7 @@ fn listed_by_git(root: &Path) -> Result<Vec<String>> {
     let names = String::from_utf8(listed.stdout).context("a file name is not UTF-8")?;
     let mut names: Vec<String> =
         names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    // A file in conflict is listed once per side.
+    // Git lists a file in conflict once per side.
     names.dedup();
     Ok(names)
 }

@@ -1,8 +1,8 @@
-//! `unsafe` stays in memory, and every use of it there is argued for.
+//! `unsafe` stays in memory, and every use there has its argument.
 //!
-//! Elsewhere the compiler enforces the rule once a crate root forbids unsafe code, so this only looks for
-//! that line. In memory, clippy asks for the comments too; looking for them here as well covers what clippy
-//! does not compile: code under `--cfg loom` and other targets.
+//! Elsewhere the compiler enforces the rule if the crate root forbids unsafe code, so this rule only looks for that
+//! line. In memory, clippy asks for the comments too. This rule also covers code that clippy does not compile: code
+//! under `--cfg loom` and for other targets.
 
 use super::Finding;
 use super::modules::is_root;
@@ -12,10 +12,10 @@ use super::tree::Tree;
 /// The one package that may use `unsafe`.
 const UNSAFE_PACKAGE: &str = "crates/memory";
 
-/// What the root of that package denies.
+/// Lints that the root of that package denies.
 const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
 
-/// Crate roots without their line, and unsafe code without its argument.
+/// Returns crate roots without their line, and unsafe code without its argument.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, place, rust) in tree.rust_files() {
@@ -43,7 +43,7 @@ fn missing_lints(path: &str, rust: &RustText) -> Vec<Finding> {
         .collect()
 }
 
-/// The lints that inner attributes set to one of `levels`.
+/// Returns the lints that inner attributes set to one of `levels`.
 fn inner_lints(rust: &RustText, levels: &[&str]) -> Vec<String> {
     let mut lints = Vec::new();
     for (offset, _) in rust.code.match_indices("#![") {
@@ -74,8 +74,8 @@ fn unargued_uses(path: &str, rust: &RustText) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether `lines` (code and comments of each) end with a comment block that says `SAFETY:`, or would but for
-/// the first lines of the statement that goes on behind them.
+/// Returns whether `lines` (code and comments of each) end with a comment block that says `SAFETY:`. The first lines of
+/// a statement that goes on behind `lines` may follow the block.
 fn is_argued(lines: &[(&str, &str)]) -> bool {
     let is_comment = |(code, comment): &&(&str, &str)| code.trim().is_empty() && !comment.trim().is_empty();
     let is_unfinished = |(code, _): &&(&str, &str)| {

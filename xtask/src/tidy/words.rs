@@ -1,25 +1,24 @@
-//! What must not be written: marks of unfinished work, printing and exiting in libraries, and paths that
-//! exist on one machine only.
+//! Refused words: marks of unfinished work, printing and exiting in libraries, and paths of one machine.
 
 use super::Finding;
 use super::modules::{Reach, reached_files};
 use super::rust_text::{RustText, is_name_char, line_of, word_offsets};
 use super::tree::{Place, Tree};
 
-/// Directories of one machine. Written in two halves, so that this file passes its own rule.
+/// Directories of one machine, each written in two halves, so that this file passes its own rule.
 const MACHINE_PATHS: [&str; 3] = [concat!("/", "work/"), concat!("/", "home/"), concat!("/", "root/")];
 
-/// Macros for a developer's own desk.
+/// Macros for work in progress.
 const DESK_MACROS: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
 /// Macros that write to the standard streams, which belong to the program and not to its libraries.
 const PRINT_MACROS: [&str; 4] = ["println", "eprintln", "print", "eprint"];
 
-/// Every word that must not be there.
+/// Returns every refused word.
 pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
-        // In Rust, the marks are comments; in a string they are somebody's data.
+        // In Rust, the marks are comments. In a string they are data.
         let prose = tree.rust(path).map_or(text, |rust| &rust.comments);
         findings.extend(open_marks(path, prose));
         findings.extend(machine_paths(path, text));
@@ -36,7 +35,7 @@ pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Marks without an issue number, outside of backticks, where they are spoken about.
+/// Returns marks without an issue number. Marks in backticks are quoted and may stand.
 fn open_marks(path: &str, prose: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in prose.lines().enumerate() {
@@ -59,7 +58,7 @@ fn has_issue_number(rest: &str) -> bool {
     !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Absolute paths below [`MACHINE_PATHS`]; what goes on from a longer path (`docs/home/`) is none.
+/// Returns absolute paths below [`MACHINE_PATHS`]. The end of a longer path such as `docs/home/` is not one.
 fn machine_paths(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for directory in MACHINE_PATHS {
@@ -84,8 +83,8 @@ fn desk_macros(path: &str, rust: &RustText) -> Vec<Finding> {
     .collect()
 }
 
-/// Printing and exiting outside of tests, in every room but cli; testkit, which is a library for tests, may
-/// print.
+/// Returns uses of printing and exiting outside of tests, in every room but cli. testkit may print, because it is a
+/// library for tests.
 fn prints_and_exits(path: &str, place: Place<'_>, rust: &RustText) -> Vec<Finding> {
     if place.package == "crates/cli" {
         return Vec::new();
@@ -107,7 +106,7 @@ fn prints_and_exits(path: &str, place: Place<'_>, rust: &RustText) -> Vec<Findin
     findings
 }
 
-/// Where the macro `name` is used.
+/// Returns the offsets at which the macro `name` is used.
 fn macro_uses<'a>(rust: &'a RustText, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     word_offsets(&rust.code, name).filter(|offset| {
         let rest = &rust.code[offset + name.len()..];

@@ -1,4 +1,4 @@
-//! The parts of `cargo metadata` that tidy relies on.
+//! Parts of `cargo metadata` that tidy needs.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn metadata_tells_packages_kinds_and_targets() {
     );
 }
 
-/// A field that is gone must not read as an empty list, or the checks would pass over nothing.
+/// A missing field must not count as an empty list, or the checks would pass without reading anything.
 #[test]
 fn missing_field_is_an_error() {
     let message = Workspace::from_metadata(r#"{"workspace_root": "/w"}"#).err().unwrap().to_string();

@@ -81,7 +81,7 @@ fn every_arrow_points_at_a_room() {
     }
 }
 
-/// Whoever may see a room must not be visible from it: arrows never turn round.
+/// A room must not depend on a room that depends on it, directly or through others.
 #[test]
 fn table_has_no_circle() {
     let mut settled: Vec<&str> = Vec::new();

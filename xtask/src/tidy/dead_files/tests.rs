@@ -1,5 +1,4 @@
-//! A declared file, a forgotten one, and layouts that are not used here. How files are reached is tested in
-//! `modules`.
+//! A declared file, a forgotten one, and layouts that are not used here. The tests of `modules` show how files are reached.
 
 use super::super::assert_findings;
 use super::*;

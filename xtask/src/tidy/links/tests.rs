@@ -1,4 +1,4 @@
-//! Links and paths that lead somewhere, and their neighbours that do not.
+//! Links and paths with a target, and similar ones without.
 
 use super::super::assert_findings;
 use super::*;

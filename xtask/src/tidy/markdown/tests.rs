@@ -1,4 +1,4 @@
-//! Links, spans and headings, and what only looks like one.
+//! Links, spans and headings, and texts that only resemble them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Files are found where the compiler would look for them.
+//! Files are found where the compiler looks for them.
 
 use super::*;
 

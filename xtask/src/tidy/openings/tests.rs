@@ -1,4 +1,4 @@
-//! Each opening that is refused, and those that may stand.
+//! Each refused opening, and openings that may stand.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,4 @@
-//! Core rooms with something on their list, something off it, and something under the wrong condition.
+//! Core rooms with a package on their list, a package that is not, and a package under the wrong condition.
 
 use super::super::assert_findings;
 use super::*;

@@ -1,4 +1,4 @@
-//! Each panic without a reason, and those that may stand.
+//! Each kind of panic without a reason, and panics that may stand.
 
 use super::super::assert_findings;
 use super::*;
@@ -31,7 +31,7 @@ fn reasons_have_some_words() {
     check("fn f() { panic!(\"the page asks for {name}\") }\n", &[]);
 }
 
-/// A parser has a function of that name, and some messages are made elsewhere.
+/// A parser may have a function `expect`, and some messages are made elsewhere.
 #[test]
 fn other_functions_and_made_messages_are_left_alone() {
     check(

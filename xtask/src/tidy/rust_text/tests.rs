@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Checks what is left of `text` as code, runs of blanks read as one.
+/// Checks the code of `text`. A run of blanks counts as one.
 #[track_caller]
 fn check_code(text: &str, expected: &str) {
     let rust = RustText::new(text.to_owned());
@@ -42,7 +42,7 @@ fn comments_are_kept_apart() {
     assert_eq!(rust.comments.trim(), "// yes");
 }
 
-/// Checks which of the names in `text` stand in a test item: those that begin with `t_`, and no other.
+/// Checks that names with `t_` in `text` stand in a test item, and names with `f_` do not.
 #[track_caller]
 fn check_tests(text: &str) {
     let rust = RustText::new(text.to_owned());

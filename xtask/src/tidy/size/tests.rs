@@ -3,7 +3,7 @@
 use super::super::assert_findings;
 use super::*;
 
-/// A file with `head`, and `line_count` lines in all before its tests of a hundred lines more.
+/// Returns a file with `head`, `line_count` lines with the head, and 100 lines of tests behind them.
 fn file(head: &str, line_count: usize) -> String {
     let body = "fn f() {}\n".repeat(line_count - head.lines().count());
     format!("{head}{body}#[cfg(test)]\nmod tests {{\n{}}}\n", "    fn t() {}\n".repeat(100))

@@ -1,4 +1,4 @@
-//! Where files stand, and what counts as existing.
+//! Places of files, and paths that exist.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn directories_exist_with_their_files() {
     assert!(!tree.exists("docs/a/c.md") && !tree.exists("doc"));
 }
 
-/// A picture must not be read as text, only be there for links.
+/// A picture must not be read as text. It only exists for links.
 #[test]
 fn bytes_that_are_not_text_are_opaque() {
     let tree = Tree::of(&[("zeros.bin", "\0\0")]);

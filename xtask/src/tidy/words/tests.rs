@@ -1,4 +1,4 @@
-//! Each forbidden word where it is forbidden, and where it may stand.
+//! Each refused word in places where it is refused, and in places where it may stand.
 
 use super::super::assert_findings;
 use super::*;

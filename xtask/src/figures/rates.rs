@@ -1,0 +1,162 @@
+//! Sections at a rate: latency, the cost of an engine that has little to do, and whether an engine keeps up.
+
+use super::section::{Aim, Figure, Line, Section, Side, Work, Workers};
+use super::speeds::drained;
+use super::table::Unit;
+
+const P50: Figure = Figure::Number("/latency_us/p50", Unit::Micros);
+const P99: Figure = Figure::Number("/latency_us/p99", Unit::Micros);
+const MEAN: Figure = Figure::Number("/latency_us/mean", Unit::Micros);
+
+/// An engine that falls behind has no latency: its backlog grows as long as it runs.
+const KEPT_UP_MIN: f64 = 0.99;
+
+/// Latency when there is little to do, of every record, and the CPU time that waiting costs.
+pub(super) fn latency() -> Section {
+    let sides = [("one worker", 1), ("two workers", 2)].map(|(count, workers)| Side {
+        title: format!("1,000 events/s, {count}"),
+        options: format!("ysb --workers {workers} --rate 1000"),
+        work: Work::AtRate,
+        // Of 20,000 records, 200 lie above the 99th percentile.
+        seconds: 20.0,
+        workers: Workers::Waiting,
+        lines: vec![
+            // To wake a thread takes tens of microseconds.
+            Line::new(format!("{count}, p50"), P50, Aim::AtMost(60.0)),
+            Line::new(format!("{count}, p99"), P99, Aim::AtMost(600.0)),
+            // A worker that spins for the last 50 us before each record uses 5 % of a core at this rate.
+            Line::new(format!("{count}, CPU, of one core"), Figure::Cpu, Aim::AtMost(5.0)),
+        ],
+    });
+    Section::new("YSB at 1,000 events/s, default chains", sides)
+}
+
+/// CPU time of an engine that has 20 queries and hardly any records.
+pub(super) fn idle() -> Section {
+    let sides = [("one worker", 1), ("two workers", 2)].map(|(count, workers)| Side {
+        title: format!("20 queries at 1 event/s, {count}"),
+        options: format!("ysb --workers {workers} --queries 20 --rate 1"),
+        work: Work::AtRate,
+        seconds: 10.0,
+        workers: Workers::Idle,
+        // An engine that ticks every millisecond uses more.
+        lines: vec![Line::new(format!("{count}, CPU, of one core"), Figure::Cpu, Aim::AtMost(2.0))],
+    });
+    Section::new("20 YSB queries at 1 event/s each, default chains", sides)
+}
+
+/// YSB on one worker, at shares of its speed.
+pub(super) fn load() -> Section {
+    at_shares("YSB, one worker", "ysb --workers 1", [1_000.0, 3_000.0])
+}
+
+/// YSB on two workers that share its operators.
+pub(super) fn load_two() -> Section {
+    at_shares("YSB, two workers", "ysb --workers 2", [1_000.0, 2_000.0])
+}
+
+/// New York's taxis on two workers.
+pub(super) fn load_taxis() -> Section {
+    at_shares("NYT, two workers", "nyt --workers 2", [1_000.0, 2_000.0])
+}
+
+/// Latency at two shares of the speed of the same round, with the highest p99 for each. The engine is made for a latency
+/// below a millisecond at tens of millions of events a second.
+fn at_shares(name: &str, options: &str, p99_micros_max: [f64; 2]) -> Section {
+    let loaded = [0.5, 0.8].into_iter().zip(p99_micros_max).map(|(share, p99_micros_max)| Side {
+        title: format!("{name}, at {share} of its speed"),
+        options: options.to_owned(),
+        work: Work::AtShare(share),
+        // With a marker every 50 ms, two of 200 lie above the 99th percentile.
+        seconds: 10.0,
+        workers: Workers::Waiting,
+        lines: vec![
+            Line::new(format!("at {share}, p50"), P50, Aim::Free),
+            Line::new(format!("at {share}, p99"), P99, Aim::AtMost(p99_micros_max)),
+            Line::new(
+                format!("at {share}, done of what was offered"),
+                Figure::KeptUp,
+                Aim::AtLeast(KEPT_UP_MIN),
+            ),
+        ],
+    });
+    Section::new(
+        format!("{name} at a share of its speed"),
+        [drained(name, options)].into_iter().chain(loaded),
+    )
+}
+
+/// Latency where workers share the operators, and where each operator has a thread of its own: the second half of Enjima's
+/// ablation (SIGMOD 2025, section 5.2.5). At each rate both run by turns.
+///
+/// The worst of few markers decides their mean, and the machine causes the worst (see [`machine`](super::machine)). The
+/// medians of 25 rounds can be repeated.
+pub(super) fn modes() -> Section {
+    // Up to nine tenths of the highest speed of threads where the figures were taken, in events per second.
+    let rates = [1e3, 1e4, 1e5, 1e6, 1e7, 5e7, 8e7, 1e8, 1.25e8, 1.47e8];
+    let sides = rates.into_iter().flat_map(|rate| {
+        let options =
+            |mode| format!("ysb --workers 2 --parallel serial --isolate --rate {rate} --execution {mode}");
+        let side = |mode, who, aim| Side {
+            title: format!("{rate} events/s, {mode}"),
+            options: options(mode),
+            work: Work::AtRate,
+            // A marker every 50 ms makes 40. At up to 10,000 events a second, every record is a marker.
+            seconds: 2.0,
+            workers: Workers::Idle,
+            lines: vec![Line::new(format!("{rate} events/s, {who}"), MEAN, aim)],
+        };
+        [
+            side("workers", "workers", Aim::AtMostOf(options("threads"))),
+            side("threads", "a thread per operator", Aim::Free),
+        ]
+    });
+    Section::new("YSB, two workers, mean latency", sides)
+}
+
+/// Speed of eight queries together against one alone, and the part of each query at a load near the maximum. Two
+/// workers and a task per operator leave an engine the most choices.
+pub(super) fn queries() -> Section {
+    const ONE: &str = "ysb --workers 2 --chain none";
+    const EIGHT: &str = "ysb --workers 2 --chain none --queries 8";
+    let title = |queries: &str| format!("{queries}, two workers, a task per operator");
+    let speed = |title| Line::new(title, Figure::Speed, Aim::Free);
+    let share = |what: &str| format!("at 0.95 of that: the {what} of a query, in eighths of all");
+    let one = Side { lines: vec![speed("one query")], ..drained(title("one query"), ONE) };
+    let eight = Side {
+        lines: vec![
+            speed("eight queries, in all"),
+            // More queries are more tasks to choose from, and more data in the caches. The work per record is the same.
+            Line::new("eight queries against one", Figure::SpeedOf(ONE), Aim::AtLeast(0.9)),
+        ],
+        ..drained(title("eight queries"), EIGHT)
+    };
+    let hardly_enough = Side {
+        work: Work::AtShare(0.95),
+        lines: vec![
+            Line::new("at 0.95 of that: done of what was offered", Figure::KeptUp, Aim::AtLeast(KEPT_UP_MIN)),
+            Line::new(share("least"), Figure::QueryShare(0), Aim::AtLeast(0.9)),
+            Line::new(share("most"), Figure::QueryShare(1), Aim::AtMost(1.1)),
+        ],
+        ..drained(title("eight queries at 0.95 of that"), EIGHT)
+    };
+    Section::new("YSB, M events/s, two workers, a task per operator", [one, eight, hardly_enough])
+}
+
+/// Stops of a thread that only looks at the clock.
+pub(super) fn machine() -> Section {
+    let line = |title, pointer, unit| Line::new(title, Figure::Number(pointer, unit), Aim::Free);
+    let side = Side {
+        title: "threads that look at the clock".to_owned(),
+        options: String::new(),
+        work: Work::Clock,
+        seconds: 10.0,
+        workers: Workers::Idle,
+        lines: vec![
+            line("the longest", "/longest_us", Unit::Micros),
+            line("longer than 1 ms, in a second", "/long_per_s", Unit::Ratio),
+            line("all of them, of its time", "/stopped_percent", Unit::Percent),
+        ],
+    };
+    Section::new("stops of a thread that only looks at the clock", [side])
+}

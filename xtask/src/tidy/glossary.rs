@@ -1,0 +1,90 @@
+//! Words that left the glossary do not come back.
+//!
+//! The table of words in CONTRIBUTING.md gives each thing one name, and lists in its last column the names which the thing
+//! must not have. A word of [`RETIRED`] is refused in identifiers and comments of the rooms' sources, tests included.
+//! Identifiers are cut at underscores, digits and capitals, and a word is refused as a whole part: `lane` is found in
+//! `lane_count`, `LaneReader` and `LANES_MAX`, and not in `plane`. Strings are not read, because they may be a user's data.
+//!
+//! A word joins the list in the change that removes its last use. A word with a second meaning, as lanes have in Linear
+//! Road, is allowed in the files of that meaning.
+
+use super::Finding;
+use super::rust_text::RustText;
+use super::tree::Tree;
+
+/// A word that left the glossary.
+struct Retired {
+    /// The word in lower case and in the singular. Its plural with an `s` is refused as well.
+    word: &'static str,
+    /// The word to say.
+    instead: &'static str,
+    /// Whether comments may use the word, because it is common English: "close to home".
+    is_free_in_comments: bool,
+    /// Beginnings of paths where the word means something else.
+    allowed: &'static [&'static str],
+}
+
+/// Every word that is refused.
+const RETIRED: [Retired; 4] = [
+    Retired::everywhere("arena", "chunk"),
+    Retired::everywhere("slab", "chunk"),
+    Retired::everywhere("hopping", "sliding"),
+    Retired::everywhere("quota", "share"),
+];
+
+/// Identifiers and comments that use a word of [`RETIRED`].
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    findings_of(tree, &RETIRED)
+}
+
+impl Retired {
+    /// A word that is refused in all files, in identifiers and in comments.
+    const fn everywhere(word: &'static str, instead: &'static str) -> Self {
+        Self { word, instead, is_free_in_comments: false, allowed: &[] }
+    }
+}
+
+fn findings_of(tree: &Tree, retired: &[Retired]) -> Vec<Finding> {
+    let sources = tree.rust_files().filter(|(_, place, _)| place.is_in_room() && place.part == "src");
+    sources.flat_map(|(path, _, rust)| findings_in(path, rust, retired)).collect()
+}
+
+fn findings_in(path: &str, rust: &RustText, retired: &[Retired]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (text, is_comment) in [(&rust.code, false), (&rust.comments, true)] {
+        // Only ASCII changes its case, so an offset means the same place in both.
+        let lower = text.to_ascii_lowercase();
+        for Retired { word, instead, is_free_in_comments, allowed } in retired {
+            let is_allowed = allowed.iter().any(|prefix| path.starts_with(prefix));
+            if is_allowed || is_comment && *is_free_in_comments {
+                continue;
+            }
+            let uses = lower.match_indices(word).filter(|(offset, _)| is_part(text, *offset, word.len()));
+            let message = format!("`{word}` left the glossary: say {instead}");
+            findings.extend(uses.map(|(offset, _)| Finding::new(path, rust.line_of(offset), &message)));
+        }
+    }
+    // A line may use a word more than once.
+    findings.sort();
+    findings.dedup();
+    findings
+}
+
+/// Returns whether the word of this length at `offset` is a whole part of a name, in the singular or the plural.
+fn is_part(text: &str, offset: usize, length: usize) -> bool {
+    let end = offset + length;
+    let is_plural = text[end..].starts_with(['s', 'S']) && is_cut(text, end + 1);
+    is_cut(text, offset) && (is_cut(text, end) || is_plural)
+}
+
+/// Returns whether one part of a name may end and another begin at `offset`: in `StateLender` before the `L`.
+fn is_cut(text: &str, offset: usize) -> bool {
+    let before = text[..offset].chars().next_back().unwrap_or(' ');
+    let mut behind = text[offset..].chars();
+    let (first, second) = (behind.next().unwrap_or(' '), behind.next().unwrap_or(' '));
+    let begins_capitalised = first.is_uppercase() && (before.is_lowercase() || second.is_lowercase());
+    !before.is_alphabetic() || !first.is_alphabetic() || begins_capitalised
+}
+
+#[cfg(test)]
+mod tests;
