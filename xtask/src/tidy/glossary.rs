@@ -25,11 +25,27 @@ struct Retired {
 }
 
 /// Every word that is refused.
-const RETIRED: [Retired; 4] = [
+const RETIRED: [Retired; 17] = [
     Retired::everywhere("arena", "chunk"),
-    Retired::everywhere("slab", "chunk"),
+    Retired::everywhere("baton", "task cell"),
+    Retired { is_free_in_comments: true, ..Retired::everywhere("deal", "exchange, if by key, else splits") },
+    Retired::everywhere("dealt", "exchanged, if by key, else distributed"),
+    Retired { is_free_in_comments: true, ..Retired::everywhere("depot", "block pool") },
     Retired::everywhere("hopping", "sliding"),
+    Retired {
+        allowed: &["crates/workloads/src/lrb", "crates/workloads/src/reference", "crates/testkit/src"],
+        ..Retired::everywhere("lane", "partition")
+    },
+    Retired::everywhere("ledger", "epoch tracker"),
+    Retired::everywhere("lender", "memory grant"),
+    Retired::everywhere("purse", "memory grant"),
     Retired::everywhere("quota", "share"),
+    Retired::everywhere("rack", "window table pool"),
+    Retired::everywhere("shelf", "free list, work queue or row store"),
+    Retired::everywhere("shelves", "free lists, work queues or row stores"),
+    Retired::everywhere("sieve", "local distinct filter"),
+    Retired::everywhere("slab", "chunk"),
+    Retired { is_free_in_comments: true, ..Retired::everywhere("stock", "block writer") },
 ];
 
 /// Identifiers and comments that use a word of [`RETIRED`].
