@@ -22,7 +22,7 @@ const SPARE_MAX: usize = 4;
 pub(crate) struct Gathered<C> {
     pub(crate) epoch: u64,
     pub(crate) chain: C,
-    /// The watermark by which records are late, as the chain was told last.
+    /// The watermark by which records are late, as last announced to the chain.
     pub(crate) late_by: EventTime,
     pub(crate) bytes: usize,
 }

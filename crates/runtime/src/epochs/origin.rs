@@ -174,7 +174,7 @@ impl Origin {
     /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another
     /// split had not begun or because too many epochs are open, and it is not asked again. So it leaves that
     /// epoch now. Only a silent split can be moved from here, because a running split deposits into the epoch
-    /// that it was told.
+    /// that it was given.
     fn go_on_without(&self, state: &mut State) -> bool {
         let is_idle = state.are_all_idle();
         let farthest = state.farthest().filter(|_| is_idle);
@@ -289,8 +289,7 @@ impl State {
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
         let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
         let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
-        // Splits at the end of time do not count, but the epochs into which they were told to deposit stay
-        // open.
+        // Splits at the end of time do not count, but the epochs that they were given for deposits stay open.
         let counting = moving.or_else(farthest);
         let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached

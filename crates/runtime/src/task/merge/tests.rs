@@ -110,7 +110,7 @@ fn a_barrier_passes_when_all_have_seen_it() {
     check(2, "a. b| a|", "barrier");
 }
 
-/// Of the copies of one marker the last is passed on, and of two streams of markers the older.
+/// The last copy of a marker is passed on, and of two streams of markers the older.
 #[test]
 fn a_latency_marker_counts_once() {
     check(1, "al3 al5", "L3 L5");
