@@ -44,7 +44,7 @@ impl Worker {
     /// Runs the current task, if there is one, and gets the next.
     ///
     /// The clock is read once per step. A run counts from the request for its task, and so includes the
-    /// choice. In one step of [`SCHEDULING_SAMPLE`] the time of the choice is measured separately.
+    /// choice. In one step of 64 the time of the choice is measured separately.
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
         let (done, now) = match self.claim.take() {
             Some((mut claim, mut started)) => {
