@@ -84,7 +84,7 @@ impl<T> BlockRef<T> {
         #[cfg(loom)]
         for index in 0..capacity_records {
             let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
-            // SAFETY: `index` is below the capacity, so the slot lies inside the block, untouched yet.
+            // SAFETY: `index` is below the capacity, so the slot is inside the block, untouched yet.
             unsafe { slot.write(Slot::new()) };
         }
     }

@@ -16,7 +16,7 @@
 //! Chunks are bounded, and paid from the budget, as an edge's are; two are reserved. A core without free blocks takes
 //! one from another core, keeps it from then on, and asks the pool for a chunk.
 //!
-//! Invariant B7 of this crate: a block of a block pool lies on the free list of one core, or is owned by one
+//! Invariant B7 of this crate: a block of a block pool is on the free list of one core, or is owned by one
 //! [`BlockWriter`] or [`Block`].
 
 use std::collections::VecDeque;
@@ -115,22 +115,22 @@ impl<T: Send + 'static> BlockPool<T> {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
 
-    /// Returns whether there is a free block. If there is none, a note is left: the party that gives a block back
-    /// finds that a writer [was starved](Self::take_starved). The lists are read once more after a fence, so a block
-    /// given back meanwhile is not missed.
+    /// Returns whether there is a free block. If there is none, a flag is set: the party that gives a block back
+    /// then finds that a writer [was starved](Self::take_starved). The lists are read once more after a fence, so a
+    /// block given back meanwhile is not missed.
     pub fn has_free(&self) -> bool {
         let any = || self.cores.iter().any(|core| core.free_list.count.load(Ordering::Relaxed) > 0);
         if any() {
             return true;
         }
         self.common.is_starved.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `take_starved`. Either that side sees the note above, or the read below
+        // SeqCst: pairs with the fence in `take_starved`. Either that side sees the flag above, or the read below
         // sees the block that was given back there.
         fence(Ordering::SeqCst);
         any()
     }
 
-    /// Resets and returns the note that a writer has found no free block: to be called after a block was given back.
+    /// Resets and returns the flag that a writer has found no free block. Called after a block was given back.
     pub fn take_starved(&self) -> bool {
         // SeqCst: as in `has_free`.
         fence(Ordering::SeqCst);
@@ -403,7 +403,7 @@ pub struct Block<T: Send + 'static> {
     /// The values left in it.
     run: Run<T>,
     core: Arc<CoreList<T>>,
-    /// Whether its slots lie in the cache of its core, as far as is known.
+    /// Whether its slots are in the cache of its core, as far as is known.
     is_hot: bool,
 }
 

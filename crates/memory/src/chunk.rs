@@ -187,13 +187,13 @@ impl<T> Chunk<T> {
     /// Iterates over the blocks, in order of address.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef<T>> + '_ {
         (0..self.layout.shape.chunk_blocks as usize).map(|index| {
-            // SAFETY: `index` is below `chunk_blocks`, so the block lies inside the mapping.
+            // SAFETY: `index` is below `chunk_blocks`, so the block is inside the mapping.
             let base = unsafe { self.mapping.base.add(index * self.layout.block_bytes) };
             BlockRef::at(base.cast())
         })
     }
 
-    /// Returns whether `block` lies in this chunk.
+    /// Returns whether `block` is in this chunk.
     pub(crate) fn owns(&self, block: BlockRef<T>) -> bool {
         let start = self.mapping.base.as_ptr() as usize;
         (start..start + self.mapping.bytes).contains(&(block.as_ptr() as usize))

@@ -12,7 +12,7 @@ use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Or
 pub(crate) const GROWTH_NONE: u8 = 0;
 /// The pool was asked for a chunk.
 pub(crate) const GROWTH_REQUESTED: u8 = 1;
-/// A chunk lies in the mailbox.
+/// A chunk is in the mailbox.
 pub(crate) const GROWTH_READY: u8 = 2;
 
 /// Core of an end that is not known.
@@ -76,7 +76,7 @@ pub(crate) struct ReaderLine {
     /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded with
     /// Acquire by the writer before it recycles a block. This pair ensures B4.
     pub(crate) read: AtomicU64,
-    /// Position of the first slot of the block that `read` lies in. Relaxed: a hint that saves schedulers a
+    /// Position of the first slot of the block that `read` is in. Relaxed: a hint that saves schedulers a
     /// division.
     pub(crate) block_start: AtomicU64,
     /// The stamp of the block last read from. Relaxed: a hint.

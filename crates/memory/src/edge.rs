@@ -6,14 +6,14 @@
 //!            |  b3  |  b4  |  b5  |      |      |        b3, b4, b5: blocks in use
 //!            +------+------+------+------+------+
 //!               ^ read         ^ written                 free list of the writer: [b1, b2, b0]
-//!   marks:        (pos, W)  (pos, W)                     at home the one freed last is next
+//!   marks:        (pos, W)  (pos, W)                     within one core the block freed last is next
 //! ```
 //!
-//! Positions count records, so that `position / N` is the block and `position % N` the slot. Blocks are filled to the
-//! end; readers may read a block while it is being filled. The block that was freed last is taken first: it is still
-//! in the cache. Between two cores the one that was freed first is taken. (Enjima recycles whole chunks. Between two
-//! operators on one core a chunk of four blocks of 384 YSB events is 86 KB, a block 21 KB: the block stays in the
-//! first-level cache, see README.md.)
+//! Positions count records, so that `position / N` is the block and `position % N` the slot. Blocks are filled to
+//! the end; readers may read a block while it is being filled. The block that was freed last is taken first: it is
+//! still in the cache. Between two cores the one that was freed first is taken. (Enjima recycles whole chunks.
+//! Between two operators on one core a chunk of four blocks of 384 YSB events is 86 KB, a block 21 KB: the block
+//! stays in the first-level cache, see README.md.)
 
 use std::fmt;
 
@@ -233,7 +233,7 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
         // The last `Arc` to be dropped has seen all that the others did before. loom does not model std's `Arc`, so
-        // it is told: each end has stored or unlocked one of these last.
+        // these accesses show it the order: each end has stored or unlocked one of these words last.
         drop(self.kept.lock());
         for reader in &self.cursors.readers {
             reader.closed.swap(true, Ordering::AcqRel);
@@ -241,7 +241,7 @@ impl<T, R: MarkRules> Drop for Shared<T, R> {
         let written = self.cursors.writer.written.load(Ordering::Acquire);
         let from = self.first_live(self.cursors.writer.recycled.load(Ordering::Acquire));
         // SAFETY: both ends are gone, so no other party accesses anything; by B3 the slots from `from` to `written`
-        // are initialised, and their chunks lie in `kept` (B5), which is dropped after this.
+        // are initialised, and their chunks are in `kept` (B5), which is dropped after this.
         unsafe { self.drop_values(from, written) };
         self.cursors.writer.capacity_records.store(0, Ordering::Relaxed);
     }

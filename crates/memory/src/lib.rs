@@ -35,7 +35,7 @@
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
 //! * **B6** The word of a [`TaskCell`] holds the address of its value in IDLE and READY, and no address in EMPTY and
 //!   HELD. The party which swaps an address out owns the value.
-//! * **B7** A block of a block pool lies on the free list of one core, or is owned by one [`BlockWriter`] or one [`Block`].
+//! * **B7** A block of a block pool is on the free list of one core, or is owned by one [`BlockWriter`] or one [`Block`].
 //!   Of an owned block, the slots in `next..end` of its run are initialised, and only the owner accesses any slot.
 //!   Its chunk lives as long as the lists of the cores, and each owner holds one of them.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]

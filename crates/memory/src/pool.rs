@@ -27,7 +27,7 @@ pub struct Pool {
 }
 
 struct State {
-    /// At most one request per edge waits here (ensured by the mailbox protocol of [`crate::edge`]).
+    /// At most one request per edge waits here (ensured by the mailbox protocol of [`mod@crate::edge`]).
     requests: VecDeque<Weak<dyn Grow>>,
     /// Pages without an edge, still paid for; released first when the budget is short.
     spare: Vec<Mapping>,

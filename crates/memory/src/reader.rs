@@ -133,7 +133,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
 }
 
 impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
-    /// Passes values; the writer is not told yet.
+    /// Passes values; the writer does not see that yet.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.read += count as u64;

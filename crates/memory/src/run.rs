@@ -13,7 +13,7 @@ impl<T> Run<T> {
     /// Moves the value at `index` out.
     ///
     /// # Safety
-    /// `index` lies in the run as it was found, and no value is moved out twice.
+    /// `index` is in the run as it was found, and no value is moved out twice.
     #[inline(always)]
     pub(crate) unsafe fn take_out(&self, index: usize) -> T {
         // SAFETY: inside the block, whose chunk lives: by B5 while its edge does, by B7 while it is owned.
@@ -33,7 +33,7 @@ impl<T> Run<T> {
     }
 }
 
-/// The owner of a run, which is told how many of its values were taken.
+/// The owner of a run, which learns how many of its values were taken.
 pub trait Passing {
     /// Passes values of the run.
     fn pass(&mut self, count: usize);

@@ -1,4 +1,5 @@
-//! A task cell: holds a value that one party at a time takes, and that is never left idle while there is work for it.
+//! A task cell: holds a value that one party at a time takes, and that is never left idle while there is work for
+//! it.
 //!
 //! ```text
 //!            fill              notify: Some(value)                 put(value, ready)
@@ -10,22 +11,22 @@
 //!                          retire
 //! ```
 //!
-//! The engine keeps each task in such a cell. A worker which runs, ranks or drops the task holds the value meanwhile.
-//! A party that has made work for the task notifies the cell with [`TaskCell::notify`]. If the value is held at that
-//! moment, a note is left. The holder may have looked too early to see that work, so it cannot put the value away as
-//! idle before it has looked again.
+//! The engine keeps each task in such a cell. A worker which runs, ranks or drops the task holds the value
+//! meanwhile. A party that has made work for the task notifies the cell with [`TaskCell::notify`]. If the value is
+//! held at that moment, the cell records the notification. The holder may have looked too early to see that work,
+//! so it cannot put the value away as idle before it has looked again.
 //!
 //! * **B6** The word of a task cell holds the address of its value in IDLE and READY, and no address in EMPTY and
-//!   HELD. The party which swaps an address out owns the value. So there are never two owners, however the calls are
-//!   mixed.
+//!   HELD. The party which swaps an address out owns the value. So there are never two owners, however the calls
+//!   are mixed.
 //!
 //! *Race closed:* work that is made between the holder's last look and its putting the value away.
 //!
 //! *Why it holds.* All steps are read-modify-writes of one word, so they have one order. Each sees the writes that
-//! came before the steps that precede it (a chain of read-modify-writes passes Release on). If `notify` comes before
-//! the holder's step out of HELD, that step fails, with Acquire, and the holder looks again: it sees the work. If
-//! `notify` comes after, it finds the value idle and takes it, or ready: then the party that takes it sees the work,
-//! for the same reason.
+//! came before the steps that precede it (a chain of read-modify-writes passes Release on). If `notify` comes
+//! before the holder's step out of HELD, that step fails, with Acquire, and the holder looks again: it sees the
+//! work. If `notify` comes after, it finds the value idle and takes it, or ready: then the party that takes it sees
+//! the work, for the same reason.
 
 use std::fmt;
 use std::ptr::null_mut;
@@ -41,7 +42,7 @@ const TAGS: usize = READY_OR_HELD | NOTIFIED;
 /// A task cell: a boxed value that one party at a time holds.
 pub struct TaskCell<T> {
     /// The address of the value, unless it is held, and the tags above in its lowest bits. Every step is a
-    /// read-modify-write with AcqRel: it passes on the value and the notes.
+    /// read-modify-write with AcqRel: it passes on the value and the notification.
     word: AtomicPtr<T>,
 }
 
@@ -169,7 +170,7 @@ impl<T> TaskCell<T> {
             is_notified = !is_ready && word.tags() & NOTIFIED != 0;
             match (word.is_held(), is_notified, is_ready) {
                 (false, ..) => None,
-                // The note is removed before the holder looks again.
+                // The notification is removed before the holder looks again.
                 (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
                 (true, false, true) => Some(tagged(address, READY_OR_HELD)),
                 (true, false, false) => Some(address),

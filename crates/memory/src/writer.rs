@@ -3,7 +3,7 @@
 //! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once. So the loop
 //! between holds its length in a register and accesses nothing shared. A caller that writes several edges in turn
 //! [begins](Writer::begin) each of them, [appends](Writer::append) values to any of them, and [hands
-//! over](Writer::hand_over) the result; the lengths then lie in the writers.
+//! over](Writer::hand_over) the result; the lengths then are in the writers.
 
 use std::collections::VecDeque;
 use std::sync::Weak;

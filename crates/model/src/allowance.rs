@@ -1,8 +1,8 @@
 //! Memory grants for state: operators ask before their state grows, and do without if they are refused.
 //!
 //! State never waits for memory: either it gets the memory, or the query fails with `STATE_LIMIT`. An operator that
-//! is refused drops the data that it had no room for and goes on. Its runner sees the refusal as soon as the call
-//! returns and ends the query, so no result computed without that data is ever published.
+//! is refused drops the data for which it had no room, and continues. Its runner sees the refusal as soon as the
+//! call returns and ends the query, so no result computed without that data is ever published.
 
 use std::any::Any;
 use std::fmt;
@@ -24,8 +24,9 @@ pub trait GrantSource: Send + Sync {
         let _ = bytes;
     }
 
-    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless a grant source
-    /// has its own, the payment keeps nothing reserved: the bytes are offered, and the grant source's usual rules hold from then on.
+    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless
+    /// a grant source has its own implementation, the payment keeps nothing reserved: the bytes are offered, and
+    /// the grant source's usual rules hold from then on.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }

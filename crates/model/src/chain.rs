@@ -261,8 +261,8 @@ where
     }
 
     fn faulted(&self) -> Option<&str> {
-        // The second operator runs inside the first, so a panic of its code unwinds through both: the second is to
-        // blame.
+        // The second operator runs inside the first, so a panic of its code unwinds through both, and is attributed
+        // to the second.
         self.second.faulted().or_else(|| self.first.faulted())
     }
 

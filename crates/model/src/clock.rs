@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> ProcessingTime;
 }
 
-/// A clock that stands still until it is told to move: for simulations and tests.
+/// A clock that stands still until it is moved: for simulations and tests.
 #[derive(Debug, Default)]
 pub struct VirtualClock(Mutex<ProcessingTime>);
 

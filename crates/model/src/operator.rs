@@ -13,14 +13,15 @@
 //! * O1. An operator pushes only while `output.room()` is above zero.
 //! * O2. An operator with `EXPANDS == false` pushes at most one record per record taken; its caller gives it at
 //!   most `room` records, so it always takes them all.
-//! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, says so by
-//!   [`Operator::is_stalled`], takes nothing more meanwhile, and goes on in `resume`.
-//! * O4. `on_mark` and `resume` answer [`Flow::More`] when room ran out before they were done; the caller
-//!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
+//! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, reports that by
+//!   [`Operator::is_stalled`], takes nothing more meanwhile, and continues in `resume`.
+//! * O4. `on_mark` and `resume` return [`Flow::More`] when room ran out before they were done; the caller makes
+//!   room and calls `resume` until it returns [`Flow::Done`]. Only then does the mark travel on, as
 //!   [`Operator::forward`] gives it.
-//! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks
-//!   given to `on_mark` never go back. `Mark::End` comes last. Before it comes a watermark of `EventTime::MAX`, unless the query was stopped at its
-//!   watermark; then whatever waits for a later watermark is never emitted.
+//! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it.
+//!   Watermarks given to `on_mark` never go back. `Mark::End` comes last. A watermark of `EventTime::MAX` comes
+//!   before it, unless the query was stopped at its watermark; then results that wait for a later watermark are
+//!   never emitted.
 
 use std::cell::Cell;
 
@@ -127,8 +128,8 @@ pub struct Counts {
     pub forwarded: u64,
     /// Records that went into state.
     pub folded: u64,
-    /// Records dropped because the query says so: a predicate that did not hold, a join without a match, a gap between
-    /// windows.
+    /// Records dropped by the query's own rule: a predicate that did not hold, a join without a match, a gap
+    /// between windows.
     pub filtered: u64,
     /// Records that came too late by the watermark of their input: for all their windows, or, in operators without
     /// windows, for their own event time. Dropped, or handed to a side output.
@@ -169,13 +170,13 @@ impl Counts {
 pub enum Sharing {
     /// One worker at a time: the operator needs all records, or their order, in one place.
     Serial,
-    /// Each record is processed by itself: every instance makes the same of it.
+    /// Each record is processed by itself, and every instance gives the same result for it.
     Stateless,
     /// The output for a record depends on earlier records of the same key, and on marks. Several instances may run in
     /// parallel, each with keys of its own, if every one sees all marks.
     Keyed,
-    /// The operator emits only at marks, and the states of its instances can be merged before a mark (DESIGN decision
-    /// 10: partial state belongs to a worker and an epoch).
+    /// The operator emits only at marks, and the states of its instances can be merged before a mark: partial state
+    /// belongs to a worker and an epoch.
     Merging,
 }
 
@@ -287,9 +288,10 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// Returns what the operators behind this one see of a mark, once all that the mark made it emit is through; none if the
-    /// mark ends here. The same mark gets the same answer, and watermarks do not go back by it. A watermark of
-    /// `EventTime::MAX` is forwarded as it is: it says that the stream is complete.
+    /// Returns the mark that the operators behind this one see in place of a mark, once everything that the mark
+    /// made it emit has passed on; none if the mark ends here. The same mark gets the same answer, and forwarded
+    /// watermarks do not go back. A watermark of `EventTime::MAX` is forwarded unchanged, because it says that the
+    /// stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)
     }

@@ -44,8 +44,8 @@ pub trait Source: Send {
     /// The type of its values.
     type Item: Send + 'static;
 
-    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`. With a
-    /// limit of 0 it makes nothing but what it has [pending](Source::has_pending).
+    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`.
+    /// With a limit of 0 it delivers only the records that it has [pending](Source::has_pending).
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -56,8 +56,8 @@ pub trait Source: Send {
         output: &mut O,
     ) -> Result<Polled, Fault>;
 
-    /// Returns true if records are made that found no room in the output. They come out of the next polls, also before the
-    /// source is asked to end.
+    /// Returns true if records are made that found no room in the output. They are delivered by the next polls,
+    /// also before the source is asked to end.
     fn has_pending(&self) -> bool {
         false
     }
@@ -98,7 +98,7 @@ pub trait Source: Send {
         0
     }
 
-    /// Writes the position, so that [`load`](Source::load) goes on behind the last record made.
+    /// Writes the position, so that [`load`](Source::load) continues behind the last record made.
     ///
     /// # Errors
     /// [`StateError`] if it cannot be written.
@@ -140,7 +140,7 @@ pub trait Generate: Send + Sync + 'static {
         }
     }
 
-    /// Returns a reference to the value at `index` if it lies in memory, so that it can be prefetched.
+    /// Returns a reference to the value at `index` if it is in memory, so that it can be prefetched.
     #[inline(always)]
     fn place(&self, index: u64) -> Option<&Self::Item> {
         let _ = index;

@@ -1,22 +1,22 @@
-//! Text of any length as a record's value: a short text lies in the value itself, a long one in a shared buffer.
+//! Text of any length as a record's value: a short text is in the value itself, a long one in a shared buffer.
 //!
 //! ```text
-//!   Text, 24 bytes | length, up to 22 bytes of text | a word: copied, compared and dropped in place Text, 24 bytes |
-//!   length | buffer | offset | a line, or a part of one
-//!                                   |
-//!                                   v
-//!   TextBuffer | count | whole lines, one behind the other ... | read, checked to be UTF-8 and kept once
+//!   Text, 24 bytes | length, up to 22 bytes of text |            a word: copied, compared and dropped in place
+//!   Text, 24 bytes | length | buffer | offset |                  a line, or a part of one
+//!                                |
+//!                                v
+//!   TextBuffer | count | whole lines, one behind the other ... |  read, checked to be UTF-8 and kept once
 //! ```
 //!
-//! A line is read once, into a buffer. After that only its parts of up to [`INLINE_BYTES_MAX`] bytes are copied: they
-//! lie in the [`Text`] itself. So a word or another key is cut out of a line without touching the reference count of
-//! the buffer, which every core with one of its lines would write. And a short key that is kept for long does not
-//! keep a buffer of long lines alive.
+//! A line is read once, into a buffer. After that only its parts of up to [`INLINE_BYTES_MAX`] bytes are copied:
+//! they are in the [`Text`] itself. So a word or another key is cut out of a line without touching the reference
+//! count of the buffer, which every core with one of its lines would write. And a short key that is kept for long
+//! does not keep a buffer of long lines alive.
 //!
 //! A buffer is reused when its last text is dropped. A reader that fills buffers has a [`TextPool`], which keeps a
 //! handle of each buffer and takes back those without other handles. The bytes of all its buffers are counted
-//! ([`TextPool::held_bytes`]), also of those that texts downstream keep alive: they count against the source's budget
-//! as long as it lives.
+//! ([`TextPool::held_bytes`]), also of those that texts downstream keep alive: they count against the source's
+//! budget as long as it lives.
 //!
 //! Source: short texts in place are Neumann and Freitag, "Umbra: A Disk-Based System with In-Memory Performance",
 //! CIDR 2020, section 3.1; theirs have 16 bytes, which safe code cannot have. Counted buffers are ours.
@@ -35,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use pool::{TextDraft, TextPool};
 
-/// Greatest length of a text that lies in its [`Text`] itself, in bytes.
+/// Greatest length of a text that is in its [`Text`] itself, in bytes.
 pub const INLINE_BYTES_MAX: usize = 22;
 
 /// Immutable text. It compares, orders, hashes and prints as its `str`. A clone of a short text is a plain copy; a
@@ -101,7 +101,7 @@ impl Text {
     /// Returns a part of the text, given in bytes. A long part shares the buffer.
     ///
     /// # Panics
-    /// If the range does not lie in the text, or begins or ends within a character.
+    /// If the range is not in the text, or begins or ends within a character.
     #[inline(always)]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Text {
         let start = match range.start_bound() {
@@ -132,7 +132,7 @@ impl Text {
         }
     }
 
-    /// Returns the buffer that the text lies in; none if it lies in itself.
+    /// Returns the buffer that the text is in; none if it is in itself.
     pub fn buffer(&self) -> Option<&TextBuffer> {
         match &self.0 {
             Form::Inline { .. } => None,
@@ -342,7 +342,7 @@ impl TextBuffer {
     /// Returns a part of the buffer, given in bytes.
     ///
     /// # Panics
-    /// If the range does not lie in the buffer, or begins or ends within a character.
+    /// If the range is not in the buffer, or begins or ends within a character.
     #[inline(always)]
     pub fn text(&self, range: std::ops::Range<usize>) -> Text {
         let part = &self.0.text[range.clone()];

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// A number that is ordered, equal and hashed by [`f64::total_cmp`]: -0.0 lies below 0.0. NaN equals itself and lies
+/// A number that is ordered, equal and hashed by [`f64::total_cmp`]: -0.0 is below 0.0. NaN equals itself and is
 /// above all numbers, or below all if its sign is negative.
 ///
 /// ```

@@ -17,13 +17,13 @@ use crate::time::{EventTime, ProcessingTime, Span};
 /// Rule by which a source derives watermarks from its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatermarkStrategy {
-    /// How far a record may lie behind the latest one seen, as a span of event time; zero for ascending input.
+    /// How far a record may be behind the latest one seen, as a span of event time; zero for ascending input.
     pub out_of_order: Span,
     /// The least advance between two watermarks, as a span of event time; zero marks every advance.
     pub step: Span,
     /// How long a source may be silent before operators with several inputs ignore it; never if not set.
     pub idle_after: Option<Duration>,
-    /// How far a stamp may lie ahead of the clock. Beyond it the record is processed but moves no watermark, because
+    /// How far a stamp may be ahead of the clock. Beyond it the record is processed but moves no watermark, because
     /// one absurd stamp must not make all later records late. Such records are counted. No bound if not set.
     pub ahead_max: Option<Span>,
 }
@@ -105,7 +105,7 @@ pub trait Track<T>: Send {
     /// watermark to set behind it.
     fn advance(&mut self, record: &Record<T>) -> EventTime;
 
-    /// Returns the number of records so far whose stamps lay too far ahead to move a watermark.
+    /// Returns the number of records so far whose stamps were too far ahead to move a watermark.
     fn ahead_count(&self) -> u64;
 }
 

@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns true if `instant` lies in the window.
+    /// Returns true if `instant` is in the window.
     #[inline]
     pub fn contains(&self, instant: EventTime) -> bool {
         self.start <= instant && instant < self.end
@@ -95,12 +95,12 @@ pub enum WindowError {
     },
 }
 
-/// The most windows that a record belongs to. Each of them costs a firing with a result per key, so a record that belonged to
+/// The most windows that a record may belong to. Each of them costs a firing with a result per key, so a record in
 /// millions of windows would keep a worker busy without end. A day by 10 seconds is 8,640.
 pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
 
-/// Returns how many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero. Of a span
-/// below zero the magnitude counts, and a slide of zero counts as 1 us, so that a message can name any pair.
+/// Returns how many windows of `size` a record belongs to, if one begins every `slide`; both are above zero. For a
+/// span below zero the magnitude counts, and a slide of zero counts as 1 us, so that a message can name any pair.
 pub fn windows_per_record(size: Span, slide: Span) -> u64 {
     size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }
@@ -273,7 +273,7 @@ impl SlidingWindows {
         self.offset
     }
 
-    /// Returns true if an instant may lie in more than one window.
+    /// Returns true if an instant may be in more than one window.
     #[inline]
     pub fn overlap(&self) -> bool {
         self.slide < self.size
@@ -318,7 +318,7 @@ impl SlidingWindows {
         WindowNumber(first)..WindowNumber(div_floor(since_offset, self.slide) + 1)
     }
 
-    /// Returns the number of the first window whose end lies after `instant`. No end lies after [`EventTime::MAX`];
+    /// Returns the number of the first window whose end is after `instant`. No end is after [`EventTime::MAX`];
     /// there the result is the number after all windows into which an instant can fall.
     pub fn first_ending_after(&self, instant: EventTime) -> WindowNumber {
         let numbers = self.numbers_of(instant);

@@ -1,19 +1,21 @@
-//! What can be switched off of epochs, to measure what it is worth (StreamBox, "Modern Stream Processing on a Multicore
-//! Machine", ATC 2017, section 9.2). Results stay the same; queries that run serially have nothing of the kind.
+//! Parts of epochs that can be switched off, to measure their effect (StreamBox, "Modern Stream Processing on
+//! a Multicore Machine", ATC 2017, section 9.2). Results stay the same. Serial queries have no such parts.
 
-/// Mechanisms that are switched off; none unless told otherwise.
+/// Mechanisms that are switched off. By default none is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ablations {
-    /// "Hold and sort", without the sort: a stage claims blocks of its oldest epoch only, and none before that epoch's end is
-    /// assigned and the epoch before it is done with. Within the epoch blocks come in any order. As long as the room for
-    /// blocks lasts: a stage in front of which there is none left claims the oldest as ever, or those who make the end
-    /// would wait for it.
+    /// "Hold and sort", without the sort: a stage claims only blocks of its oldest epoch, and only after the
+    /// end of that epoch is assigned and the epoch before it is completely processed. Within the epoch,
+    /// blocks come in any order. The stage holds blocks back only while there is room for more. Without room
+    /// it claims the oldest block as usual, because otherwise the tasks that produce the end would wait for
+    /// the stage.
     pub in_order_epochs: bool,
-    /// What a stage derives goes into the oldest epoch downstream that has no end, which is the one that was opened last
-    /// there if epochs downstream are opened by the ends that arrive: records of later epochs come into earlier ones. An
-    /// epoch's own records still come before its end, and lateness goes by the watermark of their split, so results stay
-    /// the same.
+    /// Records that a stage derives go into the oldest epoch downstream that has no end. If arriving ends
+    /// open the epochs downstream, that is the epoch which was opened last. So records of later epochs come
+    /// into earlier ones. An epoch's own records still come before its end, and lateness follows the
+    /// watermark of their split, so results stay the same.
     pub no_epoch_boundaries: bool,
-    /// Whoever claims a block takes the oldest of all workers' work queues, and not of its own first.
+    /// A worker that claims a block takes the oldest of all workers' work queues, not first a block of its
+    /// own queue.
     pub no_locality: bool,
 }

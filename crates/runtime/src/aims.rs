@@ -1,26 +1,28 @@
-//! What a query is to reach: how soon its results are to be out, and what share of the machine it is owed.
+//! Aims of a query: how soon its results should be out, and its share of the machine.
 
 use std::time::Duration;
 
 use crate::error::PlanError;
 use crate::limits;
 
-/// What a query is to reach. Policies that go by deadlines or tokens read it (Cameo, NSDI 2021, sections 4 and 5.4); to the
-/// others, and to what comes out, it makes no difference.
+/// Aims of a query. Policies with deadlines or tokens read them (Cameo, NSDI 2021, sections 4 and 5.4). They
+/// have no effect on other policies, nor on results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Aims {
-    /// How long after its last contributing event was observed a result is to be out. Within
-    /// [`limits::LATENCY_TARGET_NS`], whose default policies take where there is none.
+    /// Longest wanted time from the observation of a result's last contributing event to the output of the
+    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. Policies that need a target use the default of
+    /// that limit for queries without one.
     pub latency_target: Option<Duration>,
-    /// Records that its sources together may make in a second before those that have no token: [`limits::TOKENS_PER_S`].
+    /// Records per second that the sources of the query, together, may make with a token. Records with a
+    /// token run before records without one. See [`limits::TOKENS_PER_S`].
     pub tokens_per_s: Option<u64>,
 }
 
 impl Aims {
-    /// Accepts these aims if each lies within its bound.
+    /// Accepts these aims if each is within its bound.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first that does not.
+    /// [`PlanError::OutOfRange`] for the first aim that is not.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         self.latency_target_ns().map(|target_ns| limits::LATENCY_TARGET_NS.check(target_ns)).transpose()?;
         self.tokens_per_s.map(|tokens| limits::TOKENS_PER_S.check(tokens)).transpose()?;
@@ -31,7 +33,7 @@ impl Aims {
         self.latency_target.map(|target| u64::try_from(target.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// What each of so many sources gets of the tokens.
+    /// Tokens per second of each source, if `sources` sources share them equally.
     pub(crate) fn tokens_of_each(&self, sources: usize) -> Option<f64> {
         let tokens = self.tokens_per_s.filter(|tokens| *tokens > 0)?;
         Some(tokens as f64 / sources.max(1) as f64)

@@ -1,27 +1,29 @@
-//! What is said of records when a step puts them out: when that was, and the context that they inherit.
+//! Metadata of records when a step puts them out: the time of the output, and the context that the records
+//! inherit.
 //!
-//! A step is what Cameo calls the processing of a message: what it makes of records has one context, that of the first record
-//! which it found waiting, and what it makes of a watermark has that of the watermark. So a context is right to within one
-//! step and one block, and the oldest of what it stands for counts.
+//! A step corresponds to the processing of a message in Cameo. All records that it makes of records have one
+//! context, that of the first record which the step found waiting. Records that it makes of a watermark have
+//! the context of the watermark. So a context is exact to within one step and one block, and it is the oldest
+//! of those that it represents.
 
 use thalweg_memory::Stamp;
 use thalweg_model::ProcessingTime;
 use thalweg_scheduling::Context;
 
-/// In the place of the tag of a token where there is none.
+/// Replaces the tag of a token where there is no token.
 const NO_TOKEN: u64 = u64::MAX;
 
-/// What is said of records when a step puts them out.
+/// Metadata of records when a step puts them out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When the step began.
+    /// Start of the step.
     pub(crate) now: ProcessingTime,
-    /// What they inherit.
+    /// Context that the records inherit.
     pub(crate) context: Context,
 }
 
 impl Arrival {
-    /// The same as an edge keeps it.
+    /// Returns the form in which an edge stores this metadata.
     #[inline]
     pub(crate) fn stamp(self) -> Stamp {
         let token = self.context.token.map_or(NO_TOKEN, ProcessingTime::as_nanos);
@@ -29,14 +31,14 @@ impl Arrival {
     }
 }
 
-/// The context in a stamp.
+/// Reads the context from a stamp.
 pub(crate) fn context_of(stamp: Stamp) -> Context {
     let [observed, token] = stamp.notes;
     let token = (token != NO_TOKEN).then_some(ProcessingTime::from_nanos(token));
     Context { observed: ProcessingTime::from_nanos(observed), token }
 }
 
-/// What tests say who do not care.
+/// Metadata for tests in which it does not matter.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn at(now: ProcessingTime) -> Arrival {
     Arrival { now, context: Context { observed: now, token: None } }

@@ -1,43 +1,47 @@
-//! The board: how urgent each task is and when each source is due, for workers to choose from without a lock.
+//! The board: the rank of each task or the due time of each source, from which workers choose without a lock.
 //!
 //! ```text
-//!   leaves   [ word word word ... 64 of them ] [ 64 more ] ...       one per task, written by whoever holds it
-//!   tops     [ the least of the 64           ] [ ...     ]           hints, looked at only if there are several groups
+//!   leaves   [ word word word ... 64 of them ] [ 64 more ] ...       one per task, written by its holder
+//!   tops     [ the least of the 64           ] [ ...     ]           hints, used only if there are several groups
 //! ```
 //!
-//! A word is a rank ([`Rank::word`](thalweg_scheduling::Rank::word)) or an instant in nanoseconds; the least comes
-//! first and [`NOTHING`] never. Up to 64 tasks a look passes over the leaves, beyond that over the tops and one group.
+//! A word is a rank ([`Rank::word`](thalweg_scheduling::Rank::word)) or an instant in nanoseconds. The least
+//! word comes first, and [`NOTHING`] never. With up to 64 tasks a look reads the leaves; with more it reads
+//! the tops and one group.
 //!
-//! The leaves are the truth, written only by the party that holds the task ([`TaskCell`](thalweg_memory::TaskCell)). A top
-//! is renewed by whoever changed a leaf under it. Who has made a leaf less lowers the top to it, if it is higher. Who has
-//! made the least leaf more looks for the new least and writes it; it may have missed a leaf that became less meanwhile,
-//! so it looks again after it has written. Between a store and the look that follows each side has a fence: so either
-//! the second look sees the leaf that became less, or whoever made it so comes to the top later, and lowers it. Once all
-//! have returned, a top is the least of its group. In between it may be wrong for as long as a `set` takes: too low,
-//! and the look finds less than it hoped for, mends the top and looks on; too high, and a task is seen a moment later.
+//! The leaves are the truth. Only the party that holds a task ([`TaskCell`](thalweg_memory::TaskCell)) writes
+//! its leaf. A party that changes a leaf also renews the top above it. If it made the leaf less, it lowers a
+//! higher top to the leaf. If it raised the least leaf, it looks for the new least and writes it to the top.
+//! During that look it may have missed a leaf that became less, so it looks again after it has written. Each
+//! side has a fence between its store and the look that follows. So either the second look sees the lower
+//! leaf, or the party that lowered the leaf comes to the top later, and lowers the top. When all have
+//! returned, a top is the least of its group. Until then it may be wrong for the duration of a `set`. If a
+//! top is too low, the look finds a higher leaf than expected, corrects the top and continues. If a top is
+//! too high, a task is seen a moment later.
 
 use thalweg_memory::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Nothing here.
+/// The word of an empty place.
 pub(crate) const NOTHING: u64 = u64::MAX;
 
-/// Leaves under one top: eight cache lines, which the hardware reads ahead. Two under loom, which tries every order.
+/// Leaves under one top: eight cache lines, which the hardware prefetches. Two under loom, which tries every
+/// order.
 const GROUP: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Tops that a look may find too low before it gives up: each costs a pass over a group.
+/// Tops that a look may find too low before it gives up. Each costs a pass over a group.
 const MENDED_PER_LOOK_MAX: usize = 16;
 
 /// Words of which the least is found quickly.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// Relaxed but for the fences of [`set`](Board::set): hints that order no other memory.
+    /// Relaxed except for the fences of [`set`](Board::set): hints that order no other memory.
     leaves: Box<[AtomicU64]>,
     tops: Box<[AtomicU64]>,
-    /// Groups in use, never fewer than before. Relaxed: who sees it late looks at fewer tasks a moment longer.
+    /// Groups in use; never decreases. Relaxed: a reader with an old value looks at fewer tasks for a moment.
     groups: AtomicUsize,
 }
 
-/// Where a look has found the least word.
+/// The least word that a look has found, and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Least {
     pub(crate) index: usize,
@@ -45,21 +49,21 @@ pub(crate) struct Least {
 }
 
 impl Board {
-    /// A board for `capacity` words, all of them [`NOTHING`].
+    /// Makes a board for `capacity` words, all [`NOTHING`].
     pub(crate) fn new(capacity: usize) -> Self {
         let nothing = |count: usize| (0..count).map(|_| AtomicU64::new(NOTHING)).collect();
         let groups = capacity.div_ceil(GROUP);
         Board { leaves: nothing(groups * GROUP), tops: nothing(groups), groups: AtomicUsize::new(1) }
     }
 
-    /// Lets looks pass over the words below `count`, at least.
+    /// Makes looks include at least the words below `count`.
     pub(crate) fn cover(&self, count: usize) {
         self.groups.fetch_max(count.div_ceil(GROUP).max(1), Ordering::Relaxed);
-        // Tops were not kept while one group was all.
+        // Tops were not kept while there was only one group.
         (0..self.groups()).for_each(|group| self.renew(group));
     }
 
-    /// Words that a look passes over, at most.
+    /// Upper bound of the words that a look reads.
     pub(crate) fn covered(&self) -> usize {
         self.groups() * GROUP
     }
@@ -84,8 +88,9 @@ impl Board {
             return;
         }
         leaf.store(word, Ordering::Relaxed);
-        // SeqCst: between our leaf and our look at what others write: the number of groups, and the top. Who begins to
-        // keep tops (`cover`) or overwrites one looks at the leaves behind a fence, and sees ours, or we see his.
+        // SeqCst: the fence stands between our store of the leaf and our loads of what others write: the
+        // number of groups, and the top. A party that begins to keep tops (`cover`) or overwrites a top then
+        // looks at the leaves behind a fence. So it sees our leaf, or we see its write.
         fence(Ordering::SeqCst);
         if self.groups() > 1 {
             self.lift(index / GROUP, before, word);
@@ -100,15 +105,16 @@ impl Board {
                 self.tops[group].fetch_min(word, Ordering::Relaxed);
             }
         } else if before <= top {
-            // It may have been the least.
+            // The leaf may have been the least.
             self.renew(group);
         }
     }
 
-    /// Makes a top the least of its group, and looks until it is.
+    /// Sets a top to the least of its group, and repeats until it is.
     fn renew(&self, group: usize) {
         loop {
-            // SeqCst: between our write, the first time the leaf, then the top, and our look at the leaves.
+            // SeqCst: between our write and our look at the leaves. In the first pass the write is that of
+            // the leaf, later that of the top.
             fence(Ordering::SeqCst);
             let least = self.least_of(group).word;
             if self.tops[group].load(Ordering::Relaxed) == least {
@@ -118,7 +124,7 @@ impl Board {
         }
     }
 
-    /// Visits the places of all words up to `word`; answers the least of the others.
+    /// Visits the places of all words up to `word`. Returns the least of the other words.
     pub(crate) fn visit_up_to(&self, word: u64, mut visit: impl FnMut(usize)) -> u64 {
         let mut next = NOTHING;
         for group in 0..self.groups() {
@@ -144,7 +150,7 @@ impl Board {
         self.least_in(group * GROUP..(group + 1) * GROUP, |_, word| word)
     }
 
-    /// The least of some leaves, as `key` sees them.
+    /// The least of some leaves, after `key` has mapped each word.
     #[inline]
     fn least_in(&self, range: std::ops::Range<usize>, key: impl Fn(usize, u64) -> u64) -> Least {
         let mut least = Least { index: range.start, word: NOTHING };
@@ -157,13 +163,13 @@ impl Board {
         least
     }
 
-    /// The least word; `None` if there is none.
+    /// The least word; `None` if all are [`NOTHING`].
     #[inline]
     pub(crate) fn least(&self) -> Option<Least> {
         self.least_but(&[])
     }
 
-    /// The least word at none of the indices in `but`.
+    /// The least word whose index is not in `but`.
     #[inline]
     pub(crate) fn least_but(&self, but: &[usize]) -> Option<Least> {
         let key = |index: usize, word: u64| if but.contains(&index) { NOTHING } else { word };
@@ -173,7 +179,7 @@ impl Board {
             return (least.word != NOTHING).then_some(least);
         }
         if !but.is_empty() {
-            // Rare: somebody else was quicker. Then the whole of the leaves is looked at.
+            // Rare: another worker was quicker. Then all leaves are read.
             let least = self.least_in(0..groups * GROUP, key);
             return (least.word != NOTHING).then_some(least);
         }
@@ -197,7 +203,8 @@ impl Board {
         None
     }
 
-    /// The least word of those near `near` for which `is_wanted` holds. Near is the neighbourhood that one top covers.
+    /// The least word in the group of `near` for which `is_wanted` holds. A group is the leaves under one
+    /// top.
     pub(crate) fn least_near(&self, near: usize, is_wanted: impl Fn(usize, u64) -> bool) -> Option<Least> {
         let start = near / GROUP * GROUP;
         let key =

@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use thalweg_model::{Clock, ProcessingTime};
 
-/// The machine's monotonic clock, anchored to the Unix epoch once, so that it never goes back when the wall
+/// The machine's monotonic clock, anchored once to the Unix epoch, so that it never goes back when the wall
 /// clock is set.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
@@ -14,7 +14,7 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        // Before 1970 the anchor would be lost, not the clock: it would count from the epoch.
+        // With a wall clock before 1970 only the anchor is lost: the clock then counts from the epoch.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(0);
         SystemClock { started: Instant::now(), started_at: ProcessingTime::from_nanos(nanos) }

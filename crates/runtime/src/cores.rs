@@ -1,11 +1,13 @@
-//! Cores for workers: each worker stays on one, so that what it has in its caches is its own.
+//! Cores for workers: each worker stays on one core, so that no other worker replaces the content of its
+//! caches.
 
 use std::num::NonZeroU64;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, set_current_timer_slack};
 
-/// A core for each of `count` workers, from those that the process may use, beginning with the one that asks: engines
-/// which are made on different cores begin on different cores. None if there are too few.
+/// Returns a core for each of `count` workers, from the cores that the process may use. The list begins with
+/// the caller's core, so engines made on different cores begin on different cores. Empty if there are too few
+/// cores.
 pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
@@ -16,8 +18,8 @@ pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     cores.iter().cycle().skip(here).take(count).copied().collect()
 }
 
-/// Settles the thread that calls on these cores, unless there are none, and lets its sleeps end on time: by default Linux
-/// may wake a sleeper 50 us late. Where the system refuses, things work all the same, only slower.
+/// Restricts the calling thread to these cores, if there are any, and lets its sleeps end on time: by default
+/// Linux may wake a sleeper 50 us late. If the system refuses, the thread still works, only slower.
 pub(crate) fn pin(cores: &[usize]) {
     if !cores.is_empty() {
         let mut set = CpuSet::new();
@@ -27,7 +29,8 @@ pub(crate) fn pin(cores: &[usize]) {
     let _refused = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Which of these cores the thread that calls runs on just now; the first if it is none of them.
+/// Returns the index in `cores` of the core on which the calling thread runs now; 0 if that core is not in
+/// the list.
 pub(crate) fn place_among(cores: &[usize]) -> usize {
     if cores.len() < 2 {
         return 0;

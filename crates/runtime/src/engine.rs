@@ -1,4 +1,4 @@
-//! The engine: threads around the executor, and the door through which queries come in.
+//! The engine: threads around the executor, and the call that submits a query.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::system::{self, ProcessMetrics, spawn};
 use crate::threads::Threads;
 use crate::worker::{Step, Worker};
 
-/// How an engine is set up.
+/// Settings of an engine before it starts.
 pub struct EngineBuilder {
     execution: Execution,
     memory: EdgeMemory,
@@ -39,14 +39,14 @@ pub struct EngineBuilder {
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
     pins_workers: bool,
-    /// The name of a thread that the machine does not have: its stack is too large.
+    /// Name of a thread for which an impossibly large stack is requested, so that its start fails.
     #[cfg(all(test, not(loom)))]
     refused_thread: Option<&'static str>,
 }
 
 impl Default for EngineBuilder {
     fn default() -> Self {
-        // Hash seeds must not be guessed by those who send keys: std's own hash seeds are random.
+        // Clients that send keys must not be able to guess hash seeds. The hash seeds of std are random.
         let seed = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8);
         EngineBuilder {
             execution: Execution::default(),
@@ -69,69 +69,73 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Sets who runs the tasks: workers, or a thread for each task.
+    /// Sets whether workers or one thread per task run the tasks.
     pub fn execution(self, execution: Execution) -> Self {
         EngineBuilder { execution, ..self }
     }
 
-    /// Sets what edges are made of.
+    /// Sets the kind of memory that edges use.
     pub fn memory(self, memory: EdgeMemory) -> Self {
         EngineBuilder { memory, ..self }
     }
 
-    /// Threads that run tasks; where each task has a thread of its own, cores that these may use.
+    /// Sets the number of threads that run tasks. With a thread per task, it is the number of cores that they
+    /// may use.
     pub fn workers(self, workers: u64) -> Self {
         EngineBuilder { workers, ..self }
     }
 
-    /// Bytes that edges, state and buffers may hold.
+    /// Sets the number of bytes that edges, state and buffers may hold.
     pub fn memory_budget_bytes(self, memory_budget_bytes: u64) -> Self {
         EngineBuilder { memory_budget_bytes, ..self }
     }
 
-    /// The bounds of each edge.
+    /// Sets the bounds of each edge.
     pub fn edges(self, edges: EdgeLimits) -> Self {
         EngineBuilder { edges, ..self }
     }
 
-    /// Switches parts of epochs off, to measure what each is worth.
+    /// Switches off parts of epochs, to measure the effect of each.
     pub fn ablations(self, ablations: Ablations) -> Self {
         EngineBuilder { ablations, ..self }
     }
 
-    /// Bytes of records that one run may take at most, whatever the policy allows: [`limits::RUN_BYTES`].
+    /// Sets the most bytes of records that one run may take, whatever the policy allows:
+    /// [`limits::RUN_BYTES`].
     pub fn run_bytes(self, run_bytes: u64) -> Self {
         EngineBuilder { run_bytes, ..self }
     }
 
-    /// Nanoseconds for which a source that has caught up with its pace is left alone: the price of latency at high rates
-    /// in CPU time. [`limits::SOURCE_GRAIN_NS`].
+    /// Sets the nanoseconds for which a source that has caught up with its pace is not polled:
+    /// [`limits::SOURCE_GRAIN_NS`]. At high rates a smaller value costs more CPU time and gives a lower
+    /// latency.
     pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
         EngineBuilder { source_grain_ns, ..self }
     }
 
-    /// One step in so many is run operator by operator, and each of them measured: [`limits::MEASURED_STEPS`].
+    /// Sets how often a step is measured: one step in this many runs operator by operator, and each operator
+    /// is timed. See [`limits::MEASURED_STEPS`].
     pub fn measured_steps(self, measured_steps: u64) -> Self {
         EngineBuilder { measured_steps, ..self }
     }
 
-    /// Sets the policy that says which task runs next.
+    /// Sets the policy that chooses the next task.
     pub fn policy(self, policy: Box<dyn Policy>) -> Self {
         EngineBuilder { policy, ..self }
     }
 
-    /// Where time comes from.
+    /// Sets the clock.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         EngineBuilder { clock, ..self }
     }
 
-    /// Where randomness comes from; only what it is used for depends on it, never a result.
+    /// Sets the source of randomness. Only hash seeds depend on it, never a result.
     pub fn entropy(self, entropy: Box<dyn Entropy>) -> Self {
         EngineBuilder { entropy, ..self }
     }
 
-    /// Keeps each worker on a core of its own, or not; they are kept there unless told otherwise. Where there are fewer cores than
-    /// workers, or the system refuses, the operating system places them as it likes.
+    /// Sets whether each worker stays on a core of its own, which is the default. With fewer cores than
+    /// workers, or if the system refuses, the operating system places the workers.
     pub fn pin_workers(self, pins_workers: bool) -> Self {
         EngineBuilder { pins_workers, ..self }
     }
@@ -139,15 +143,15 @@ impl EngineBuilder {
     /// Starts the engine.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for a setting out of its range, [`PlanError::NoThread`] if the machine has no thread for a
-    /// worker or for the memory of edges; threads that have begun by then have ended.
+    /// [`PlanError::OutOfRange`] for a setting out of its range. [`PlanError::NoThread`] if the machine has
+    /// no thread for a worker or for the memory of edges; threads that had started have ended by then.
     pub fn build(self) -> Result<Engine, PlanError> {
         let (execution, pins) = (self.execution, self.pins_workers);
         #[cfg(all(test, not(loom)))]
         let refused = self.refused_thread;
         #[cfg(not(all(test, not(loom))))]
         let refused = None;
-        // An engine that cannot have all of its threads is dropped, which ends those it has.
+        // If a thread cannot be started, the engine is dropped, which ends the threads that run already.
         let parts = self.parts()?;
         let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
         match execution {
@@ -178,10 +182,10 @@ impl EngineBuilder {
         }
     }
 
-    /// Makes the engine without threads: the caller steps the workers and the growth, in any order it likes.
+    /// Makes the engine without threads: the caller steps the workers and the growth in any order.
     ///
     /// # Errors
-    /// As for [`build`](Self::build), and [`PlanError::NotStepped`] where each task has a thread.
+    /// As for [`build`](Self::build), and [`PlanError::NotStepped`] with a thread per task.
     pub fn build_stepped(self) -> Result<Stepped, PlanError> {
         match self.execution {
             Execution::Workers => Ok(self.parts()?.stepped().1),
@@ -189,7 +193,7 @@ impl EngineBuilder {
         }
     }
 
-    /// Checks the settings, and makes what every engine has.
+    /// Checks the settings, and makes the parts that every engine has.
     fn parts(self) -> Result<Parts, PlanError> {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
@@ -216,7 +220,7 @@ impl EngineBuilder {
     }
 }
 
-/// The parts of an engine, its settings checked.
+/// Parts of an engine whose settings are checked.
 struct Parts {
     pool: Arc<Pool>,
     workers: usize,
@@ -244,7 +248,7 @@ impl Parts {
     }
 }
 
-/// An engine around whoever runs its tasks, and what makes chunks for it.
+/// Makes an engine around its driver, and the part that makes chunks for it.
 fn assemble(
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
@@ -257,8 +261,8 @@ fn assemble(
     (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
 }
 
-/// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that
-/// panics, the engine closes and every query fails: nobody waits for a worker that is gone.
+/// Runs a worker until the engine is closed. If an assertion, a clock or a policy panics in the worker, the
+/// engine closes and every query fails. So no caller waits for a worker that has died.
 fn run_worker(worker: Worker, executor: &Executor, clock: &dyn Clock) {
     let body = AssertUnwindSafe(|| work(worker, clock));
     if catch_unwind(body).is_err() {
@@ -274,22 +278,23 @@ fn work(mut worker: Worker, clock: &dyn Clock) {
     }
 }
 
-/// Serves requests for chunks, away from the data path.
+/// Serves requests for chunks, outside of the data path.
 pub struct Growth {
     pool: Arc<Pool>,
     driver: Arc<dyn Driver>,
 }
 
 impl Growth {
-    /// Serves one request, if one waits; answers whether it did. The new chunk may end somebody's backpressure.
+    /// Serves one request, if one waits, and returns true if it did. The new chunk may end the backpressure
+    /// of a writer.
     pub fn step(&self) -> bool {
         let served = self.pool.grow_step();
         served.into_iter().for_each(|writer| self.driver.grown(writer));
         served.is_some()
     }
 
-    /// Serves requests until the pool is closed. A clock or a policy that panics when a writer is called has closed the
-    /// engine by then; edges are served until its queries are gone.
+    /// Serves requests until the pool is closed. If a clock or a policy panics while a writer is notified,
+    /// the engine has closed by then. Edges are served until the queries are gone.
     fn run(&self) {
         while self.pool.wait_for_request() {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.step())) {
@@ -303,13 +308,13 @@ impl Growth {
 pub struct Stepped {
     /// The engine: queries are submitted to it.
     pub engine: Engine,
-    /// Its workers.
+    /// Workers of the engine.
     pub workers: Vec<Worker>,
-    /// Makes chunks for edges that have asked for one.
+    /// Makes chunks for edges that have requested one.
     pub growth: Growth,
 }
 
-/// Runs queries. Dropping it cancels those that still run and waits for the threads to end.
+/// Runs queries. Dropping the engine cancels the queries that still run, and waits for the threads to end.
 pub struct Engine {
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
@@ -317,42 +322,45 @@ pub struct Engine {
     entropy: Mutex<Box<dyn Entropy>>,
     workers: usize,
     threads: Vec<JoinHandle<()>>,
-    /// The system's number of each worker's thread; 0 until it has begun. Relaxed: set once by the thread, for reports.
+    /// The system's number of each worker's thread; 0 before the thread has started. Relaxed: set once by the
+    /// thread, read for reports.
     worker_threads: Vec<Arc<AtomicU32>>,
 }
 
 impl Engine {
-    /// An engine to be set up.
+    /// Returns the settings of a new engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// Checks a query, gives it memory, and lets it run.
+    /// Checks a query, gives it memory, and starts it.
     ///
     /// # Errors
-    /// [`PlanError`], and nothing runs.
+    /// [`PlanError`]; nothing runs then.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        // A seed of the query's own: what is built from it is user code, which must not run under the lock.
+        // The query gets a seed of its own. Building runs user code, which must not run under the lock of the
+        // entropy.
         let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
         let built = graph.build(&self.pool, self.edges, &mut entropy)?;
         let query = Arc::clone(&self.driver).submit(built)?;
         Ok(QueryHandle::new(query, &self.driver))
     }
 
-    /// Threads that run tasks; where each task has one of its own, cores that these may use.
+    /// Number of threads that run tasks. With a thread per task, number of cores that they may use.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// The memory budget, and how much of it is in use.
+    /// The memory budget, with the bytes in use.
     pub fn budget(&self) -> &Arc<Budget> {
         self.pool.budget()
     }
 
-    /// Returns what the engine, its queries and the process have done up to now: those queries that have not ended. Of others
-    /// their [handles](QueryHandle::metrics) tell, and can be [included](EngineMetrics::include).
+    /// Returns figures of the engine, of the process, and of the queries that have not ended. The
+    /// [handle](QueryHandle::metrics) of an ended query has its figures, which can be
+    /// [included](EngineMetrics::include).
     ///
-    /// For a few looks a second, not for every step: it copies names, waits for the policy as
+    /// Meant for a few calls per second, not for every step: it copies names, waits for the policy as
     /// [`submit`](Self::submit) does, and reads some files of the system.
     pub fn metrics(&self) -> EngineMetrics {
         let mut queries: Vec<_> = self.driver.queries().iter().map(|query| query.metrics()).collect();
@@ -377,7 +385,7 @@ impl Engine {
         }
     }
 
-    /// Nanoseconds that workers have spent choosing tasks, sleep apart.
+    /// Nanoseconds that workers have spent choosing tasks, without sleep.
     pub fn scheduling_ns(&self) -> u64 {
         self.driver.figures().scheduling_ns
     }
@@ -397,8 +405,9 @@ impl Drop for Engine {
         self.pool.close();
         self.driver.join();
         for thread in self.threads.drain(..) {
-            // User code is caught at the task's border, so a worker ends by itself. If one of our own assertions
-            // failed, the panic was reported where it happened, and there is nobody here to tell.
+            // User code is caught at the task's border, so a worker ends by itself. If one of our own
+            // assertions failed, the panic was reported where it happened, and no caller is left here to
+            // receive an error.
             let _ended = thread.join();
         }
     }

@@ -1,111 +1,113 @@
-//! What can be wrong with a plan, and what can end a query.
+//! Errors of a plan, and errors that end a query.
 
 use std::fmt;
 
 use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Fault, Span};
 
-/// A plan that cannot run as it stands; found before anything runs.
+/// An error of a plan, found before anything runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A setting lies out of its range.
+    /// A setting is out of its range.
     OutOfRange {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: u64,
-        /// The least it may be.
+        /// Least allowed value.
         min: u64,
-        /// The most it may be.
+        /// Greatest allowed value.
         max: u64,
-        /// What it counts.
+        /// Unit of the value.
         unit: &'static str,
     },
     /// A source's watermark strategy has a span below zero.
     NegativeSpan {
         /// The source's task.
         operator: String,
-        /// Which span of the strategy.
+        /// Name of the span in the strategy.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         span: Span,
     },
     /// The plan has no source.
     NoSource {
-        /// The query.
+        /// Name of the query.
         query: String,
     },
     /// Two operators have the same name.
     DuplicateName {
-        /// The name.
+        /// The common name.
         name: String,
     },
     /// An operator has no name.
     EmptyName,
     /// The query has no name.
     EmptyQueryName,
-    /// A stream ends nowhere: what it computes would be lost.
+    /// A stream has no sink: its results would be lost.
     Unread {
-        /// The operator whose output nobody reads.
+        /// The operator whose output no operator reads.
         operator: String,
     },
-    /// An operator reads from nothing.
+    /// An operator has no input.
     Unfed {
-        /// The operator.
+        /// Name of the operator.
         operator: String,
     },
     /// An edge's first two chunks do not fit into the memory budget.
     BudgetTooSmall {
         /// The edge, as `from -> to`.
         edge: String,
-        /// What did not fit.
+        /// The reservation that did not fit.
         exceeded: BudgetExceeded,
     },
-    /// The queue that stands for an edge does not fit into the memory budget: all of it is reserved at once.
+    /// The queue that replaces the blocks of an edge does not fit into the memory budget; all of it is
+    /// reserved at once.
     QueueTooLarge {
         /// The edge, as `from -> to`.
         edge: String,
-        /// What did not fit.
+        /// The reservation that did not fit.
         exceeded: BudgetExceeded,
     },
-    /// An edge cannot be made as its settings say.
+    /// An edge cannot be made with its settings.
     Edge {
         /// The edge, as `from -> to`.
         edge: String,
-        /// Why not.
+        /// Reason of the refusal.
         reason: String,
     },
     /// A source has no split.
     NoSplit {
-        /// The source.
+        /// Name of the source.
         source: String,
     },
-    /// Streams of two queries were to come together.
+    /// Streams of two queries were combined.
     OtherQuery {
-        /// The query whose stream came into another's.
+        /// The query whose stream was combined with another's.
         other: String,
     },
     /// The engine is shutting down.
     EngineClosed,
-    /// The machine has no thread for a worker, for the memory of edges, or for a task that is to have one of its own.
+    /// The machine has no thread for a worker, for the memory of edges, or for a task with a thread of its
+    /// own.
     NoThread {
         /// The task, or the name of the engine's thread.
         operator: String,
-        /// What the system said.
+        /// Reason given by the system.
         reason: String,
     },
-    /// Edges are to be queues, and an operator is planned that these are not made for.
+    /// Queue memory is set, and the plan has an operator that does not support it.
     QueueMemory {
-        /// The operator.
+        /// Name of the operator.
         operator: String,
     },
-    /// Where each task has a thread of its own, nobody can step them.
+    /// With a thread per task, the tasks cannot be stepped.
     NotStepped,
 }
 
 impl PlanError {
-    /// The stable code.
+    /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             PlanError::OutOfRange { .. } => "OUT_OF_RANGE",
@@ -198,48 +200,48 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// What ended a query before its streams did.
+/// An error that ends a query before its streams end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum QueryError {
     /// A user's function panicked.
     Panicked {
-        /// The operator whose code it was.
+        /// The operator whose code panicked.
         operator: String,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
     /// A source or a sink failed.
     Connector {
-        /// The task it belongs to.
+        /// The task of the source or sink.
         operator: String,
-        /// What happened.
+        /// The failure.
         fault: Fault,
     },
     /// State would exceed the memory budget.
     StateLimit {
-        /// The task whose state it is.
+        /// The task with the state.
         operator: String,
-        /// What did not fit.
+        /// The reservation that did not fit.
         exceeded: BudgetExceeded,
     },
     /// A task ran for [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS) and moved nothing.
     Stuck {
-        /// The task.
+        /// Name of the task.
         operator: String,
-        /// Whom it waits for, and whom that waits for, and so on, joined by arrows; back to one that was named if they
-        /// wait for each other.
+        /// Names of the tasks, joined by arrows, each of which waits for the next. In a cycle the last name
+        /// is one that came before.
         waits_for: String,
     },
-    /// Somebody cancelled it.
+    /// A caller cancelled the query.
     Cancelled,
-    /// A worker of the engine died, and with it the engine: a bug of ours, or a clock or a policy that panicked. The
-    /// panic was reported where it happened.
+    /// A worker of the engine died, and the engine closed: a defect of ours, or a clock or a policy that
+    /// panicked. The panic was reported where it happened.
     WorkerDied,
 }
 
 impl QueryError {
-    /// The stable code.
+    /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             QueryError::Panicked { .. } => "OPERATOR_PANICKED",

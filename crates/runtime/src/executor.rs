@@ -1,4 +1,4 @@
-//! The choice of the task that runs next, and what happens when a run ends.
+//! The choice of the task that runs next, and the end of a run.
 //!
 //! ```text
 //!              +-> [Board] ranks: how urgent each task is -------+
@@ -7,22 +7,26 @@
 //!   policy  ---- [Ranker], behind a lock that is only tried      +---------------- put back <-----------------+
 //! ```
 //!
-//! A worker that comes back from a run makes work runnable at once: it calls the tasks that read what was written, and
-//! those that had no room and have some now. Then it puts its own task back and takes the one whose published rank is
-//! best. None of this waits for a lock, but in one case: the ranker is only tried, and if another worker has it, ranks
-//! stay as they were for a moment; only a worker whose notes are full waits for it.
+//! A worker that ends a run makes work runnable at once: it notifies the tasks that read what was written,
+//! and those that had no room and have some now. Then it puts its own task back and takes the one whose
+//! published rank is best. None of this waits for a lock, with one exception. Workers only try the lock of
+//! the ranker. If another worker has it, ranks stay as they were for the moment. Only a worker whose notes
+//! are full waits for the lock.
 //!
-//! The holder of a task (by its [`TaskCell`]) is the only one that looks at it, ranks it and writes its words on the boards.
-//! A task is ready when it has something to do and could do it. What makes a task ready is
+//! Only the holder of a task (by its [`TaskCell`]) looks at the task, ranks it and writes its words on the
+//! boards. A task is ready when it has something to do and room for the results. A task becomes ready by
 //!
-//! * another task's run: that worker calls it;
-//! * time, for a source, and for a copy that may claim what has waited for long on others' work queues: its due time stands on the
-//!   board, and every worker that comes by looks at the least of them;
-//! * something from outside, a submit, a handle, a chunk that was made: whoever does it calls the task.
+//! * another task's run: the worker of that run notifies it;
+//! * time, for a source, and for a copy that may claim a block which has waited for long on another work
+//!   queue: the due time is on a board, and every worker checks the least due time at every decision;
+//! * an event from outside, such as a submit, a call of a handle, or a new chunk: the thread of that event
+//!   notifies it.
 //!
-//! A call that finds the task held leaves a note, and the holder looks again. `idle/README.md` tells how workers sleep.
+//! If a notified task is held, its cell records the notification, and the holder looks again.
+//! `idle/README.md` describes how workers sleep.
 //!
-//! Here stand the tasks and what is done to them from outside; in `turn`, what a worker does between two runs.
+//! This module has the tasks and the calls from outside. The module `turn` has a worker's actions between two
+//! runs.
 
 mod body;
 mod turn;
@@ -51,47 +55,50 @@ use crate::ranker::{NewTask, Ranker};
 /// See [`limits::NOTES_PER_WORKER`].
 const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 
-/// Notes that one turn may leave, unless a query fails in it: the run, and the end of its task.
+/// Notes that one turn may add, unless a query fails in it: the run, and the end of its task.
 const NOTES_PER_TURN: usize = 2;
 
-/// Stands for no preferred worker.
+/// Replaces the number of a worker if a task has no preferred worker.
 const NO_WORKER: u32 = u32::MAX >> 2;
 
-/// Beside a preferred worker: the task is a source.
+/// Flag next to the preferred worker: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Beside a preferred worker: the task is a copy, one of several that share an operator or produce a stream. It keeps its
-/// preferred worker, whichever worker feeds or runs it: each worker has copies of its own.
+/// Flag next to the preferred worker: the task is a copy, one of several that share an operator or produce a
+/// stream. It keeps its preferred worker, whichever worker feeds or runs it, because each worker has a copy
+/// of its own.
 const COPY: u32 = 1 << 30;
 
-/// Bits that stand beside a preferred worker.
+/// Bits of the flags next to the preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// For so long a worker looks for work before it sleeps, while another runs something: what it costs to wake it.
+/// Time for which a worker looks for work before it sleeps, while another worker runs something: the cost of
+/// waking it.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
-/// So often at most, should the clock stand still.
+/// Most looks before a sleep, in case the clock stands still.
 const LINGER_LOOKS_MAX: u32 = 1_000;
 
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
     cells: Box<[TaskCell<TaskBody>]>,
-    /// The preferred worker of each task, which fed or ran it last, and whether the task is a [`SOURCE`] or a [`COPY`]. Relaxed: a
-    /// preference.
+    /// The preferred worker of each task, which fed or ran it last, with the flags [`SOURCE`] and [`COPY`].
+    /// Relaxed: a preference.
     preferred_workers: Box<[AtomicU32]>,
-    /// Since when each worker has been at its run, in ns; `NOTHING` while it sleeps. Relaxed: a hint.
+    /// Start of each worker's current run, in ns; `NOTHING` while the worker sleeps. Relaxed: a hint.
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
     dues: Board,
     /// No later than the least of `dues`, in ns. See [`wait_for`](Executor::wait_for).
     next_due_ns: AtomicU64,
-    /// When the next round is due, in ns. Relaxed: renewed under the ranker's lock.
+    /// Instant at which the next round is due, in ns. Relaxed: written under the ranker's lock.
     next_round_ns: AtomicU64,
     /// True if a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// True if workers may take what is hot before what ranks higher: the policy allows it, and there are several.
+    /// True if a worker may take a task whose input is in its cache before a task of higher rank: the policy
+    /// allows it, and there are several workers.
     prefers_workers: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -99,11 +106,11 @@ pub(crate) struct Executor {
     is_closed: AtomicBool,
     /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
-    /// Queries that have come in. Relaxed: a counter, raised under the ranker's lock.
+    /// Queries submitted. Relaxed: a counter, incremented under the ranker's lock.
     submitted: AtomicU64,
 }
 
-/// How long runs are.
+/// Bounds of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
@@ -116,16 +123,16 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Returns true if the step with this number is one in which operators are measured.
+    /// Returns true if operators are measured in the step with this number.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
 }
 
-/// Result of a worker's look for work.
+/// Result of a worker's search for work.
 pub(crate) enum Found {
     Task(Claim),
-    /// Nothing before this instant.
+    /// Nothing to do before this instant.
     Nothing(ProcessingTime),
 }
 
@@ -164,7 +171,7 @@ impl Executor {
         self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
     }
 
-    /// How long runs are.
+    /// Bounds of a run.
     pub(crate) fn runs(&self) -> Runs {
         self.runs
     }
@@ -179,7 +186,7 @@ impl Executor {
         let mut turn = self.outside(now);
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
         let fits = || {
-            // Again, now that nobody can close the engine before the query is in.
+            // Checked again under the lock: from here on the engine cannot close before the query is in.
             if self.is_closed() {
                 return Err(PlanError::EngineClosed);
             }
@@ -187,7 +194,8 @@ impl Executor {
             limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
-            // Values of users, whose code runs without the lock; a panic of theirs closes no engine.
+            // Dropping the tasks runs user code, so it happens without the lock. A panic there closes no
+            // engine.
             drop(turn);
             tasks.into_iter().for_each(discard);
             return Err(refusal);
@@ -222,7 +230,7 @@ impl Executor {
             let filled = self.cells[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
-        // Newcomers are ranked now, and against all others in a round that is due at once.
+        // New tasks are ranked now, and compared with all others in a round that is due at once.
         self.next_round_ns.store(0, Ordering::Relaxed);
         ids.iter().for_each(|&id| turn.notify(id));
         turn.end();
@@ -230,7 +238,8 @@ impl Executor {
         Ok(query)
     }
 
-    /// Returns, for the first tasks, their preferred, whether they are sources, and whether they stay at preferred.
+    /// Returns, for the first tasks, the preferred worker, whether the task is a source, and whether it is a
+    /// copy.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn preferred_workers(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
         let preferred = |preferred: &AtomicU32| {
@@ -245,11 +254,11 @@ impl Executor {
         self.preferred_workers[..tasks].iter().map(preferred).collect()
     }
 
-    /// Hands in the last run, if there was one, and looks for the next.
+    /// Returns the last run, if there was one, and looks for the next.
     pub(crate) fn next(&self, bench: &mut Bench, done: Option<Done>, now: ProcessingTime) -> Found {
         let mut ranker = self.ranker.try_lock();
         if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
-            // Another worker has held it for that many runs, in a round over very many tasks.
+            // Another worker has held the lock for that many runs, in a round over very many tasks.
             ranker = Some(self.ranker.lock());
         }
         if let Some(ranker) = &mut ranker {
@@ -274,7 +283,8 @@ impl Executor {
         found
     }
 
-    /// Returns when there is something to do although nobody made it: the next source, or the round that tasks wait for.
+    /// Returns the next instant with work that no other party announces: a due source or copy, or the round
+    /// for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -285,11 +295,11 @@ impl Executor {
         } else {
             NOTHING
         };
-        // `NEVER` is the last instant there is, as `NOTHING` is the last word.
+        // `NEVER` is the last instant, as `NOTHING` is the last word.
         ProcessingTime::from_nanos(due_ns.min(round_ns))
     }
 
-    /// Sleeps until there may be something to do. Looks once more first.
+    /// Looks once more, then sleeps until there may be something to do.
     pub(crate) fn sleep(&self, bench: &mut Bench, clock: &dyn Clock) {
         bench.left = Left::default();
         if !bench.notes.is_empty() {
@@ -313,11 +323,12 @@ impl Executor {
         }
     }
 
-    /// After a run, looks for work for as long as being woken would take, while another worker runs something, which may leave some: tasks
-    /// that feed each other would have one worker fall asleep between any two blocks. Whether there is some; it is only a
-    /// first look, and whoever finds none looks again as he falls asleep.
+    /// Looks for work after a run, while another worker runs something that may leave some, for as long as a
+    /// wake-up would take. Without it, tasks that feed each other would let a worker fall asleep between any
+    /// two blocks. Returns true if there is work. That is only a first look: a worker that finds none looks
+    /// again while it falls asleep.
     ///
-    /// Others may want the core, so it is given away between two looks.
+    /// Other threads may want the core, so the worker yields it between two looks.
     fn lingers(&self, clock: &dyn Clock) -> bool {
         let is_running = |since: &CacheAligned<AtomicU64>| since.load(Ordering::Relaxed) != NOTHING;
         let began = clock.now();
@@ -337,8 +348,8 @@ impl Executor {
         false
     }
 
-    /// Runs on somebody else's thread what may ask the policy or the clock. If one of them panics, the engine closes,
-    /// as when a worker dies of it, and the panic goes on.
+    /// Runs `act`, which may ask the policy or the clock, on a thread that is no worker's. If one of them
+    /// panics, the engine closes, as when a worker dies of it, and the panic continues.
     fn guarded<T>(&self, act: impl FnOnce() -> T) -> T {
         catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
             self.close(&|| QueryError::WorkerDied);
@@ -358,16 +369,17 @@ impl Executor {
         }
     }
 
-    /// Publishes when a task is due that waits for its time: a source, or a copy.
+    /// Publishes the due time of a task that waits for time: a source, or a copy.
     fn wait_for(&self, operator: OperatorId, due: ProcessingTime) {
         let due_ns = due.as_nanos();
         self.dues.set(operator.0 as usize, due_ns);
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: a worker that finds tasks due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
-        // our store above and our load here, against its store and its look, at least one sees the other's: either it
-        // sees our due time, or we see that the least is gone and set it.
+        // SeqCst: a worker that finds tasks due first sets `next_due_ns` to nothing and then reads the board.
+        // We store our due time and then load `next_due_ns`. With a fence on both sides at least one side
+        // sees the other's store: either the worker reads our due time, or we see that `next_due_ns` was
+        // reset, and lower it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
@@ -378,7 +390,7 @@ impl Executor {
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         if self.is_closed() {
-            // Nobody asks a clock or a policy any more, either of which may be what the engine has closed of.
+            // The engine may have closed because a clock or a policy panicked, so neither is asked here.
             built.tasks.into_iter().for_each(discard);
             return Err(PlanError::EngineClosed);
         }
@@ -386,7 +398,8 @@ impl Driver for Executor {
     }
 
     fn notify(&self, operators: &[OperatorId]) {
-        // SeqCst: what has happened comes before the looks at the cells, as a run's publications do.
+        // SeqCst: the event from outside comes before the looks at the cells, as the publications of a run
+        // do.
         fence(Ordering::SeqCst);
         self.guarded(|| {
             let mut turn = self.outside(self.clock.now());
@@ -402,16 +415,17 @@ impl Driver for Executor {
             turn.fail(query, error);
             turn.end();
         });
-        // While we held a task of another query, in the place of one of this, a worker may have missed it.
+        // Places are reused, so this call may have held a task of another query for a moment. A worker may
+        // have missed that task meanwhile, and a worker that is woken looks again.
         self.rouse();
     }
 
-    /// Asks neither the clock nor the policy, either of which may be what a worker has died of.
+    /// Asks neither the clock nor the policy, because a panic of one of them may have ended a worker.
     fn close(&self, reason: &dyn Fn() -> QueryError) {
         let mut turn = self.outside(ProcessingTime::ZERO);
         let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
         let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
-        // First all fail: from then on no task is ranked, and whoever lets go of one ends it.
+        // First every query fails. From then on no task is ranked, and a party that puts a task back ends it.
         queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
         self.is_closed.store(true, Ordering::Relaxed);
         queries.iter().for_each(|query| turn.bury_tasks(query));

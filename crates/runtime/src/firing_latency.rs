@@ -1,26 +1,29 @@
-//! Output delay: how long it takes from the ingestion of a watermark that closes something to the delivery of what it closes
-//! (StreamBox, "Modern Stream Processing on a Multicore Machine", ATC 2017, section 9, "output delay").
+//! Output delay: the time from the ingestion of a watermark that closes something to the delivery of the
+//! results (StreamBox, "Modern Stream Processing on a Multicore Machine", ATC 2017, section 9, "output
+//! delay").
 //!
 //! ```text
 //!   sources   a: w8   a: w12        b: w9   b: w11                 sinks
 //!                     waits for b                  -- closes 10 --> waits ... until each has seen a watermark of 10 or more
 //! ```
 //!
-//! What closes something is known from the query's [`Horizon`]: the first watermark of the last source that reaches an
-//! instant at which something happens. It is taken in when the step of the source began which sets it; what it closes is
-//! delivered when each sink has seen a watermark that promises as much, for results come before it. Jumps over several such
-//! instants are one firing. Sources that are silent or over hold nothing back, and the end of a stream closes nothing here:
-//! nobody waits for that.
+//! The query's [`Horizon`] tells which watermark closes something: the first watermark of the last source
+//! that reaches an instant at which something happens. It counts as ingested when the step of the source that
+//! sets it began. Its results are delivered when each sink has seen a watermark at or above that instant,
+//! because results come before it. A watermark that jumps over several such instants is one firing. Sources
+//! that are silent or over hold nothing back. The end of a stream closes nothing here, because no user waits
+//! for that.
 //!
-//! **Result latency** is how long it takes from that instant itself, by the records' own stamps (Klink, SIGMOD 2021, section
-//! 6.1.2, "output latency"). It means something where records are stamped by the engine's clock.
+//! **Result latency** is the time from that instant itself, by the records' own stamps (Klink, SIGMOD 2021,
+//! section 6.1.2, "output latency"). It is meaningful if records are stamped by the engine's clock.
 //!
-//! Where any instant may be one, as with timers, nobody knows which watermarks close something: one is taken a millisecond of
-//! processing time and source. Where none is, as without windows, there is no output delay.
+//! If any instant may close something, as with timers, it is not known which watermarks do. Then one
+//! watermark per source and millisecond of processing time is taken. If no instant does, as without windows,
+//! there is no output delay.
 //!
-//! Beside that, what policies see of each source, see `firing_latency/stream.rs`.
+//! For the view of each source that policies see, see `firing_latency/stream.rs`.
 //!
-//! Bound: [`WAITING_MAX`] firings on their way; those beyond are not counted.
+//! Bound: [`WAITING_MAX`] firings on their way. Further ones are not counted.
 
 mod stream;
 
@@ -35,24 +38,24 @@ use self::stream::Stream;
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
-/// FiringLatencies on their way at once.
+/// Firings on their way at once.
 const WAITING_MAX: usize = 64;
 
-/// FiringLatencies that are told as overdue at once: those of 2 h and 45 min, with one a second.
+/// Most firings reported as overdue at once: those of 2 h and 45 min, at one per second.
 const OVERDUE_MAX: usize = 10_000;
 
-/// Between two watermarks of one source that are looked at, where any may close something.
+/// Time between two sampled watermarks of one source, if any watermark may close something.
 const SAMPLE_NS: u64 = 1_000_000;
 
-/// What was closed and is not delivered.
+/// Firings that are closed and not delivered.
 #[derive(Debug)]
 pub(crate) struct FiringLatencies {
     horizon: Horizon,
-    /// Whether something may happen at any instant.
+    /// True if something may happen at any instant.
     is_everywhere: bool,
-    /// The instant of the first of `State::waiting`, as the bits of its microseconds; that of `EventTime::MAX` without one.
-    /// Written under the lock, by sources before they set the watermark; read by sinks that have come to it. Relaxed: the
-    /// watermark's own way orders the two.
+    /// The instant of the first of `State::waiting`, as the bits of its microseconds; that of
+    /// `EventTime::MAX` without one. Written under the lock by sources before they set the watermark; read by
+    /// sinks that have received it. Relaxed: the path of the watermark orders the two.
     first_waiting: AtomicU64,
     state: Mutex<State>,
 }
@@ -67,7 +70,7 @@ struct State {
 
 #[derive(Clone, Copy, Debug)]
 struct Firing {
-    /// What it closes is delivered when sinks have seen this.
+    /// Its results are delivered when sinks have seen this instant.
     instant: EventTime,
     taken_in: ProcessingTime,
 }
@@ -80,8 +83,9 @@ impl FiringLatencies {
         FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
-    /// The first instant behind what sinks have seen at which something happens by the rules of windows; before they have
-    /// seen anything, behind what sources have set. None if that is not known.
+    /// The first instant, after the watermark that sinks have `seen`, at which something happens by the rules
+    /// of windows. Before sinks have seen any, it is the first after the sources' watermarks. None if that is
+    /// not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         if self.is_everywhere {
             return None;
@@ -92,7 +96,7 @@ impl FiringLatencies {
         })
     }
 
-    /// Adds what policies see of each source of `query`, when all sinks have `seen` that watermark.
+    /// Adds the policies' view of each source of `query`, when all sinks have `seen` that watermark.
     pub(crate) fn streams(&self, query: QueryId, seen: Option<EventTime>, all: &mut Vec<StreamState>) {
         all.extend(self.state.lock().sources.iter_mut().map(|source| source.state(query, seen)));
     }
@@ -125,15 +129,17 @@ impl FiringLatencies {
         self.first_waiting.store(bits(first), Ordering::Relaxed);
     }
 
-    /// Whether something is on its way that a sink which has seen `watermark` may have been the last to wait for.
+    /// Returns true if a firing is on its way for which a sink that has seen `watermark` may have been the
+    /// last to wait.
     pub(crate) fn may_deliver(&self, watermark: EventTime) -> bool {
         EventTime::from_micros(self.first_waiting.load(Ordering::Relaxed).cast_signed()) <= watermark
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
     }
 
-    /// The ages, at `now`, of the instants at which something closes, by the stamps of records, and whose results not all
-    /// sinks have: those behind what sinks have `seen`, or behind `since` if they have seen nothing yet, and up to `now`. Empty
-    /// where any instant may be one, and where stamps run ahead of the clock. At most [`OVERDUE_MAX`], the oldest first.
+    /// Returns the ages, at `now`, of the firings whose results not all sinks have, by the stamps of records.
+    /// These are the instants after the watermark that sinks have `seen`, or after `since` if they have seen
+    /// none, and up to `now`. Empty if any instant may close something, and if stamps are ahead of the clock.
+    /// At most [`OVERDUE_MAX`], the oldest first.
     pub(crate) fn overdue(
         &self,
         seen: Option<EventTime>,
@@ -155,8 +161,9 @@ impl FiringLatencies {
         ages
     }
 
-    /// Calls `each` with the delay of each firing that is delivered `now`, when all sinks have `seen` that watermark; and with
-    /// how long ago that was which it closes, if it is known what that is, and both times are of one age.
+    /// Calls `each` with the delay of each firing that is delivered `now`, when all sinks have `seen` that
+    /// watermark. The second argument is the time since the instant that it closes, if that instant is known
+    /// and both times are of one era.
     pub(crate) fn deliver(
         &self,
         seen: impl FnOnce() -> Option<EventTime>,
@@ -164,7 +171,7 @@ impl FiringLatencies {
         mut each: impl FnMut(u64, Option<u64>),
     ) {
         let mut state = self.state.lock();
-        // Under the lock: of two sinks that come to it at once, the second sees what the first has seen.
+        // Under the lock: of two sinks that come at once, the second sees the watermark of the first.
         let Some(seen) = seen() else { return };
         while let Some(&Firing { instant, taken_in }) = state.waiting.front()
             && instant <= seen
@@ -182,18 +189,18 @@ fn bits(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned()
 }
 
-/// A source that tells which watermarks it sets.
+/// Reports the watermarks that one source sets.
 pub(crate) struct Ingestion {
     delivered: Arc<Delivered>,
     index: usize,
     /// The first watermark that makes a difference.
     due: EventTime,
-    /// Where any does: not before this.
+    /// If any watermark makes a difference: the time before which none is reported.
     quiet_until: ProcessingTime,
 }
 
 impl Ingestion {
-    /// One more source of a query, before any of them runs.
+    /// Adds a source of a query, before any source runs.
     pub(crate) fn new(delivered: Arc<Delivered>) -> Self {
         let index = {
             let mut state = delivered.firings.state.lock();
@@ -203,12 +210,12 @@ impl Ingestion {
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
     }
 
-    /// Watermarks below this need not be [noted](Self::note_watermark): none makes a difference.
+    /// The least watermark that must be [noted](Self::note_watermark): no lower one makes a difference.
     pub(crate) fn next_due(&self) -> EventTime {
         self.due
     }
 
-    /// Takes note of a watermark before it is set.
+    /// Records a watermark before it is set.
     #[inline]
     pub(crate) fn note_watermark(&mut self, watermark: EventTime, now: ProcessingTime) {
         if self.due <= watermark && self.quiet_until <= now {
@@ -228,10 +235,10 @@ impl Ingestion {
         }
     }
 
-    /// Takes note that it is silent, until it sets a watermark again, or over.
+    /// Records that the source is over, or silent until it sets a watermark again.
     pub(crate) fn note_away(&mut self, now: ProcessingTime) {
         self.delivered.firings.note(self.index, now, Stream::fall_away);
-        // Its next watermark tells that it is back.
+        // The next watermark of the source must show that it is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);
     }
 }

@@ -1,11 +1,12 @@
-//! The latency gradient of a query: how fast its mean latency changes, in seconds per second.
+//! The latency gradient of a query: the rate of change of its mean latency, in seconds per second.
 //!
-//! Enjima (SIGMOD 2025), section 3.2.1, Eq. 3 needs it dimensionless, since it clamps it to -1..1. The paper leaves
-//! interval and smoothing open; its program takes a sample every 100 ms and the mean of the last five.
+//! Enjima (SIGMOD 2025), section 3.2.1, Eq. 3 needs it dimensionless, because it clamps it to -1..1. The
+//! paper leaves interval and smoothing open. Its program takes a sample every 100 ms and the mean of the last
+//! five.
 
 use thalweg_model::ProcessingTime;
 
-/// Samples that are averaged.
+/// Number of samples that are averaged.
 const SAMPLES: usize = 5;
 
 /// The last samples of the gradient.
@@ -13,13 +14,13 @@ const SAMPLES: usize = 5;
 pub(crate) struct Gradient {
     /// Sum and number of all latencies up to the last sample.
     seen: LatencySums,
-    /// The mean latency of the last interval that had any, and when it ended.
+    /// The mean latency of the last interval with latencies, and the end of that interval.
     last: Option<(f64, ProcessingTime)>,
     samples: [f64; SAMPLES],
     taken: u64,
 }
 
-/// The sum of all latencies since the start, in nanoseconds, and how many there were.
+/// The sum of all latencies since the start, in nanoseconds, and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LatencySums {
     pub(crate) sum_ns: u64,
@@ -46,13 +47,13 @@ impl Gradient {
         self.last = Some((mean_ns, now));
     }
 
-    /// The mean of the last samples; 0 before the first.
+    /// Mean of the last samples; 0 before the first.
     pub(crate) fn mean(&self) -> f64 {
         let count = self.taken.min(SAMPLES as u64);
         if count == 0 { 0.0 } else { self.samples[..count as usize].iter().sum::<f64>() / count as f64 }
     }
 
-    /// How many samples have been taken.
+    /// Number of samples taken.
     pub(crate) fn samples(&self) -> u64 {
         self.taken
     }
@@ -62,7 +63,7 @@ impl Gradient {
 mod tests {
     use super::*;
 
-    /// Sums of latency in ms and counts, at 100 ms each; the gradient after each.
+    /// Checks the gradient after each pair of a latency sum in ms and a count, 100 ms apart.
     fn check(sums: &[(u64, u64)], expected: &[f64]) {
         let mut gradient = Gradient::default();
         for (step, (&(sum_ms, count), &expected)) in sums.iter().zip(expected).enumerate() {
@@ -76,11 +77,11 @@ mod tests {
     fn it_is_the_change_of_mean_latency_per_time() {
         // Mean 10 ms, then 20 ms: ten milliseconds more in a hundred. Then 20 again: the mean of 0.1 and 0.
         check(&[(10, 1), (50, 3), (70, 4)], &[0.0, 0.1, 0.05]);
-        // It falls.
+        // A falling latency.
         check(&[(40, 1), (60, 2)], &[0.0, -0.2]);
     }
 
-    /// Intervals without latencies are passed over, and time goes on: 10 ms more in two hundred.
+    /// Intervals without latencies give no sample, and time continues: 10 ms more in two hundred.
     #[test]
     fn nothing_is_no_sample() {
         check(&[(10, 1), (10, 1), (30, 2)], &[0.0, 0.0, 0.05]);

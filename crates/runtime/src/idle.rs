@@ -1,33 +1,35 @@
-//! Where workers sleep when there is nothing to do, and how they are woken. `README.md` beside this file tells the
-//! protocol; in short:
+//! The sleep of workers that have nothing to do, and their wake-ups. `README.md` beside this file has the
+//! protocol. In short:
 //!
-//! * A worker that finds nothing says that it is going to sleep, looks once more, and sleeps. Whoever makes work first
-//!   publishes it, then looks whether anybody sleeps. Between the two steps each side has a fence, so at least one of
-//!   them sees the other: no wake-up is lost.
-//! * Of the workers that sleep, one wakes by itself when the next task is due by time, a source or a copy of a shared
-//!   operator, and one a little later, should the first be held up. While some worker is awake, one that sleeps looks once a
-//!   millisecond whether work is left lying. No other has a timer. With nothing due and no worker awake none has: an idle
-//!   engine does not tick.
+//! * A worker that finds nothing announces that it will sleep, looks once more, and sleeps. A party that
+//!   makes work first publishes the work, then looks for sleepers. Between the two steps each side has a
+//!   fence, so at least one of them sees the other: no wake-up is lost.
+//! * One sleeper wakes by itself when the next task is due by time: a source, or a copy of a shared operator.
+//!   A second one wakes a little later, in case the first is held up. While a worker is awake, one sleeper
+//!   looks once per millisecond for work that was left. No other sleeper has a timer. If nothing is due and
+//!   no worker is awake, there is no timer at all: an idle engine does not tick.
 //!
-//! Sleeping and waking take a lock; asking whether anybody sleeps takes none.
+//! Sleeping and waking take a lock. A look for sleepers takes none.
 
 use std::time::Duration;
 
 use thalweg_memory::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 use thalweg_model::{Clock, ProcessingTime};
 
-/// How much later the second sleeper wakes than the one who waits for the next source; and how long a worker sleeps at
-/// most while others are awake, whose steps may turn out longer than they thought. Ours: far below what people notice,
-/// and a thousand wake-ups a second are half a percent of a core.
+/// Delay of the second sleeper's alarm after the first, which waits for the next source; also the longest
+/// sleep of one worker while others are awake, because their steps may take longer than expected. The value
+/// is ours: it is far below what people notice, and a thousand wake-ups a second are 0.5 % of a core.
 pub(crate) const BACKUP_NS: u64 = 1_000_000;
 
 /// The sleepers of an engine.
 #[derive(Debug)]
 pub(crate) struct Idle {
     workers: usize,
-    /// The shortest sleep for a source, so that one wake-up serves all that become due about then.
+    /// The shortest sleep for a source, so that one wake-up serves all sources that become due at about that
+    /// time.
     grain_ns: u64,
-    /// How many sleep or are about to. Written under the lock; read without it by those who make work, behind a fence.
+    /// Number of workers that sleep or are about to. Written under the lock; read without it, behind a fence,
+    /// by parties that make work.
     sleeping: AtomicUsize,
     sleepers: Mutex<Vec<Sleeper>>,
     /// One per worker.
@@ -37,25 +39,26 @@ pub(crate) struct Idle {
 #[derive(Clone, Copy, Debug)]
 struct Sleeper {
     worker: usize,
-    /// When it wakes by itself, at the latest.
+    /// The latest instant at which the worker wakes by itself.
     until: ProcessingTime,
 }
 
-/// Result of a look of a worker, when it looks once more before it sleeps.
+/// Result of a worker's last look before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outlook {
     /// There is work, or the engine ends.
     Work,
-    /// Nothing before this instant, unless others make work.
+    /// Nothing to do before this instant, unless other workers make work.
     Nothing(ProcessingTime),
 }
 
-/// How a sleep ended.
+/// End of a sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awoken {
-    /// There was something to do after all.
+    /// The worker found something to do and did not sleep.
     NotAsleep,
-    /// Somebody called, or the time was up. `is_covered` says whether another sleeper looks soon by itself.
+    /// Another party woke the worker, or the time was up. `is_covered` is true if another sleeper will look
+    /// by itself soon.
     FromSleep {
         /// See above.
         is_covered: bool,
@@ -73,33 +76,35 @@ impl Idle {
         }
     }
 
-    /// Returns true if there is one worker only, whom nobody could help.
+    /// Returns true if there is only one worker, which no other could help.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.workers == 1
     }
 
-    /// Returns true if somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
+    /// Returns true if a worker sleeps. For a party that has just made work: a fence orders that work before
+    /// the look.
     #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // SeqCst: a store of work before this and a load of `sleeping` behind it may otherwise pass each other; the
-        // sleeper has such a fence between its count and its look.
+        // SeqCst: a store of work before this and a load of `sleeping` behind it could otherwise pass each
+        // other. The sleeper has such a fence between its count and its look.
         fence(Ordering::SeqCst);
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns true if somebody seems to sleep: no fence orders the look, so it is for a worker that asks again soon.
+    /// Returns true if a worker seems to sleep. No fence orders the look, so it is for a worker that asks
+    /// again soon.
     #[inline]
     pub(crate) fn seems_to_have_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// How many sleep or are about to, for reports.
+    /// Number of workers that sleep or are about to, for reports.
     pub(crate) fn sleeping(&self) -> usize {
         self.sleeping.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until somebody calls or the time is up, unless `look` finds work.
+    /// Sleeps until another party wakes this worker or the time is up, unless `look` finds work.
     pub(crate) fn sleep(
         &self,
         worker: usize,
@@ -139,8 +144,9 @@ impl Idle {
         }
     }
 
-    /// Returns when one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
-    /// one other does; not at all, if two do.
+    /// Returns the instant at which a worker that falls asleep now must wake. If no other sleeper wakes for
+    /// the next source, that is when the source is due. If only one does, it is a little later. If two do, it
+    /// is never.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
         let due = due.max(now.plus_nanos(self.grain_ns));
         let by = |instant: ProcessingTime| sleepers.iter().filter(|sleeper| sleeper.until <= instant).count();
@@ -153,7 +159,7 @@ impl Idle {
             (_, _, 0 | 1) => late(due),
             _ => ProcessingTime::NEVER,
         };
-        // While somebody is awake, one of those who sleep looks once in a while whether that one is held up.
+        // While a worker is awake, one sleeper looks from time to time whether that worker is held up.
         let is_alone = sleepers.len() + 1 == self.workers;
         let look = now.plus_nanos(BACKUP_NS);
         if is_alone || by(look) > 0 { for_sources } else { for_sources.min(look) }
@@ -163,7 +169,7 @@ impl Idle {
         self.sleeping.store(sleeping, Ordering::Relaxed);
     }
 
-    /// Wakes the one who fell asleep last, if anybody sleeps: its core is still warm.
+    /// Wakes the worker that fell asleep last, if any sleeps, because its caches hold the most recent data.
     pub(crate) fn wake_one(&self) {
         let mut sleepers = self.sleepers.lock();
         if let Some(Sleeper { worker, .. }) = sleepers.pop() {
@@ -172,7 +178,7 @@ impl Idle {
         }
     }
 
-    /// Wakes everybody who sleeps.
+    /// Wakes all sleepers.
     pub(crate) fn wake_all(&self) {
         let mut sleepers = self.sleepers.lock();
         for Sleeper { worker, .. } in sleepers.drain(..) {
@@ -182,7 +188,7 @@ impl Idle {
     }
 }
 
-/// Returns true if one of those who sleep looks soon by itself.
+/// Returns true if one of the sleepers will look by itself soon.
 fn is_covered(sleepers: &[Sleeper], now: ProcessingTime) -> bool {
     sleepers.iter().any(|sleeper| sleeper.until <= now.plus_nanos(BACKUP_NS))
 }

@@ -4,24 +4,24 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 
-/// Latencies above this count as this.
+/// Latencies above this value count as this value.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
-/// A histogram of latencies with three significant digits. Those of several queries, or of several spans of one, can
-/// be merged, which summaries cannot: there is no median of medians.
+/// A histogram of latencies with three significant digits. Histograms of several queries, or of several
+/// intervals of one, can be merged. Summaries cannot, because there is no median of medians.
 ///
-/// Holds nothing before the first latency is counted, and then as much as the largest one needs: 120 KiB up to 16 ms, and
-/// 260 KiB up to an hour. A query has three histograms, and many queries count nothing.
+/// It allocates nothing before the first latency, and then as much as the largest one needs: 120 KiB up to 16
+/// ms, and 260 KiB up to an hour. A query has three histograms, and many queries count nothing.
 #[derive(Clone, Default, PartialEq)]
 pub struct Latencies(Option<Histogram<u64>>);
 
 impl Latencies {
-    /// A histogram of nothing.
+    /// Makes an empty histogram.
     pub fn new() -> Self {
         Latencies::default()
     }
 
-    /// Counts one more latency; above an hour it counts as an hour.
+    /// Counts one more latency. Above an hour it counts as an hour.
     pub fn record(&mut self, latency_ns: u64) {
         let recorded = self.histogram().record(latency_ns.min(LATENCY_NS_MAX));
         recorded.expect("the histogram grows up to an hour");
@@ -31,24 +31,24 @@ impl Latencies {
         self.0.get_or_insert_with(|| Histogram::new(3).expect("three digits are a valid precision"))
     }
 
-    /// Counts all that `others` has counted, too.
+    /// Adds everything that `others` has counted.
     pub fn merge(&mut self, others: &Latencies) {
         if let Some(others) = &others.0 {
             self.histogram().add(others).expect("the histogram grows up to an hour");
         }
     }
 
-    /// How many were counted.
+    /// Number of latencies counted.
     pub fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, Histogram::len)
     }
 
-    /// How many of them were at most this, to three digits of the latency.
+    /// Number of latencies that were at most `limit_ns`, to three digits of the latency.
     pub fn count_within(&self, limit_ns: u64) -> u64 {
         self.0.as_ref().map_or(0, |counted| counted.count_between(0, limit_ns.min(LATENCY_NS_MAX)))
     }
 
-    /// The latencies in short; none if none was counted.
+    /// Returns the main figures; none if no latency was counted.
     pub fn summary(&self) -> Option<LatencySummary> {
         let counted = self.0.as_ref().filter(|counted| !counted.is_empty())?;
         let quantile = |share: f64| counted.value_at_quantile(share);
@@ -65,28 +65,28 @@ impl Latencies {
 }
 
 impl fmt::Debug for Latencies {
-    /// In short: the counters fill a book.
+    /// Shows the summary only, because there are thousands of counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Latencies").field(&self.summary()).finish()
     }
 }
 
-/// Latencies in short; in nanoseconds.
+/// Main figures of latencies, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LatencySummary {
-    /// How many were measured.
+    /// Number of latencies measured.
     pub count: u64,
-    /// Their mean.
+    /// Arithmetic mean.
     pub mean_ns: f64,
-    /// The median.
+    /// Median.
     pub p50_ns: u64,
-    /// Nine of ten were at most this.
+    /// Latency that 9 of 10 do not exceed.
     pub p90_ns: u64,
-    /// 99 of 100 were at most this.
+    /// Latency that 99 of 100 do not exceed.
     pub p99_ns: u64,
-    /// 999 of 1,000 were at most this.
+    /// Latency that 999 of 1,000 do not exceed.
     pub p999_ns: u64,
-    /// The largest.
+    /// Largest latency.
     pub max_ns: u64,
 }
 
@@ -100,7 +100,7 @@ mod tests {
         latencies
     }
 
-    /// Whatever the split and the order, also if a part is empty: what is merged is what was counted.
+    /// Merged parts equal the whole, for any split and order, also if a part is empty.
     #[test]
     fn merged_parts_are_the_whole() {
         let all = [5, 5, 70, 900, 1_000_000, 2 * LATENCY_NS_MAX];

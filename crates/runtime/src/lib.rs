@@ -1,23 +1,27 @@
-//! The engine: a graph of tasks that edges join, workers that run them, and queries that come and go.
+//! The engine: a graph of tasks connected by edges, workers that run the tasks, and queries that start and
+//! end.
 //!
 //! Read the modules in this order:
 //!
 //! 1. [`limits`]: everything that can grow, block or wait, with its bound.
-//! 2. [`graph`]: what a query is before it runs, and the checks it passes.
-//! 3. [`edge`]: the memory's edges, spoken to in the model's terms; `modes`: what they may be made of, and who runs tasks.
-//! 4. [`output`]: where a task writes: an edge or a sink.
-//!    `epochs`: the containers between tasks that several workers share; `firing_latency`: how long results take from the
-//!    watermark that closes them on.
-//! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
-//! 6. `executor`: who runs next, and what happens when a run ends; [`worker`] drives it. Below it: `board`, where
-//!    ranks and due times stand; `ranker`, which asks the policy; `idle`, where workers sleep; `meter` and `gradient`,
-//!    what is measured. `threads`: the other way to run tasks, a thread for each; `driver`: what both are from outside.
-//! 7. [`query`]: a query while it runs and what is left of it.
-//! 8. [`metrics`]: what all of them have done, as figures and for Prometheus; [`system`] has those of the process.
-//! 9. [`engine`]: threads around the executor, and the door through which queries come in.
+//! 2. [`graph`]: a query before it runs, and the checks that it must pass.
+//! 3. [`edge`]: the edges of the memory room, in the terms of the model; `modes`: the kinds of edge memory,
+//!    and whether workers or threads run the tasks.
+//! 4. [`output`]: the output of a task, which is an edge or a sink. `epochs`: the containers between tasks
+//!    that several workers share. `firing_latency`: the time from the watermark that closes a result to the
+//!    result at the sink.
+//! 5. [`task`]: a source or an operator chain with its inputs and outputs, run one step at a time.
+//! 6. `executor`: the choice of the next task, and the end of a run; [`worker`] drives it. Below it: `board`,
+//!    which holds ranks and due times; `ranker`, which asks the policy; `idle`, where workers sleep; `meter`
+//!    and `gradient`, which measure. `threads`: the other way to run tasks, a thread for each; `driver`: the
+//!    trait of both.
+//! 7. [`query`]: a query while it runs, and its report after it has ended.
+//! 8. [`metrics`]: the work of all of them in figures, also for Prometheus; [`system`] has the figures of the
+//!    process.
+//! 9. [`engine`]: threads around the executor, and the call that submits a query.
 //!
-//! Invariants of this room: it knows no concrete operator, no file and no SQL. Nothing here runs user code while
-//! it holds a lock of the executor. Every wait ends: with work, with time, or with the end of the engine.
+//! Invariants of this room: it knows no concrete operator, no file and no SQL. No user code runs under a lock
+//! of the executor. Every wait ends: with work, after a time, or with the end of the engine.
 #![forbid(unsafe_code)]
 
 mod ablations;
@@ -73,5 +77,6 @@ pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, 
 pub use system::ProcessMetrics;
 pub use worker::{Step, Worker};
 
-/// Policies: what [`EngineBuilder::policy`] takes, and what a policy of one's own is made of.
+/// Policies: the types that [`EngineBuilder::policy`] takes, and the traits from which a custom policy is
+/// written.
 pub use thalweg_scheduling as scheduling;

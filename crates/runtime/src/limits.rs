@@ -1,5 +1,5 @@
-//! Everything in the engine that can grow, block or wait, with its bound: one table, from which
-//! `docs/limits.md` is generated and against which every setting is checked.
+//! Everything in the engine that can grow, block or wait, with its bound. `docs/limits.md` is generated from
+//! this table, and every setting is checked against it.
 
 use thalweg_model::window::WINDOWS_PER_RECORD_MAX;
 
@@ -8,22 +8,22 @@ use crate::error::PlanError;
 /// One bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// The setting's name.
+    /// Name of the setting.
     pub name: &'static str,
-    /// The unit of the value.
+    /// Unit of the value.
     pub unit: &'static str,
-    /// The value unless another is set.
+    /// Value if none is set.
     pub default: u64,
-    /// The least it may be.
+    /// Least allowed value.
     pub min: u64,
-    /// The most it may be.
+    /// Greatest allowed value.
     pub max: u64,
-    /// Why there is a bound, and why this one.
+    /// Reason for the bound and its value.
     pub reason: &'static str,
 }
 
 impl Limit {
-    /// Accepts `value` if it lies within the bound.
+    /// Accepts `value` if it is within the bound.
     ///
     /// # Errors
     /// [`PlanError::OutOfRange`] with name, value, bounds and unit.
@@ -67,7 +67,7 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
     reason: "backpressure: two are reserved at submit, more absorb bursts; with the most blocks each, the list of an edge's blocks is 4 MiB; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
 };
 
-/// Marks on their way on one edge.
+/// Marks that may wait on one edge.
 pub const MARKS_PER_EDGE: Limit = Limit {
     name: "marks_per_edge",
     unit: "marks",
@@ -77,7 +77,7 @@ pub const MARKS_PER_EDGE: Limit = Limit {
     reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
 };
 
-/// Records that the queue holds which stands for an edge of blocks.
+/// Records of a queue, where a queue replaces the blocks of an edge.
 pub const QUEUE_RECORDS: Limit = Limit {
     name: "queue_records",
     unit: "records",
@@ -117,7 +117,7 @@ pub const WORKERS: Limit = Limit {
     reason: "one per core that the engine may use",
 };
 
-/// Bytes of records that one run may take, or put out if it is a source, whatever the policy allows.
+/// Bytes of records that one run may take or, for a source, put out, whatever the policy allows.
 pub const RUN_BYTES: Limit = Limit {
     name: "run_bytes",
     unit: "bytes",
@@ -127,7 +127,8 @@ pub const RUN_BYTES: Limit = Limit {
     reason: "who runs next finds what was written in a second-level cache of 1 MiB; at least one record",
 };
 
-/// How long a source that has caught up with its pace is left alone, and how long a worker sleeps for one, at least.
+/// Shortest time between two polls of a source that has caught up with its pace, and shortest sleep for a
+/// source.
 pub const SOURCE_GRAIN_NS: Limit = Limit {
     name: "source_grain_ns",
     unit: "ns",
@@ -137,7 +138,8 @@ pub const SOURCE_GRAIN_NS: Limit = Limit {
     reason: "at 5 M records/s a source is due every 200 ns: a worker that came for each would use a whole core, and one that comes every 50 us a tenth; with 0 it comes for each, and latency at such rates is 1 us instead of 40",
 };
 
-/// The first block of one step in so many is run operator by operator, and each of them measured; of none with 0.
+/// Interval between measured steps. In one step of this many, the first block runs operator by operator, and
+/// each operator is timed. 0 means never.
 pub const MEASURED_STEPS: Limit = Limit {
     name: "measured_steps",
     unit: "steps",
@@ -167,7 +169,7 @@ pub const TASKS: Limit = Limit {
     reason: "their places on the boards of ranks and due times are made when the engine starts, 28 bytes each",
 };
 
-/// Threads of tasks of all queries, where each task has one.
+/// Threads of the tasks of all queries, if each task has a thread.
 pub const THREADS: Limit = Limit {
     name: "threads",
     unit: "threads",
@@ -177,7 +179,7 @@ pub const THREADS: Limit = Limit {
     reason: "each has a stack of its own, of which it uses a few pages that are not in the budget, and systems allow some ten thousand of them",
 };
 
-/// Notes that a worker keeps to tell the policy while another worker has it.
+/// Notes for the policy that a worker keeps while another worker has the policy.
 pub const NOTES_PER_WORKER: Limit = Limit {
     name: "notes_per_worker",
     unit: "notes",
@@ -217,7 +219,7 @@ pub const READERS_PER_EDGE: Limit = Limit {
     reason: "the writer looks at all of them before it uses a block again; of more branches let some share a second stream",
 };
 
-/// How long a task may run without moving a record or a mark.
+/// Longest time in which a task may run without moving a record or a mark.
 pub const STUCK_AFTER_NS: Limit = Limit {
     name: "stuck_after_ns",
     unit: "ns",
@@ -227,7 +229,7 @@ pub const STUCK_AFTER_NS: Limit = Limit {
     reason: "a task is run when it has something to do and room to do it: one that does nothing for so long, and in a thousand runs, waits for something that cannot come, and its query fails",
 };
 
-/// How soon a result is to be out.
+/// Time within which a result should be out.
 pub const LATENCY_TARGET_NS: Limit = Limit {
     name: "latency_target_ns",
     unit: "ns",
@@ -237,7 +239,7 @@ pub const LATENCY_TARGET_NS: Limit = Limit {
     reason: "policies that go by deadlines take a second, which people wait for, where a query has no target; below a microsecond nothing is ever on time (Cameo's bulk queries have 7200 s)",
 };
 
-/// Records that a query may make in a second before those that have no token.
+/// Records per second that a query may make with tokens, which run before records without one.
 pub const TOKENS_PER_S: Limit = Limit {
     name: "tokens_per_s",
     unit: "tokens",
@@ -247,7 +249,7 @@ pub const TOKENS_PER_S: Limit = Limit {
     reason: "a token for each record (Cameo, section 5.4); nobody makes more than a thousand in a nanosecond",
 };
 
-/// Windows that one record belongs to.
+/// Windows to which one record belongs.
 pub const WINDOWS_PER_RECORD: Limit = Limit {
     name: "windows_per_record",
     unit: "windows",
@@ -320,10 +322,10 @@ impl Default for EdgeLimits {
 }
 
 impl EdgeLimits {
-    /// Accepts these bounds if each lies within its own.
+    /// Accepts these bounds if each is within its own bound.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first that does not.
+    /// [`PlanError::OutOfRange`] for the first that is not.
     pub fn check(&self) -> Result<(), PlanError> {
         BLOCK_RECORDS.check(self.block_records.into())?;
         CHUNK_BLOCKS.check(self.chunk_blocks.into())?;
@@ -333,7 +335,7 @@ impl EdgeLimits {
     }
 }
 
-/// The table as Markdown.
+/// Returns the table as Markdown.
 pub fn table() -> String {
     let mut page =
         String::from("| name | unit | default | least | most | why |\n|---|---|---|---|---|---|\n");
@@ -347,7 +349,7 @@ pub fn table() -> String {
 mod tests {
     use super::*;
 
-    /// `docs/limits.md` holds the table as it stands here; `UPDATE_GOLDEN=1` writes it anew.
+    /// Checks that `docs/limits.md` equals the table; `UPDATE_GOLDEN=1` rewrites the page.
     #[test]
     fn the_reference_shows_the_table() {
         let path = "../../docs/limits.md";

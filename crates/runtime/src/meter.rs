@@ -1,17 +1,22 @@
-//! What a task has done and how it has stood, counted where it runs and read from anywhere.
+//! Counters and states of a task, written where it runs and read by any thread.
 //!
-//! Counters have one writer at a time, whoever holds the task, so adding takes no locked instruction: a few plain
-//! stores a step. Relaxed: they are read for reports and for policies; each is exact up to the last step that ended,
-//! and all are exact once the task has ended.
+//! Counters have one writer at a time, the holder of the task, so adding takes no locked instruction: a few
+//! plain stores per step. Relaxed: they are read for reports and policies. Each counter is exact up to the
+//! last step that ended, and all are exact once the task has ended.
 //!
-//! How a task stands lasts, so its time is counted when it changes, and whoever reads adds what has passed since. For
-//! that, the count and the instant must fit each other:
+//! A state of a task lasts for some time. The time is counted when the state changes, and a reader adds the
+//! time since the last change. For that, the count and the instant must fit each other:
 //!
-//! *Writer:* says that the standing changes; counts the time of the old one; says what it is now, and since when.
-//! *Reader:* reads the standing, the counts, and the standing again; if it changes or has changed, once more.
-//! *Why it holds.* A reader who sees the new count has passed the writer's Release fence with its own Acquire fence, so
-//! its second look sees at least that the standing changes. The word does not come back to what it was, unless no time
-//! has passed. The writer runs nothing of users' and waits for nobody in between, so a reader does not wait long.
+//! *Writer:* marks the state as changing; counts the time of the old state; writes the new state and its
+//! start.
+//!
+//! *Reader:* reads the state, the counts, and the state again. If the state is changing or has changed, it
+//! repeats.
+//!
+//! *Why it holds.* A reader that sees the new count has passed the writer's Release fence with its own
+//! Acquire fence, so its second read of the state sees at least the changing mark. The word does not return
+//! to an old value, unless no time has passed. Between these steps the writer runs no user code and waits for
+//! no thread, so a reader does not wait long.
 
 use thalweg_memory::sync::{AtomicU64, Ordering, fence, thread};
 use thalweg_model::staged::{Stage, Stages};
@@ -20,37 +25,37 @@ use thalweg_model::{Counts, ProcessingTime};
 use crate::query::OperatorCounts;
 use crate::task::{Oddities, StepReport, Task};
 
-/// How a task stands between two runs.
+/// State of a task between two runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// It has something to do and could do it: it waits for a worker.
+    /// It has something to do and room for the results: it waits for a worker.
     Ready,
-    /// It has something to do, but no room for what would come of it.
+    /// It has something to do, but no room for the results.
     Blocked,
     /// It has nothing to do; a source may be due at this instant.
     Idle {
-        /// `NEVER` if it waits for others.
+        /// `NEVER` if it waits for other tasks.
         due: ProcessingTime,
     },
 }
 
-/// How a task stands, as it is shown.
+/// State of a task in reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskState {
     /// It has nothing to do, or its query is paused.
     Idle,
-    /// It has something to do and could do it: it waits for a worker.
+    /// It has something to do and room for the results: it waits for a worker.
     Ready,
     /// A worker runs it.
     Running,
-    /// It has something to do, but no room for what would come of it.
+    /// It has something to do, but no room for the results.
     Blocked,
-    /// Its part is done, or its query has failed.
+    /// It has ended, or its query has failed.
     Ended,
 }
 
 impl TaskState {
-    /// By the three lowest bits of a standing's word.
+    /// All states, by the three lowest bits of a state's word.
     const ALL: [TaskState; 5] =
         [TaskState::Idle, TaskState::Ready, TaskState::Running, TaskState::Blocked, TaskState::Ended];
 
@@ -67,11 +72,11 @@ impl From<Standing> for TaskState {
     }
 }
 
-/// The word of a standing that changes just now; no state has these bits.
+/// The word of a state that is changing now; no state has these bits.
 const CHANGING: u64 = u64::MAX;
 
-/// The word of a standing: its state below, and above it since when it lasts, in ns since the meter was made. That is
-/// enough for 73 years.
+/// Makes the word of a state: the state in the lowest bits, and above it the start of the state, in ns since
+/// the meter was made. The bits suffice for 73 years.
 fn word(state: TaskState, since_ns: u64) -> u64 {
     since_ns << TaskState::BITS | state as u64
 }
@@ -85,25 +90,26 @@ pub(crate) struct Meter {
     pub(crate) steps: AtomicU64,
     /// Nanoseconds that workers spent in its steps.
     pub(crate) busy_ns: AtomicU64,
-    /// How it stands and since when: see [`word`]. Written by whoever holds the task, with Release after the count
-    /// below that belongs to it; read with Acquire before them, and again behind a fence.
+    /// The state and its start: see [`word`]. Written by the holder of the task, with Release after the count
+    /// below that belongs to it. Read with Acquire before the counts, and again behind a fence.
     standing: AtomicU64,
-    /// Nanoseconds in which it was ready, blocked, idle; up to its last change.
+    /// Nanoseconds in which the task was ready, blocked and idle, up to its last change of state.
     waited_ns: Waited<AtomicU64>,
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub(crate) bad: AtomicU64,
     pub(crate) ahead: AtomicU64,
     pub(crate) idled: AtomicU64,
-    /// State and buffers beyond blocks.
+    /// Bytes of state and buffers, without blocks.
     pub(crate) held_bytes: AtomicU64,
-    /// The most that was ever shown of these. Written by those who read. Relaxed: each is a maximum of its own. A
-    /// worker counts from the instant at which its decision began, so whoever looked later has seen a little more.
+    /// The largest values of these times that were ever reported. Written by readers. Relaxed: each is a
+    /// maximum of its own. A worker counts from the instant at which its decision began, so a reader that
+    /// looked later has seen a slightly larger time.
     shown_ns: Waited<AtomicU64>,
-    /// Of each operator of the chain, in order.
+    /// Counts of each operator of the chain, in order.
     pub(crate) operators: Box<[OperatorMeter]>,
 }
 
-/// What is known of each way to wait.
+/// One value for each way to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Waited<C> {
     pub(crate) ready: C,
@@ -111,17 +117,17 @@ pub(crate) struct Waited<C> {
     pub(crate) idle: C,
 }
 
-/// How a task stood, up to one instant.
+/// The state of a task and its waiting times, up to one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stood {
     pub(crate) state: TaskState,
-    /// How long it has stood so.
+    /// Time since the start of the state.
     pub(crate) lasting_ns: u64,
     pub(crate) waited_ns: Waited<u64>,
 }
 
-/// The counts of one operator, as of the last step that ended. Written by whoever holds the task, read by anybody.
-/// Relaxed: between two of its words a step may end.
+/// The counts of one operator, up to the last step that ended. Written by the holder of the task, read by any
+/// thread. Relaxed: a step may end between the reads of two words.
 #[derive(Debug)]
 pub(crate) struct OperatorMeter {
     pub(crate) name: String,
@@ -130,7 +136,7 @@ pub(crate) struct OperatorMeter {
     folded: AtomicU64,
     filtered: AtomicU64,
     late: AtomicU64,
-    /// In the steps in which it was measured: nanoseconds that it took, and records that it took in.
+    /// For the measured steps: nanoseconds that the operator took, and records that it read.
     staged_ns: AtomicU64,
     staged_records: AtomicU64,
 }
@@ -146,7 +152,7 @@ pub(crate) fn read(counter: &AtomicU64) -> u64 {
 }
 
 impl Meter {
-    /// The meter of a task that is idle from `now` on, of operators with these names.
+    /// Makes the meter of a task that is idle from `now` on, with operators of these names.
     pub(crate) fn new(operators: Vec<String>, now: ProcessingTime) -> Self {
         Meter {
             made: now,
@@ -183,20 +189,21 @@ impl Meter {
         self.held_bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Takes over what the operators have counted. Runs code of users' operators.
+    /// Copies the counts of the operators. Runs code of users' operators.
     ///
-    /// After every step: it takes as long as a few plain stores, and so what is shown of an idle task is exact.
+    /// Called after every step: it takes a few plain stores, and so the counts shown of an idle task are
+    /// exact.
     pub(crate) fn note_counts(&self, task: &dyn Task) {
         let mut operators = self.operators.iter();
         task.visit_counts(&mut |_, counts| {
-            // Who visits more than it did at submit is shown as it was then.
+            // Operators that appear only after submit are not counted.
             if let Some(operator) = operators.next() {
                 operator.set(counts);
             }
         });
     }
 
-    /// The counts of each operator of the task called `task`, as of the last step that ended.
+    /// Counts of each operator of the task named `task`, up to the last step that ended.
     pub(crate) fn operator_counts(&self, task: &str) -> Vec<OperatorCounts> {
         let counts = |operator: &OperatorMeter| OperatorCounts {
             operator: operator.name.clone(),
@@ -206,7 +213,7 @@ impl Meter {
         self.operators.iter().map(counts).collect()
     }
 
-    /// Takes note of what each operator took in a step in which that was measured.
+    /// Records the time of each operator in a measured step.
     pub(crate) fn note_stages(&self, stages: &Stages<'_>) {
         for (operator, stage) in self.operators.iter().zip(stages.spent()) {
             add(&operator.staged_ns, stage.nanos);
@@ -214,7 +221,7 @@ impl Meter {
         }
     }
 
-    /// Takes note that the task was in a state for so long, and is in another now.
+    /// Records that the task was in state `before` for `nanos`, and is in state `after` now.
     #[inline]
     pub(crate) fn note_state(&self, before: TaskState, nanos: u64, after: TaskState, now: ProcessingTime) {
         let word = word(after, now.nanos_since(self.made));
@@ -222,7 +229,7 @@ impl Meter {
             TaskState::Ready => &self.waited_ns.ready,
             TaskState::Blocked => &self.waited_ns.blocked,
             TaskState::Idle => &self.waited_ns.idle,
-            // Counted as busy, by the step; no count here changes with the word.
+            // The step counts this time as busy; no count here changes with the word.
             TaskState::Running | TaskState::Ended => return self.standing.store(word, Ordering::Release),
         };
         self.standing.store(CHANGING, Ordering::Relaxed);
@@ -231,7 +238,7 @@ impl Meter {
         self.standing.store(word, Ordering::Release);
     }
 
-    /// How it has stood up to `now`. Times never go back from one call to the next.
+    /// Returns the state and the waiting times up to `now`. Times never go back from one call to the next.
     pub(crate) fn stood(&self, now: ProcessingTime) -> Stood {
         let (word, counted) = loop {
             let word = self.standing.load(Ordering::Acquire);
@@ -261,7 +268,7 @@ impl Meter {
         Stood { state, lasting_ns, waited_ns }
     }
 
-    /// When the task ended, if it has.
+    /// The instant at which the task ended, if it has.
     pub(crate) fn ended(&self) -> Option<ProcessingTime> {
         let word = self.standing.load(Ordering::Acquire);
         let has_ended = word != CHANGING && word & ((1 << TaskState::BITS) - 1) == TaskState::Ended as u64;
@@ -297,7 +304,7 @@ impl OperatorMeter {
         self.late.store(counts.late, Ordering::Relaxed);
     }
 
-    /// What it took in the steps in which that was measured.
+    /// Time and records of the operator in the measured steps.
     pub(crate) fn staged(&self) -> Stage {
         Stage { nanos: read(&self.staged_ns), records: read(&self.staged_records) }
     }

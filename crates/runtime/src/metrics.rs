@@ -1,23 +1,24 @@
-//! What an engine and its queries have done, as plain figures of one moment: to be looked at, subtracted from each
-//! other, or handed to Prometheus.
+//! Figures of an engine and its queries at one moment, which can be read, subtracted from each other, or
+//! exported to Prometheus.
 //!
-//! [`QueryHandle::metrics`](crate::QueryHandle::metrics) and [`Engine::metrics`](crate::Engine::metrics) take them.
-//! Counters count since the query was submitted. Whoever wants an interval takes figures at both of its ends:
-//! [`since`](QueryMetrics::since) subtracts counters and keeps the later of everything else, and answers the same type,
-//! so that every ratio can be asked for, of the interval or of the whole run.
+//! [`QueryHandle::metrics`](crate::QueryHandle::metrics) and [`Engine::metrics`](crate::Engine::metrics)
+//! return them. Counters start when the query is submitted. For the figures of an interval, take them at both
+//! of its ends. [`since`](QueryMetrics::since) subtracts counters and keeps the later value of everything
+//! else. It returns the same type, so every ratio is available for an interval as well as for the whole run.
 //!
-//! *How stale they are.* Counts of tasks and operators are those of the last step that ended, so they lag by the step
-//! that runs just now; what an idle task has done is shown to the last record. Edges are counted as they are written
-//! and read. How long a task has stood as it does is counted up to the moment of asking. The figures of one moment are
-//! read one after the other while workers go on, so between two of them a step may end; once a query has ended, all
-//! are exact and agree.
+//! *Age of the figures.* Counts of tasks and operators are those of the last step that ended, so they lag by
+//! the step that runs now. Figures of an idle task are exact to the last record. Edges are counted as they
+//! are written and read. The time in a state is counted up to the moment of the call. The figures of one
+//! moment are read one after the other while workers continue, so a step may end between two of them. Once a
+//! query has ended, all its figures are exact and agree.
 //!
-//! *What they cost.* A step stores a few words that nobody else writes; no lock, no locked instruction, no clock of its
-//! own. Asking copies names and reads those words. Operators of a chain are one loop, which no clock can take apart; so
-//! of one step in 256 they take the first block one after the other, what they hand on is held in between, and each is
-//! measured ([`TaskMetrics::stages`]; [`limits::MEASURED_STEPS`](crate::limits::MEASURED_STEPS)).
+//! *Cost.* A step stores a few words that no other thread writes, without a lock, a locked instruction, or a
+//! clock of its own. A call copies names and reads those words. The operators of a chain are one loop, and no
+//! clock can separate their times. So in one step of 256 they process the first block one after the other,
+//! with the intermediate records stored, and each is timed ([`TaskMetrics::stages`];
+//! [`limits::MEASURED_STEPS`](crate::limits::MEASURED_STEPS)).
 //!
-//! [`prometheus`] writes them as text; `docs/metrics.md` is generated from its table.
+//! [`prometheus`] writes the figures as text. `docs/metrics.md` is generated from its table.
 
 pub mod prometheus;
 
@@ -31,44 +32,45 @@ use crate::meter::TaskState;
 use crate::query::{self, EdgeCounts, OperatorCounts, QueryState};
 use crate::system::ProcessMetrics;
 
-/// What a query has done.
+/// Figures of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryMetrics {
-    /// Its name; another query may have the same.
+    /// Name of the query; another query may have the same.
     pub query: String,
-    /// It was the first, the second and so on that the engine took: no other of this engine has the same number.
+    /// Number of the query among all that the engine has admitted, from 1; never reused in this engine.
     pub serial: u64,
-    /// What it is to reach.
+    /// Aims of the query.
     pub aims: Aims,
-    /// How it stands.
+    /// State of the query.
     pub state: QueryState,
-    /// Up to when: now, or its end.
+    /// Instant up to which the figures count: now, or the end of the query.
     pub at: ProcessingTime,
-    /// Nanoseconds that the counters cover: since it was submitted, or since the earlier figures.
+    /// Nanoseconds that the counters cover: since the query was submitted, or since the earlier figures.
     pub span_ns: u64,
     /// Records that sources made.
     pub events_in: u64,
     /// Records that sinks wrote.
     pub results_out: u64,
-    /// The least, over its sinks, of the last watermark that each has seen; none before every sink has seen one.
+    /// The least of the last watermarks that its sinks have seen; none before every sink has seen one.
     pub watermark: Option<EventTime>,
     /// Latencies since they were last [taken](crate::QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
     /// Sum of all latencies in nanoseconds, whether taken or not.
     pub latency_sum_ns: u64,
-    /// How many there were.
+    /// Number of all latencies.
     pub latency_count: u64,
-    /// Output delays, from when a watermark that closes something was taken in until all sinks have seen it, since they were
-    /// last [taken](crate::QueryHandle::take_output_delays).
+    /// Output delays since they were last [taken](crate::QueryHandle::take_output_delays): the times from the
+    /// ingestion of a watermark that closes something until all sinks have seen it.
     pub output_delay: Option<LatencySummary>,
     /// Sum of all output delays in nanoseconds, whether taken or not.
     pub output_delay_sum_ns: u64,
-    /// How many there were.
+    /// Number of all output delays.
     pub output_delay_count: u64,
-    /// Results that were to be out within the latency target of its [aims](Self::aims), whether taken or not: none without a
-    /// target. Of a query with windows those are what watermarks have closed, else latency markers.
+    /// Results that had to meet the latency target of the query's [aims](Self::aims), whether taken or not;
+    /// none without a target. They are the firings of watermarks in a query with windows, otherwise the
+    /// latency markers.
     pub deadlines: u64,
-    /// Those of them that were.
+    /// Results that met the latency target.
     pub deadlines_met: u64,
     /// Each task, in the order of the graph.
     pub tasks: Vec<TaskMetrics>,
@@ -76,57 +78,57 @@ pub struct QueryMetrics {
     pub edges: Vec<EdgeMetrics>,
 }
 
-/// What a task has done and how it has stood.
+/// Figures of a task, and the time it spent in each state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskMetrics {
-    /// Its name.
+    /// Name of the task.
     pub task: String,
-    /// What policies know it by, while it lives.
+    /// Its id for policies, valid while it lives.
     pub operator: OperatorId,
-    /// Whether it has no input but makes records.
+    /// True if it has no input and makes records.
     pub is_source: bool,
-    /// Whether it ends in a sink.
+    /// True if it ends in a sink.
     pub is_sink: bool,
-    /// How it stands.
+    /// State of the task.
     pub state: TaskState,
-    /// Nanoseconds since it has stood so. Of a task that runs: how long its step has taken until now.
+    /// Nanoseconds in the present state; for a running task, the time of its step so far.
     pub state_ns: u64,
-    /// Records taken from its edge; of a source: made.
+    /// Records taken from its edge; for a source, records made.
     pub records_in: u64,
     /// Records put out, to its edge or its sink.
     pub records_out: u64,
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub bad: u64,
-    /// Of a source: records stamped too far ahead of the clock to move a watermark.
+    /// For a source: records stamped too far ahead of the clock to move a watermark.
     pub ahead: u64,
-    /// Of a source: times that it fell silent, and was left out by those who wait for several inputs.
+    /// For a source: times that it fell silent and was left out of merged watermarks.
     pub idled: u64,
     /// Steps that workers ran.
     pub steps: u64,
-    /// Nanoseconds that workers spent in its steps, the choice of the task included.
+    /// Nanoseconds that workers spent in its steps, including the choice of the task.
     pub busy_ns: u64,
-    /// Nanoseconds in which it had something to do, could do it, and waited for a worker.
+    /// Nanoseconds in which it had something to do and room for the results, and waited for a worker.
     pub ready_ns: u64,
-    /// Nanoseconds in which it had something to do, but no room for what would come of it.
+    /// Nanoseconds in which it had something to do, but no room for the results.
     pub blocked_ns: u64,
-    /// Nanoseconds in which it had nothing to do, or rested.
+    /// Nanoseconds in which it had nothing to do, or its query was paused.
     pub idle_ns: u64,
-    /// Bytes of state and buffers that it holds beyond blocks.
+    /// Bytes of state and buffers that it holds, without blocks.
     pub held_bytes: u64,
     /// Records that wait on its edge.
     pub pending: u64,
-    /// Each operator of its chain, in order; of a window, a join or a function without a name the one that it was
-    /// given. A source that hands its records on unchanged has none.
+    /// Each operator of its chain, in order. A window, a join or a function without a name has the name that
+    /// it was given. A source that passes its records on unchanged has no operator.
     pub operators: Vec<OperatorCounts>,
-    /// What each of them took on the blocks that the chain took operator by operator: the first of one step in 256,
-    /// but for chains with an operator that expands.
+    /// Time and records of each operator on the blocks that the chain processed operator by operator: the
+    /// first of one step in 256, except for chains with an operator that expands.
     pub stages: Vec<Stage>,
 }
 
-/// What went over an edge, and what it takes.
+/// Figures of an edge: its records and its memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeMetrics {
-    /// Its name and counts.
+    /// Name and counts of the edge.
     pub counts: EdgeCounts,
     /// Chunks that it owns.
     pub chunks: u64,
@@ -134,58 +136,59 @@ pub struct EdgeMetrics {
     pub chunk_bytes: u64,
 }
 
-/// What an engine has done.
+/// Figures of an engine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EngineMetrics {
-    /// Up to when.
+    /// Instant up to which the figures count.
     pub at: ProcessingTime,
-    /// Queries that it took since its start.
+    /// Queries admitted since the start of the engine.
     pub queries_submitted: u64,
     /// Nanoseconds that workers spent choosing tasks, estimated from one choice in 64.
     pub scheduling_ns: u64,
     /// Bytes of the memory budget in use.
     pub memory_used_bytes: u64,
-    /// The most that was ever in use.
+    /// Most bytes of the budget ever in use.
     pub memory_peak_bytes: u64,
-    /// The budget.
+    /// Bytes of the budget.
     pub memory_limit_bytes: u64,
-    /// Whether the policy chooses by memory now, for lack of it.
+    /// True if the policy chooses by memory now, for lack of it.
     pub is_relieving_memory: bool,
-    /// How often it has begun to.
+    /// Times that the policy has begun to choose by memory.
     pub memory_reliefs: u64,
-    /// Nanoseconds for which it has.
+    /// Nanoseconds for which the policy has chosen by memory.
     pub memory_relief_ns: u64,
-    /// Workers that sleep, or are about to; where each task has a thread of its own, such threads.
+    /// Workers that sleep or are about to; with a thread per task, such threads.
     pub workers_asleep: u64,
-    /// Each worker, or each thread of a task that runs. Of one that has no thread, as it is stepped by hand, nothing is known.
+    /// Each worker, or each thread of a running task. The figures of a worker stepped by hand, which has no
+    /// thread, are unknown.
     pub workers: Vec<WorkerMetrics>,
-    /// The process that the engine is part of.
+    /// Figures of the process.
     pub process: ProcessMetrics,
     /// Its queries, in the order of their serial numbers.
     pub queries: Vec<QueryMetrics>,
 }
 
-/// What the thread of a worker has used.
+/// Times of a worker's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WorkerMetrics {
-    /// Nanoseconds on a core; none where the system does not tell.
+    /// Nanoseconds on a core; none if the system does not tell.
     pub cpu_ns: Option<u64>,
-    /// Nanoseconds in which it could have run, but the system had no core for it.
+    /// Nanoseconds in which it was ready to run, but the system had no core for it.
     pub wait_ns: Option<u64>,
 }
 
-/// `count` per `per`, if there was any of the latter.
+/// Returns `count` per `per`, if `per` is not zero.
 fn ratio(count: u64, per: u64) -> Option<f64> {
     (per > 0).then(|| count as f64 / per as f64)
 }
 
 impl QueryMetrics {
-    /// What was done between `earlier` and this: counters, and the span they cover, are subtracted; how it stands, what
-    /// is held and what is pending is as it is now. Latency and output delay are those of this moment, their sums and
-    /// counts are of the interval.
+    /// Returns the figures of the interval between `earlier` and this. Counters, and the time they cover, are
+    /// subtracted. State, held memory and pending records stay as they are now. Latency and output delay are
+    /// those of this moment; their sums and counts are of the interval.
     ///
     /// # Panics
-    /// If the two are not of the same query.
+    /// If the two are not of one query.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         assert_eq!(
@@ -221,7 +224,7 @@ impl QueryMetrics {
         ratio(self.latency_sum_ns, self.latency_count)
     }
 
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub fn bad(&self) -> u64 {
         self.tasks.iter().map(|task| task.bad).sum()
     }
@@ -241,9 +244,10 @@ impl QueryMetrics {
         self.tasks.iter().flat_map(|task| &task.operators)
     }
 
-    /// The first place where records were lost or came from nowhere, if there is one: an edge not read to its end, or
-    /// an operator whose reads are not accounted for. To be asked of a query that has finished, as often as one likes.
-    /// While it runs, records are on their way; and with a query that fails, they are dropped: none is found in either.
+    /// Returns the first place at which records were lost or appeared from nowhere, if there is one: an edge
+    /// not read to its end, or an operator whose reads are not accounted for. It can be called any number of
+    /// times after the query has finished. While a query runs, records are on their way, and a query that
+    /// fails drops them. In both cases the result is `None`.
     pub fn conservation_error(&self) -> Option<String> {
         if self.state != QueryState::Finished {
             return None;
@@ -253,7 +257,7 @@ impl QueryMetrics {
 }
 
 impl TaskMetrics {
-    /// What was done between `earlier` and this.
+    /// Returns the figures of the interval between `earlier` and this.
     fn since(&self, earlier: &Self) -> Self {
         let operators = self.operators.iter().zip(&earlier.operators);
         let stages = self.stages.iter().zip(&earlier.stages);
@@ -274,7 +278,7 @@ impl TaskMetrics {
         }
     }
 
-    /// Nanoseconds that the step which runs now has taken so far; 0 if none runs.
+    /// Nanoseconds that the running step has taken so far; 0 if none runs.
     pub fn running_ns(&self) -> u64 {
         if self.state == TaskState::Running { self.state_ns } else { 0 }
     }
@@ -284,8 +288,8 @@ impl TaskMetrics {
         ratio(self.busy_ns, self.records_in)
     }
 
-    /// Nanoseconds per record that the operator at `place` of the chain took when it was measured by itself; none if it
-    /// never was, or took no record then. Together with its neighbours, in one loop, it takes less.
+    /// Nanoseconds per record of the operator at `place` of the chain, when it was measured by itself; none
+    /// if it never was, or took no record then. Together with its neighbours, in one loop, it takes less.
     pub fn stage_cost_ns_per_record(&self, place: usize) -> Option<f64> {
         self.stages.get(place).and_then(|stage| ratio(stage.nanos, stage.records))
     }
@@ -315,7 +319,7 @@ impl OperatorCounts {
 }
 
 impl EdgeMetrics {
-    /// What went over it between `earlier` and this.
+    /// Returns the figures of the interval between `earlier` and this.
     fn since(&self, earlier: &Self) -> Self {
         let (now, then) = (&self.counts, &earlier.counts);
         let counts = EdgeCounts {
@@ -329,14 +333,15 @@ impl EdgeMetrics {
 }
 
 impl EngineMetrics {
-    /// Adds the figures of a query of this engine, as of one that has ended, unless they are there.
+    /// Adds the figures of a query of this engine, such as one that has ended, unless they are there.
     pub fn include(&mut self, query: QueryMetrics) {
         if let Err(place) = self.queries.binary_search_by_key(&query.serial, |query| query.serial) {
             self.queries.insert(place, query);
         }
     }
 
-    /// What was done between `earlier` and this. A query that was not there then has done all it has done.
+    /// Returns the figures of the interval between `earlier` and this. A query that did not exist at
+    /// `earlier` keeps all its figures.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let queries = self.queries.iter().map(|now| {

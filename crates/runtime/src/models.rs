@@ -1,5 +1,5 @@
-//! How the models of this room are searched: by loom, every interleaving with up to two preemptions, unless
-//! `LOOM_MAX_PREEMPTIONS` says otherwise.
+//! Search of this room's models by loom: every interleaving with up to two preemptions, or with the number in
+//! `LOOM_MAX_PREEMPTIONS`.
 
 /// Checks a model.
 pub(crate) fn model(body: impl Fn() + Send + Sync + 'static) {

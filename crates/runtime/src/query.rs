@@ -1,4 +1,4 @@
-//! A query while it runs, and what is left of it when it has ended.
+//! A query while it runs, and its report after it has ended.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -18,7 +18,7 @@ use crate::output::Delivered;
 use crate::stuck;
 use crate::task::{Probe, Stop};
 
-/// How a query stands.
+/// State of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryState {
     /// Its tasks run.
@@ -31,7 +31,7 @@ pub enum QueryState {
     Failed,
 }
 
-/// The part of a query that the tasks that run it share with its handle.
+/// The part of a query that its tasks share with its handle.
 pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
@@ -40,26 +40,27 @@ pub(crate) struct QueryShared {
     pub(crate) delivered: Arc<Delivered>,
     /// Views of its tasks, in the order of the graph.
     seen: Vec<SeenTask>,
-    /// Where its tasks are; known before any of them runs.
+    /// Places of its tasks; known before any task runs.
     tasks: OnceLock<Vec<OperatorId>>,
-    /// True if its tasks rest. Relaxed: who sets it calls the tasks afterwards.
+    /// True if its tasks rest. Relaxed: the thread that sets it notifies the tasks afterwards.
     is_paused: AtomicBool,
-    /// True if it has not ended. Relaxed: a worker that sees it late runs one step more, whose effect nobody sees.
+    /// True if the query has not ended. Relaxed: a worker that sees it late runs one step more, whose effect
+    /// is never visible.
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
 }
 
-/// How a query came in.
+/// Admission of a query.
 pub(crate) struct Entry {
-    /// It was the first, the second and so on that the engine took.
+    /// Number of the query among all that the engine has admitted, from 1.
     pub(crate) serial: u64,
     pub(crate) submitted: ProcessingTime,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) aims: Aims,
 }
 
-/// A view of a task for others than its holder.
+/// A view of a task for threads that do not hold it.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -68,28 +69,28 @@ pub(crate) struct SeenTask {
 
 struct Outcome {
     state: QueryState,
-    /// Tasks that are not dropped yet. Only when the last is gone, and with it every sink, has the query ended: whoever
-    /// waits for that may write the same file next.
+    /// Tasks that are not dropped yet. The query has ended only when the last is dropped, and with it every
+    /// sink: a caller that waits for the end may write the same file next.
     tasks_left: usize,
-    /// Tasks whose stream has ended. Only when that is all of them has the query finished.
+    /// Tasks whose stream has ended. The query has finished only when this is the number of all tasks.
     tasks_ended: usize,
     error: Option<QueryError>,
-    /// Filled as tasks end.
+    /// Counts of operators, added as tasks end.
     operators: Vec<OperatorCounts>,
 }
 
-/// The counts of one operator.
+/// Counts of one operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OperatorCounts {
-    /// Its name.
+    /// Name of the operator.
     pub operator: String,
-    /// The task it ran in.
+    /// Name of its task.
     pub task: String,
     /// Its counts.
     pub counts: Counts,
 }
 
-/// The counts of one edge, for one of its readers: a shared edge is listed for each.
+/// The counts of one edge, for one of its readers. A shared edge is listed for each reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeCounts {
     /// The edge, as `from -> to`.
@@ -104,20 +105,20 @@ pub struct EdgeCounts {
     pub marks_dropped: u64,
 }
 
-/// How far a query has come.
+/// Progress of a query.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// How it stands.
+    /// State of the query.
     pub state: QueryState,
     /// Records that sources have made.
     pub events_in: u64,
     /// Records that sinks have written.
     pub results_out: u64,
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub bad: u64,
     /// Records on edges.
     pub pending: u64,
-    /// The least, over its sinks, of the last watermark that each has seen; none before every sink has seen one.
+    /// The least of the last watermarks that its sinks have seen; none before every sink has seen one.
     pub watermark: Option<EventTime>,
     /// Latencies since they were last [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
@@ -126,7 +127,7 @@ pub struct Progress {
 /// Report of a query that has finished.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryReport {
-    /// Its name.
+    /// Name of the query.
     pub query: String,
     /// Records that sources made.
     pub events_in: u64,
@@ -134,38 +135,40 @@ pub struct QueryReport {
     pub made: Vec<u64>,
     /// Records that sinks wrote.
     pub results_out: u64,
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub bad: u64,
     /// Records stamped so far ahead of the clock that they moved no watermark
-    /// ([`ahead_max`](thalweg_model::WatermarkStrategy::ahead_max)). If there are any, another run of the same input may
-    /// judge others.
+    /// ([`ahead_max`](thalweg_model::WatermarkStrategy::ahead_max)). If there are any, another run of the
+    /// same input may find other records ahead.
     pub ahead: u64,
-    /// Times that a source fell silent and was left out
-    /// ([`idle_after`](thalweg_model::WatermarkStrategy::idle_after)). If there are any, another run of the same input may
-    /// call other records late.
+    /// Times that a source fell silent and was left out of merged watermarks
+    /// ([`idle_after`](thalweg_model::WatermarkStrategy::idle_after)). If there are any, other records may be
+    /// late in another run of the same input.
     pub idled: u64,
     /// Nanoseconds that workers spent in its steps.
     pub busy_ns: u64,
     /// Steps that workers ran.
     pub steps: u64,
-    /// Each operator, in the order in which their tasks ended; those of one name, such as copies that several workers
-    /// have run, are one.
+    /// Each operator, in the order in which their tasks ended. Operators of one name, such as copies that
+    /// several workers have run, are one.
     pub operators: Vec<OperatorCounts>,
     /// Each edge.
     pub edges: Vec<EdgeCounts>,
-    /// Latencies from intended send to sink, since they were last [taken](QueryHandle::take_latencies), in short.
+    /// Summary of the latencies from intended send to sink, since they were last
+    /// [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
-    /// All of these delays, to be merged with others.
+    /// All of these latencies, which can be merged with others.
     pub latencies: Latencies,
-    /// Output delays: from when a watermark that closes something, such as a window, was taken in until all sinks have seen
-    /// it; since they were last [taken](QueryHandle::take_output_delays), in short. None where nothing closes before the end
-    /// of the stream.
+    /// Summary of the output delays, since they were last [taken](QueryHandle::take_output_delays). An output
+    /// delay is the time from the ingestion of a watermark that closes something, such as a window, until all
+    /// sinks have seen it. None if nothing closes before the end of the stream.
     pub output_delay: Option<LatencySummary>,
-    /// All of these delays, to be merged with others.
+    /// All of these delays, which can be merged with others.
     pub output_delays: Latencies,
-    /// Result latencies: from the end of what such a watermark closes, by the stamps of records, until all sinks have seen it;
-    /// since they were last [taken](QueryHandle::take_result_latencies). The end of a window's allowed lateness is one,
-    /// too. They mean something where records are stamped by the engine's clock, and are at most an hour.
+    /// Result latencies, since they were last [taken](QueryHandle::take_result_latencies). A result latency
+    /// is the time from the end that such a watermark closes, by the stamps of records, until all sinks have
+    /// seen the watermark. The end of a window's allowed lateness is one, too. They are meaningful if records
+    /// are stamped by the engine's clock, and at most an hour.
     pub result_latencies: Latencies,
 }
 
@@ -175,14 +178,14 @@ impl QueryReport {
         self.operators.iter().map(|operator| count(&operator.counts)).sum()
     }
 
-    /// The first place where records were lost or came from nowhere, if there is one: an edge not read to its
-    /// end, or an operator whose reads are not accounted for.
+    /// Returns the first place at which records were lost or appeared from nowhere, if there is one: an edge
+    /// not read to its end, or an operator whose reads are not accounted for.
     pub fn conservation_error(&self) -> Option<String> {
         conservation_error(self.edges.iter(), self.operators.iter())
     }
 }
 
-/// The first edge that was not read to its end, or operator whose reads are not accounted for.
+/// Returns the first edge that was not read to its end, or operator whose reads are not accounted for.
 pub(crate) fn conservation_error<'a>(
     mut edges: impl Iterator<Item = &'a EdgeCounts>,
     mut operators: impl Iterator<Item = &'a OperatorCounts>,
@@ -196,7 +199,7 @@ pub(crate) fn conservation_error<'a>(
     Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
 }
 
-/// One task's part in its query: when it is dropped, behind the task itself, the query has one task less.
+/// One task's share of its query. It is dropped after the task itself, and the query then has one task less.
 pub(crate) struct TaskOfQuery(pub(crate) Arc<QueryShared>);
 
 impl std::ops::Deref for TaskOfQuery {
@@ -243,12 +246,12 @@ impl QueryShared {
         })
     }
 
-    /// Its number among all queries that the engine ever took; unlike its id it is not used again.
+    /// Number of the query among all that the engine ever admitted. Unlike its id it is never reused.
     pub(crate) fn serial(&self) -> u64 {
         self.entry.serial
     }
 
-    /// Returns what it is to reach.
+    /// Returns the aims of the query.
     pub(crate) fn aims(&self) -> Aims {
         self.entry.aims
     }
@@ -270,7 +273,7 @@ impl QueryShared {
         assert!(is_first, "a query comes in once");
     }
 
-    /// Where its tasks are, or were.
+    /// Present or former places of its tasks.
     pub(crate) fn tasks(&self) -> &[OperatorId] {
         self.tasks.get().map_or(&[], Vec::as_slice)
     }
@@ -279,7 +282,7 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Whom the task with this probe waits for, and whom that waits for.
+    /// Returns the chain of tasks for which the task with this probe waits.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)
@@ -290,11 +293,11 @@ impl QueryShared {
         if state == QueryState::Running && self.is_paused() { QueryState::Paused } else { state }
     }
 
-    /// Returns what it has done up to now, or to its end.
+    /// Returns its figures up to now, or up to its end.
     pub(crate) fn metrics(&self) -> QueryMetrics {
         let Entry { serial, submitted, clock, aims } = &self.entry;
-        // The state first: of a query that has ended all figures are exact, since its last task has let go of the lock
-        // behind the state after its last count.
+        // The state is read first. If it says that the query has ended, all figures are exact: the last task
+        // released the lock of the state after its last count.
         let state = self.state();
         let ended = || self.seen.iter().filter_map(|task| task.meter.ended()).max();
         let has_ended = matches!(state, QueryState::Finished | QueryState::Failed);
@@ -346,12 +349,12 @@ impl QueryShared {
         sources.map(|task| read(&task.meter.records_in))
     }
 
-    /// Takes note that the stream of a task has ended, and of what its operators did.
+    /// Records that the stream of a task has ended, with the counts of its operators.
     pub(crate) fn add_ended(&self, operators: Vec<OperatorCounts>) {
         let mut outcome = self.outcome.lock();
         outcome.tasks_ended += 1;
         for counted in operators {
-            // Copies of one operator, in several tasks, are one.
+            // Copies of one operator in several tasks count as one.
             match outcome.operators.iter_mut().find(|known| known.operator == counted.operator) {
                 Some(known) => known.counts = known.counts.plus(counted.counts),
                 None => outcome.operators.push(counted),
@@ -359,8 +362,8 @@ impl QueryShared {
         }
     }
 
-    /// Makes the query fail, unless it fails already: the first reason counts, a later one is handed back. It has
-    /// ended when its last task is gone.
+    /// Makes the query fail, unless it fails already. The first reason counts; a later one is returned. The
+    /// query has ended when its last task is dropped.
     #[must_use = "an error may hold user code, and is dropped without a lock"]
     pub(crate) fn fail(&self, error: QueryError) -> Option<QueryError> {
         let mut outcome = self.outcome.lock();
@@ -377,7 +380,7 @@ impl QueryShared {
         outcome.tasks_left -= 1;
         if outcome.tasks_left == 0 {
             if outcome.error.is_none() && outcome.tasks_ended < self.seen.len() {
-                // A task is gone before its stream: with the worker that had it in hand.
+                // A task was dropped before its stream ended, because the worker that held it died.
                 outcome.error = Some(QueryError::WorkerDied);
             }
             outcome.state = if outcome.error.is_some() { QueryState::Failed } else { QueryState::Finished };
@@ -411,7 +414,7 @@ impl QueryShared {
 }
 
 impl SeenTask {
-    /// Makes the view of a task that comes in now.
+    /// Makes the view of a task that is admitted now.
     pub(crate) fn new(task: &BuiltTask, now: ProcessingTime) -> Self {
         SeenTask {
             name: task.name.clone(),
@@ -450,11 +453,11 @@ impl SeenTask {
 
 fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
     let ReadEdge { name, kind } = edge;
-    // The reader's cursor first, so that it has not passed what was written; and each cursor once, so that written is
-    // read and pending whatever goes on meanwhile.
+    // The reader's cursor comes first, so that the reader has not passed `written`. Each cursor is read once,
+    // so that `written` equals `read` plus `pending` while other threads write and read.
     let (read, written, marks_dropped) = match kind {
         ReadKind::Ordered(cursors, reader) => {
-            // The reader of a queue may be ahead of what its writer has told.
+            // The reader of a queue may be ahead of the count that its writer has published.
             let (read, written) = (cursors.read(*reader), cursors.written());
             (read.min(written), written, cursors.marks_dropped())
         }
@@ -470,14 +473,14 @@ fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
 fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
     let (chunks, chunk_bytes) = match &edge.kind {
         ReadKind::Ordered(cursors, 0) => (cursors.chunks(), cursors.chunk_bytes()),
-        // What several readers share is counted with the first.
+        // An edge shared by several readers is counted with the first.
         ReadKind::Ordered(..) => (0, 0),
         ReadKind::Containers(tracker) => (tracker.space.chunks(), tracker.space.chunk_bytes()),
     };
     EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }
 
-/// A running query, from outside. Dropping the handle leaves the query alone.
+/// A running query, from outside. Dropping the handle does not affect the query.
 pub struct QueryHandle {
     shared: Arc<QueryShared>,
     driver: Weak<dyn Driver>,
@@ -493,13 +496,14 @@ impl QueryHandle {
         &self.shared.name
     }
 
-    /// How it stands; cheap enough to be asked often.
+    /// Returns the state of the query; cheap enough for frequent calls.
     pub fn state(&self) -> QueryState {
         self.shared.state()
     }
 
-    /// Takes out the latencies that were measured since they were last taken; those to come are counted from zero.
-    /// Whoever wants the figures of an interval takes them at both of its ends; whoever wants all merges what was taken.
+    /// Takes out the latencies measured since they were last taken; later ones are counted from zero. For the
+    /// figures of an interval, take them at both of its ends. For the figures of the whole run, merge
+    /// everything that was taken.
     pub fn take_latencies(&self) -> Latencies {
         self.shared.delivered.latencies.take()
     }
@@ -514,27 +518,28 @@ impl QueryHandle {
         self.shared.delivered.result_latencies.take()
     }
 
-    /// Returns the ages, at `now` on the engine's clock, of the results that are overdue: of each instant after `since` at
-    /// which a window closes by the stamps of records and whose results not all sinks have seen. So a query that is left
-    /// waiting cannot look fast. Empty where nothing closes before the end of the stream, where any instant may close
-    /// something, and where records are stamped ahead of the clock. At most 10,000, the oldest first.
+    /// Returns the ages, at `now` on the engine's clock, of the overdue results. These are the instants after
+    /// `since` at which a window closes by the stamps of records, and whose results not all sinks have seen.
+    /// So a query that is left waiting cannot appear fast. Empty if nothing closes before the end of the
+    /// stream, if any instant may close something, and if records are stamped ahead of the clock. At most
+    /// 10,000, the oldest first.
     pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue(since, now)
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
-    /// intended for 0 ns counts as none.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A
+    /// marker with the intended time 0 ns counts as none.
     pub fn last_marker(&self) -> Option<ProcessingTime> {
         self.shared.delivered.last_marker()
     }
 
-    /// Returns what each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
-    /// is that of the [interval](QueryMetrics::since) between.
+    /// Returns the figures of each task, operator and edge of the query, up to now or to its end. The
+    /// difference of two such figures gives the [interval](QueryMetrics::since) between them.
     pub fn metrics(&self) -> QueryMetrics {
         self.shared.metrics()
     }
 
-    /// How far it has come.
+    /// Returns the progress of the query.
     pub fn progress(&self) -> Progress {
         let QueryShared { delivered, edges, .. } = &*self.shared;
         Progress {
@@ -548,32 +553,34 @@ impl QueryHandle {
         }
     }
 
-    /// Lets the query rest: steps that run now are finished, then nothing of it runs until it is
-    /// [resumed](Self::resume). What it holds it keeps; what its sources miss meanwhile they catch up with.
+    /// Pauses the query: running steps are finished, then nothing of it runs until it is
+    /// [resumed](Self::resume). It keeps its blocks and state. Its sources catch up with what they miss
+    /// meanwhile.
     pub fn pause(&self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.set_paused(&self.shared, true);
         }
     }
 
-    /// Lets a query that was paused run again.
+    /// Resumes a query that was paused.
     pub fn resume(&self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.set_paused(&self.shared, false);
         }
     }
 
-    /// Asks the sources to end, and to say that nothing follows: what they have made is worked off, every window fires, also
-    /// those that are filled in part, and sinks finish. So ends Flink's `stop` with `--drain`. A query that is paused is resumed
-    /// for it. Of this and [`stop_at_watermark`](Self::stop_at_watermark) the first that is called holds.
+    /// Asks the sources to end with the promise that nothing follows. Records already made are processed,
+    /// every window fires, also partly filled ones, and sinks finish. Flink's `stop` with `--drain` ends in
+    /// the same way. A paused query is resumed. Of this and [`stop_at_watermark`](Self::stop_at_watermark)
+    /// the first call counts.
     pub fn stop(&self) {
         self.stop_sources(Stop::Drained);
     }
 
-    /// Asks the sources to end where they stand: what they have made is worked off, and sinks finish. What watermarks have
-    /// closed is out; a window that is still open, and whatever else waits for a later watermark, is dropped, because it is
-    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it. Of this and
-    /// [`stop`](Self::stop) the first that is called holds.
+    /// Asks the sources to end at their last watermark. Records already made are processed, and sinks finish.
+    /// The results that watermarks have closed are written. Open windows, and other state that waits for a
+    /// later watermark, are dropped, because they are not complete. Flink's `stop` without `--drain` ends in
+    /// the same way. A paused query is resumed. Of this and [`stop`](Self::stop) the first call counts.
     pub fn stop_at_watermark(&self) {
         self.stop_sources(Stop::AtWatermark);
     }
@@ -584,19 +591,20 @@ impl QueryHandle {
         }
     }
 
-    /// Ends the query: what is on its way is dropped, and sinks publish nothing. A step that runs just now is finished
-    /// first; if the stream ends in it, its sink publishes all the same. [`wait`](Self::wait) tells when it is over.
+    /// Cancels the query: records on their way are dropped, and sinks publish nothing. A running step is
+    /// finished first. If the stream ends in that step, its sink publishes all the same. [`wait`](Self::wait)
+    /// returns when the query has ended.
     pub fn cancel(&self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.fail_query(&self.shared, QueryError::Cancelled);
         }
     }
 
-    /// Waits until the query has ended and all of its sinks are gone. Its place among the engine's queries and tasks is free
-    /// a moment later.
+    /// Waits until the query has ended and all of its sinks are dropped. Its place among the engine's queries
+    /// and tasks is free a moment later.
     ///
     /// # Errors
-    /// What ended it, if its streams did not.
+    /// The error that ended the query, if its streams did not.
     pub fn wait(self) -> Result<QueryReport, QueryError> {
         let mut outcome = self.shared.outcome.lock();
         while outcome.state == QueryState::Running {

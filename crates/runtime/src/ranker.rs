@@ -1,11 +1,12 @@
-//! What the policy is asked and told, and when: the one place where the snapshot is gathered and ranks are made.
+//! Calls of the policy, and their times: the only place where the snapshot is gathered and ranks are made.
 //!
-//! One party at a time holds the ranker, behind a lock that workers only try: a worker that finds it taken goes on with
-//! the ranks as they were, keeps what it has to tell, and tells it when it next gets hold of the ranker.
+//! One party at a time holds the ranker, behind a lock that workers only try. A worker that finds it taken
+//! continues with the ranks as they were, keeps its notes, and delivers them when it next gets the ranker.
 //!
-//! Between two rounds only the entry of the operator to be ranked is renewed. A round renews everything; it comes every
-//! [`ROUND_NS`], or so much more seldom that it takes no more than half a hundredth of the time. Costs and selectivities are
-//! measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over [`GRADIENT_NS`] (Enjima's program).
+//! Between two rounds only the entry of the operator to be ranked is renewed. A round renews everything.
+//! Rounds come every [`ROUND_NS`], or less often, so that they take at most 0.5 % of the time. Costs and
+//! selectivities are measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over [`GRADIENT_NS`]
+//! (Enjima's program).
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::task::Probe;
 /// Time between two rounds: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
 pub(crate) const ROUND_NS: u64 = 1_000_000;
 
-/// A round is so many times as long as it takes, at least.
+/// Least ratio of the time between two rounds to the duration of a round.
 const ROUND_PER_COST: u64 = 200;
 
 /// Time over which costs and selectivities are averaged: Enjima, section 4, "50 ms".
@@ -34,7 +35,7 @@ const METRICS_NS: u64 = 50_000_000;
 /// Time between two samples of a query's latency: as in Enjima's program, 100 ms.
 const GRADIENT_NS: u64 = 100_000_000;
 
-/// How much memory is taken.
+/// Memory in use, and its limit.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Memory {
     used_bytes: u64,
@@ -42,7 +43,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Of this pool and its budget: what is reserved, but for the pages that nobody has.
+    /// Memory of this pool and its budget: the reserved bytes, without the spare pages that no edge owns.
     pub(crate) fn of(pool: &Pool) -> Self {
         let budget = pool.budget();
         let used_bytes = budget.used_bytes().saturating_sub(pool.spare_bytes());
@@ -50,17 +51,17 @@ impl Memory {
     }
 }
 
-/// When the policy has chosen by memory.
+/// Times during which the policy has chosen by memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Relief {
     pub(crate) is_on: bool,
     pub(crate) times: u64,
-    /// Up to the last round.
+    /// Nanoseconds of relief up to the last round.
     pub(crate) ns: u64,
 }
 
 impl Relief {
-    /// Takes note of a round, so long after the one before.
+    /// Records a round, `since_ns` after the one before.
     fn note(&mut self, is_on: bool, since_ns: u64) {
         self.ns += if self.is_on { since_ns } else { 0 };
         self.times += u64::from(is_on && !self.is_on);
@@ -68,15 +69,15 @@ impl Relief {
     }
 }
 
-/// A message of a worker to the ranker. Ids of queries and operators are used again, and a note may be told long after its
-/// query has ended: the serial number of the query says which one is meant.
+/// A message of a worker to the ranker. Ids of queries and operators are reused, and a note may arrive long
+/// after its query has ended. The serial number of the query tells which one is meant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
     Ran { completion: Completion, serial: u64 },
     Ended { operator: OperatorId, serial: u64 },
 }
 
-/// The policy with all that it sees.
+/// The policy with everything that it sees.
 pub(crate) struct Ranker {
     policy: Box<dyn Policy>,
     refresh: Refresh,
@@ -86,7 +87,8 @@ pub(crate) struct Ranker {
     queries: Vec<Option<QueryView>>,
     /// Places of tasks that have ended.
     free: Vec<OperatorId>,
-    /// Whether `snapshot.order` has tasks that have ended, or lacks new ones: renewed in the next round.
+    /// True if `snapshot.order` contains tasks that have ended, or lacks new ones. It is renewed in the next
+    /// round.
     is_order_old: bool,
     measured_at: ProcessingTime,
     sampled_at: ProcessingTime,
@@ -94,23 +96,24 @@ pub(crate) struct Ranker {
     relief: Relief,
 }
 
-/// What is looked at of a task.
+/// The observed state of a task.
 struct View {
     probe: Arc<Probe>,
     meter: Arc<Meter>,
     query: QueryId,
-    /// The serial number of the query, which no other has.
+    /// The serial number of the query, which is never reused.
     serial: u64,
-    /// Of the meter, when costs were last measured.
+    /// Counters of the meter at the last measurement of costs.
     seen: Seen,
     cost_ns: f64,
     cost_ns_per_run: f64,
     selectivity: f64,
-    /// As far as the ranker has heard.
+    /// End of the last run of which the ranker has heard.
     last_run_ended: ProcessingTime,
-    /// Of a chain with windows: when something happens in it.
+    /// Watermarks at which something happens in a chain with windows.
     horizon: Option<Horizon>,
-    /// The last watermark that it has taken, as far as the ranker has heard, and what follows from it.
+    /// The last watermark that the task has taken, as far as the ranker has heard, and the next instant of
+    /// the horizon after it.
     watermark: Option<EventTime>,
     frontier: Option<EventTime>,
 }
@@ -125,19 +128,19 @@ struct Seen {
 
 struct QueryView {
     shared: Arc<QueryShared>,
-    /// Its tasks, upstream before downstream.
+    /// Tasks of the query, upstream before downstream.
     order: Vec<OperatorId>,
     tasks_left: usize,
     gradient: Gradient,
 }
 
-/// A task of a query that comes in.
+/// A task of a new query.
 pub(crate) struct NewTask {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
-    /// At which watermarks something happens in its chain.
+    /// Watermarks at which something happens in its chain.
     pub(crate) horizon: Horizon,
-    /// Who reads what it writes, by place in the query.
+    /// Readers of its output, by place in the query.
     pub(crate) downstream: Vec<usize>,
 }
 
@@ -159,43 +162,44 @@ impl Ranker {
         }
     }
 
-    /// Whether ranks are to be made anew when more arrives where something waits already.
+    /// Returns true if ranks are made again when more input arrives at a task that has some already.
     pub(crate) fn ranks_on_arrival(&self) -> bool {
         self.refresh.contain(Refresh::ON_ARRIVAL)
     }
 
-    /// Whether rounds rank what a worker would not run.
+    /// Returns true if a worker may run tasks that the policy does not rank; otherwise they wait for a round
+    /// to rank them.
     pub(crate) fn conserves_work(&self) -> bool {
         self.policy.conserves_work()
     }
 
-    /// Queries that run.
+    /// Number of queries that run.
     pub(crate) fn query_count(&self) -> usize {
         self.queries.iter().flatten().count()
     }
 
-    /// Tasks that run.
+    /// Number of tasks that run.
     pub(crate) fn task_count(&self) -> usize {
         self.views.iter().flatten().count()
     }
 
-    /// Places of tasks in use, at most.
+    /// Upper bound of the places of tasks in use.
     pub(crate) fn places(&self) -> usize {
         self.views.len()
     }
 
-    /// The queries that run.
+    /// Queries that run.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &Arc<QueryShared>> {
         self.queries.iter().flatten().map(|query| &query.shared)
     }
 
-    /// A number for a query that comes in: the first that is free.
+    /// Returns an id for a new query: the first free one.
     pub(crate) fn next_query(&self) -> QueryId {
         let free = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         QueryId(u32::try_from(free).expect("the number of queries is bounded"))
     }
 
-    /// Takes a query in; answers the places of its tasks.
+    /// Adds a query, and returns the places of its tasks.
     pub(crate) fn admit(
         &mut self,
         shared: Arc<QueryShared>,
@@ -254,11 +258,12 @@ impl Ranker {
         }
     }
 
-    /// Hears what happened.
+    /// Processes a note.
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
             Note::Ran { completion, serial } => {
-                // The place of a task that has ended may be another's by now, and so may the id of its query.
+                // The place of an ended task may belong to another task by now, and so may the id of its
+                // query.
                 let view = self.views[completion.operator.0 as usize].as_mut();
                 if let Some(view) = view.filter(|view| view.serial == serial) {
                     view.note_run(&completion);
@@ -269,7 +274,7 @@ impl Ranker {
         }
     }
 
-    /// Forgets a task that has ended; its place is free.
+    /// Removes a task that has ended. Its place becomes free.
     fn dismiss(&mut self, operator: OperatorId, serial: u64) {
         let place = operator.0 as usize;
         let Some(view) = self.views[place].take_if(|view| view.serial == serial) else { return };
@@ -288,8 +293,8 @@ impl Ranker {
         self.is_order_old = true;
     }
 
-    /// The word under which a task that has something to do is published; `None` if it is not to run before a round
-    /// says so.
+    /// Returns the word under which a task with something to do is published; `None` if the task must not run
+    /// before a round ranks it.
     pub(crate) fn word(&mut self, body: &TaskBody, now: ProcessingTime) -> Option<u64> {
         let place = body.operator.0 as usize;
         let view = self.views[place].as_ref().expect("a task that is ranked has not ended");
@@ -302,20 +307,20 @@ impl Ranker {
         }
     }
 
-    /// How many records a task may take.
+    /// Returns how many records a task may take.
     pub(crate) fn quantum(&mut self, operator: OperatorId, now: ProcessingTime) -> u32 {
         self.snapshot.now = now;
         self.policy.quantum(&self.snapshot, operator).records.max(1)
     }
 
-    /// The cost of a record, as last measured, in nanoseconds.
+    /// Cost of a record in nanoseconds, by the last measurement.
     pub(crate) fn cost_ns(&self, operator: OperatorId) -> f64 {
         self.views[operator.0 as usize]
             .as_ref()
             .map_or(OperatorState::ASSUMED_COST_NS_PER_RECORD, |view| view.cost_ns)
     }
 
-    /// Renews the whole snapshot and lets the policy prepare. What a round takes counts from `now`.
+    /// Renews the whole snapshot and lets the policy prepare. The duration of the round counts from `now`.
     pub(crate) fn prepare(
         &mut self,
         now: ProcessingTime,
@@ -372,12 +377,12 @@ impl Ranker {
         self.prepared_at = now;
     }
 
-    /// How the policy has seen to memory.
+    /// Returns how often and how long the policy has chosen by memory.
     pub(crate) fn relief(&self) -> Relief {
         self.relief
     }
 
-    /// When the next round is due if this one began and ended then.
+    /// Returns the instant of the next round, from the begin and end of this one.
     pub(crate) fn next_round(&mut self, began: ProcessingTime, ended: ProcessingTime) -> ProcessingTime {
         let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(ROUND_NS);
         self.snapshot.round_end = began.plus_nanos(length_ns);
@@ -410,7 +415,7 @@ impl View {
         }
     }
 
-    /// Takes note of a run, unless a later one was heard of first: workers tell when they get hold of the ranker.
+    /// Records a run, unless a later run was reported first: workers report when they get the ranker.
     fn note_run(&mut self, done: &Completion) {
         if done.ended < self.last_run_ended {
             return;
@@ -435,7 +440,7 @@ impl View {
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         let (head, frontier) = if reads.contain(Fields::CONTEXTS) {
-            // Of epochs that several workers share it is known which the oldest block belongs to.
+            // With shared epochs, the input knows the epoch of its oldest block.
             let due = probe.inputs.first().and_then(|inlet| inlet.due(now));
             (probe.head(now), if self.horizon.is_some() { due.or(self.frontier) } else { None })
         } else {
@@ -468,9 +473,11 @@ impl View {
         }
     }
 
-    /// Cost and selectivity since the last measurement: plain ratios. Of a task that closes epochs only the cost of a run. Without input both stay as they are. With input
-    /// and no output, as of a window that has not fired, selectivity is that of the whole run, where one record out
-    /// is assumed: it falls while nothing comes, but never to zero, which would tell no order.
+    /// Measures cost and selectivity since the last measurement, as plain ratios. For a task that closes
+    /// epochs, measures only the cost of a run. Without input both values stay. With input and no output, as
+    /// for a window that has not fired, selectivity is measured since the start of the task, with one record
+    /// of output more than there was. So it falls while nothing comes out, but never to zero, from which no
+    /// order would follow.
     fn measure(&mut self) {
         let meter = &self.meter;
         let seen = Seen {
@@ -483,7 +490,7 @@ impl View {
         let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
         if self.probe.closes_epochs() {
-            // It takes no records: what it costs is told for each run, as are the epochs that wait.
+            // Such a task takes no records: its cost is per run, and its pending work is a number of epochs.
             if steps > 0.0 {
                 let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
                 self.cost_ns = (busy_ns / steps).max(f64::MIN_POSITIVE);
@@ -504,7 +511,7 @@ impl View {
     }
 }
 
-/// The places of a query's tasks, upstream before downstream (Kahn, "Topological Sorting of Large Networks", CACM
+/// Places of a query's tasks, upstream before downstream (Kahn, "Topological Sorting of Large Networks", CACM
 /// 1962). A graph that passed its checks has no cycle.
 fn upstream_first(downstream: &[Vec<usize>]) -> Vec<usize> {
     let mut inputs = vec![0usize; downstream.len()];

@@ -1,8 +1,9 @@
-//! Memory for the state of a task, from the engine's budget: asked for before the state grows, and settled after the step.
+//! Memory for the state of a task, from the engine's budget: requested before the state grows, and settled
+//! after the step.
 //!
-//! While a step runs, what it asks for is reserved on top of what the state held before it, and some more: most who ask
-//! ask for little, and often. When the step is over the state says what it holds, and that is what stays reserved. A
-//! refusal is kept until then: the query fails with it.
+//! While a step runs, each request is reserved in addition to the bytes that the state held before, with some
+//! more bytes beside: most requests are small and frequent. After the step the state reports its size, and
+//! that is what stays reserved. A refusal is kept until then, and the query fails with it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,27 +11,29 @@ use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
 use thalweg_model::{Allowance, GrantSource, Payment};
 
-/// Bytes that are reserved beyond what is asked for, if they are to be had. So much of each task that runs may be missing
-/// where another asks for the last bytes of the budget.
+/// Bytes that are reserved beyond a request, if they are available. Each running task may hold this many
+/// bytes that another task lacks when it asks for the last bytes of the budget.
 const SPARE_BYTES: usize = 1 << 12;
 
-/// Lends to one task.
+/// The memory grant of one task.
 pub(crate) struct StateGrant {
     pool: Arc<Pool>,
-    /// Reserved since the last settlement, and not asked for yet; at most [`SPARE_BYTES`]. Taken by compare-and-swap: what a
-    /// copy has gathered may be put together by others while the copy runs. Relaxed: as `was_asked`.
+    /// Bytes reserved since the last settlement and not requested yet; at most [`SPARE_BYTES`]. Taken by
+    /// compare-and-swap, because other tasks may merge the state of a copy while the copy runs. Relaxed: as
+    /// `was_asked`.
     spare_bytes: AtomicUsize,
-    /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
-    /// task's cell orders its runs; if others ask, they put down what they asked for behind a lock.
+    /// True if there was a request since the last settlement. Relaxed: the holder of the task requests and
+    /// settles, and the task's cell orders its runs. Other tasks that request put the state down behind a
+    /// lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
-    /// The first refusal there has been, told or not.
+    /// The first refusal, reported or not.
     first_refusal: OnceLock<BudgetExceeded>,
 }
 
 #[derive(Default)]
 struct Granted {
-    /// Reserved since the last settlement.
+    /// Bytes reserved since the last settlement.
     reserved: Option<Reservation>,
     refused: Option<BudgetExceeded>,
 }
@@ -46,33 +49,34 @@ impl StateGrant {
         })
     }
 
-    /// What was refused first, if anything ever was: also when whoever runs the task has been told, and the query is about
-    /// to fail.
+    /// Returns the first refusal, if there was one, even if it was reported to the holder of the task and the
+    /// query is about to fail.
     pub(crate) fn first_refusal(&self) -> Option<BudgetExceeded> {
         self.first_refusal.get().copied()
     }
 
-    /// Fails the query for what another task was refused.
+    /// Fails the query because of a refusal to another task.
     pub(crate) fn refuse(&self, exceeded: BudgetExceeded) {
         self.was_asked.store(true, Ordering::Relaxed);
         self.first_refusal.get_or_init(|| exceeded);
         self.lent.lock().refused.get_or_insert(exceeded);
     }
 
-    /// What an operator asks.
+    /// Returns the interface through which operators request memory.
     pub(crate) fn allowance(self: &Arc<Self>) -> Allowance {
         Allowance::new(Arc::clone(self) as _)
     }
 
-    /// Whether something was refused that is not told yet.
+    /// Returns true if there was a refusal that is not reported yet.
     pub(crate) fn has_refused(&self) -> bool {
         self.was_asked.load(Ordering::Relaxed) && self.lent.lock().refused.is_some()
     }
 
-    /// Makes `state` pay for `held_bytes`, using what was lent.
+    /// Makes `state` pay for `held_bytes`, using the bytes reserved since the last settlement.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] if something was refused, or the state holds more than it has asked for and that does not fit.
+    /// [`BudgetExceeded`] if a request was refused, or if the state holds more than it requested and that
+    /// does not fit.
     pub(crate) fn settle(&self, state: &mut Reservation, held_bytes: usize) -> Result<(), BudgetExceeded> {
         if self.was_asked.load(Ordering::Relaxed) {
             self.was_asked.store(false, Ordering::Relaxed);
@@ -84,7 +88,7 @@ impl StateGrant {
             }
         }
         if held_bytes != state.bytes() && state.resize(held_bytes).is_err() {
-            // State goes before pages that nobody uses.
+            // State takes precedence over spare pages of the pool.
             self.pool.give_up_spare();
             state.resize(held_bytes)?;
         }
@@ -93,11 +97,12 @@ impl StateGrant {
 }
 
 impl StateGrant {
-    /// Reserves what is not spare already.
+    /// Reserves the bytes that the spare ones do not cover.
     fn reserve(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
         loop {
-            // What is spare is there already: it must not be missed where little else is left.
+            // Spare bytes are reserved already, and are used first, so that the request is smaller if little
+            // else is left.
             let rest = spare_bytes.saturating_sub(bytes);
             let taken = self.spare_bytes.compare_exchange_weak(
                 spare_bytes,
@@ -191,13 +196,13 @@ mod tests {
         assert!(!state_grant.lend(61) && state_grant.lend(60));
         let refused = state_grant.settle(&mut state, 100).unwrap_err();
         assert_eq!(refused, BudgetExceeded { wanted_bytes: 61, used_bytes: 40, limit_bytes: 100 });
-        // What was lent stays reserved until the state is dropped, and the refusal is told once.
+        // The granted bytes stay reserved until the state is dropped, and the refusal is reported once.
         assert_eq!(state_grant.settle(&mut state, 90), Ok(()));
         drop(state);
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// What can be gone without is paid like all else if there is some, and forgotten if there is none.
+    /// An offer is paid like any request if there is memory, and has no effect if there is none.
     #[test]
     fn a_refused_offer_fails_nothing() {
         let budget = Budget::new(100);
@@ -210,7 +215,7 @@ mod tests {
         assert_eq!((budget.used_bytes(), state_grant.settle(&mut state, 100)), (100, Ok(())));
     }
 
-    /// Temporary memory is free again within the step, and payments outlive it.
+    /// Temporary memory is free again within the step, and payments outlive the step.
     #[test]
     fn memory_is_given_back_within_a_step_and_payments_when_they_are_dropped() {
         let budget = Budget::new(100);
@@ -227,7 +232,7 @@ mod tests {
         assert_eq!(budget.used_bytes(), 10);
     }
 
-    /// Some more is reserved than was asked for, while there is enough, and given back with the rest.
+    /// Some more is reserved than was requested, while there is enough, and given back with the rest.
     #[test]
     fn who_asks_for_little_asks_the_budget_seldom() {
         let budget = Budget::new(2 * SPARE_BYTES);
@@ -235,18 +240,18 @@ mod tests {
         let mut state = budget.reserve(0).unwrap();
         assert!((0..=SPARE_BYTES / 8).all(|_| state_grant.lend(8)));
         assert_eq!(budget.used_bytes(), SPARE_BYTES + 8);
-        // What is spare does not stand in the way of who asks for all that is left.
+        // Spare bytes do not prevent a request for all that is left.
         assert!(state_grant.lend(SPARE_BYTES - 8));
         assert_eq!(budget.used_bytes(), 2 * SPARE_BYTES);
         assert!(!state_grant.lend(1));
         state_grant.settle(&mut state, 3 * 8).unwrap_err();
         state_grant.settle(&mut state, 3 * 8).unwrap();
         assert_eq!(budget.used_bytes(), 3 * 8);
-        // After a settlement nothing is spare.
+        // After a settlement there are no spare bytes.
         assert!(state_grant.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }
-    /// Who asks for more than is spare asks the budget for the rest alone.
+    /// A request for more than the spare bytes asks the budget only for the rest.
     #[test]
     fn what_is_spare_is_not_missed() {
         let budget = Budget::new(8 + SPARE_BYTES + 100);
@@ -256,7 +261,7 @@ mod tests {
         assert!(!state_grant.lend(1));
     }
 
-    /// However often somebody asks for more than is spare.
+    /// The spare bytes stay bounded, however many requests exceed them.
     #[test]
     fn no_more_than_a_little_is_ever_spare() {
         let budget = Budget::new(usize::MAX);

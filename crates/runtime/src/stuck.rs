@@ -1,10 +1,11 @@
-//! The watchdog of progress: a task that runs again and again and moves nothing, and the cycle that it is stuck in.
+//! The watchdog of progress: it finds a task that runs again and again without effect, and the cycle in which
+//! it is stuck.
 //!
-//! A task is run when something waits on its inputs and all its outputs have room, so each run takes or emits something.
-//! One that does not, waits for one of several inputs and leaves the others alone. That may be an edge on which nothing
-//! will ever come, because its writer waits for room on one that the task leaves alone: then both wait for ever. No
-//! operator of ours reads like that; the watchdog makes sure that one which does fails its query by name, instead of
-//! keeping a worker busy for ever.
+//! A task runs when something waits on its inputs and all its outputs have room, so each run takes or emits
+//! something. A task whose runs have no effect waits for one of several inputs and leaves the others unread.
+//! On the awaited edge nothing may ever come, because its writer waits for room on an edge that the task
+//! leaves unread. Then both wait forever. No operator of ours reads like that. With the watchdog, an operator
+//! that does fails its query with its name, and does not keep a worker busy forever.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::task::{Inlet, Outlet, Probe};
 /// Runs without effect before the clock counts.
 const BARREN_RUNS_MIN: u32 = 1 << 10;
 
-/// How long a task has run without effect.
+/// Runs of a task without effect, and the time of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barren {
     runs: u32,
@@ -25,7 +26,7 @@ pub(crate) struct Barren {
 }
 
 impl Barren {
-    /// Takes note of a run that ended at `now`; answers whether it is high time.
+    /// Records a run that ended at `now`. Returns true if the task has run without effect for too long.
     pub(crate) fn note_run(&mut self, had_effect: bool, now: ProcessingTime) -> bool {
         if had_effect {
             self.runs = 0;
@@ -39,8 +40,8 @@ impl Barren {
     }
 }
 
-/// What stands in whose way: the names of tasks from `start` on, each waiting for the next, the last of them one that
-/// was named before if it is a cycle. `tasks` are all of the query.
+/// Returns the names of tasks from `start` on, each of which waits for the next. If they wait in a cycle, the
+/// last name is one that came before. `tasks` are all tasks of the query.
 pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     let place_of = |wanted: &Probe| tasks.iter().position(|(_, probe)| std::ptr::eq(*probe, wanted));
     let mut path: Vec<usize> = place_of(start).into_iter().collect();
@@ -54,7 +55,8 @@ pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     path.iter().map(|&place| tasks[place].0).collect::<Vec<_>>().join(" -> ")
 }
 
-/// Whom a task waits for: who reads an edge of its that is full, or who writes one that is empty.
+/// Returns the task for which a task waits: the reader of a full output edge, or the writer of an empty input
+/// edge.
 fn blocker(tasks: &[(&str, &Probe)], place: usize) -> Option<usize> {
     let probe = tasks[place].1;
     let is_same = Arc::<Cursors>::ptr_eq;

@@ -1,7 +1,8 @@
-//! The operating system: threads, and what it says of the process and its threads, which is CPU time, memory, page faults.
+//! The operating system: threads, and its figures of the process and its threads, which are CPU time, memory
+//! and page faults.
 //!
-//! Read from `/proc` when somebody asks, never by a step. Where the system does not tell, as outside of Linux, there is
-//! no figure rather than a wrong one.
+//! Figures are read from `/proc` on request, never by a step. If the system does not provide one, as outside
+//! of Linux, the figure is missing instead of wrong.
 
 use std::fs::read_to_string;
 use std::thread::{Builder, JoinHandle};
@@ -15,9 +16,9 @@ use crate::error::PlanError;
 pub struct ProcessMetrics {
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// Bytes of memory that it holds now.
+    /// Bytes of memory that the process holds now.
     pub rss_bytes: Option<u64>,
-    /// The most that it held at once since [`forget_rss_peak`].
+    /// Most bytes held at once since [`forget_rss_peak`].
     pub rss_peak_bytes: Option<u64>,
     /// Page faults that were served without reading from a disk.
     pub page_faults_minor: Option<u64>,
@@ -26,7 +27,7 @@ pub struct ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// Asks the system.
+    /// Reads the figures from the system.
     pub fn now() -> Self {
         let status = read_to_string("/proc/self/status").unwrap_or_default();
         let stat = read_to_string("/proc/self/stat").unwrap_or_default();
@@ -39,7 +40,7 @@ impl ProcessMetrics {
         }
     }
 
-    /// Returns what was used between `earlier` and this; what is held stays as it is now.
+    /// Returns the time and page faults between `earlier` and this. Memory stays as it is now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let used = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -62,22 +63,22 @@ pub fn cpu_seconds() -> f64 {
     cpu_ns() as f64 / 1e9
 }
 
-/// The most bytes of memory that the process held at once since [`forget_rss_peak`]; 0 where the system does not
+/// Most bytes of memory that the process held at once since [`forget_rss_peak`]; 0 if the system does not
 /// tell.
 pub fn rss_peak_bytes() -> u64 {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     status_bytes(&status, "VmHWM:").unwrap_or(0)
 }
 
-/// Lets the peak begin anew at what is held now, so that a run does not answer for the one before it. Where the
+/// Resets the peak to the memory held now, so that the peak of a run does not include earlier runs. If the
 /// system does not allow it, the peak stays that of the whole process.
 pub fn forget_rss_peak() {
-    // 5 is the kernel's word for the peak (proc_pid_clear_refs(5)).
+    // 5 is the kernel's code for the peak (proc_pid_clear_refs(5)).
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Starts a thread. One whose name is `refused` is asked for with a stack that no machine has the address space for, so the
-/// system refuses it as it does when it is out of threads.
+/// Starts a thread. A thread whose name is `refused` requests a stack that exceeds any machine's address
+/// space. So the system refuses it, as it does when it is out of threads.
 ///
 /// # Errors
 /// [`PlanError::NoThread`] if the system refuses.
@@ -94,32 +95,34 @@ pub(crate) fn spawn(
     builder.spawn(body).map_err(refusal)
 }
 
-/// The number of the thread that calls, as the system counts threads; never 0.
+/// The calling thread's number, as the system counts threads; never 0.
 pub(crate) fn thread_number() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Nanoseconds that a thread of this process has run, and that it could have run but waited for a core; none once it
-/// has ended.
+/// Nanoseconds for which a thread of this process has run, and for which it was ready but waited for a core;
+/// none once it has ended.
 pub(crate) fn thread_times_ns(number: u32) -> Option<(u64, u64)> {
     parse_schedstat(&read_to_string(format!("/proc/self/task/{number}/schedstat")).ok()?)
 }
 
-/// Time on a core and time in wait for one, both in ns (Linux, "Scheduler Statistics", `/proc/<pid>/schedstat`).
+/// Time on a core and time in wait for one, both in ns (Linux, "Scheduler Statistics",
+/// `/proc/<pid>/schedstat`).
 fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut words = text.split_whitespace().map(|word| word.parse().ok());
     Some((words.next()??, words.next()??))
 }
 
-/// A line of `/proc/self/status`, which counts in kB of 1024 bytes.
+/// Reads a line of `/proc/self/status`, which counts in kB of 1024 bytes.
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
-/// Field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second, in parentheses, is the
-/// program's name, which may hold spaces and parentheses of its own: fields are counted from behind its last one.
+/// Reads field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second field, in
+/// parentheses, is the program's name, which may contain spaces and parentheses. So fields are counted from
+/// behind the last parenthesis.
 fn stat_field(stat: &str, number: usize) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     behind_name.split_whitespace().nth(number - 3)?.parse().ok()
@@ -152,7 +155,7 @@ mod tests {
         assert_eq!(thread_times_ns(0), None);
     }
 
-    /// The peak goes down again once what was held is given back.
+    /// The peak goes down again when held memory is given back.
     #[test]
     fn a_peak_can_be_forgotten() {
         let held = std::hint::black_box(vec![1u8; 64 << 20]);

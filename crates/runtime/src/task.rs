@@ -1,4 +1,5 @@
-//! Tasks: what workers run. A task is a chain of operators with its two ends, and runs a step at a time.
+//! Tasks: the units that workers run. A task is a chain of operators with its input and output, and runs one
+//! step at a time.
 //!
 //! ```text
 //!   source -> (watermarks) -\                 /-> edge
@@ -6,12 +7,12 @@
 //!   edge   -----------------/                 \-> sink
 //! ```
 //!
-//! A step takes what is pending, at most a quantum, as slices (Enjima, section 3.1.2, "variable batching"): the
-//! least of what lies in the active input block, the room of the output and what is left of the quantum. It
-//! never waits for a batch to fill. Marks are handed through the chain at their exact place; an emission that
-//! finds no room is taken up in a later step ("resumable emission").
+//! A step takes pending records as slices, at most a quantum (Enjima, section 3.1.2, "variable batching"). A
+//! slice is the least of the rest of the active input block, the room of the output, and the rest of the
+//! quantum. A step never waits for a batch to fill. Marks pass through the chain at their exact place. An
+//! emission that finds no room continues in a later step ("resumable emission").
 //!
-//! Generic inside, boxed at the border: one virtual call per step.
+//! Tasks are generic inside and boxed at their border: one virtual call per step.
 
 pub(crate) mod closing;
 pub(crate) mod deferred;
@@ -36,57 +37,57 @@ use crate::arrival::{Arrival, context_of};
 use crate::meter::Meter;
 use crate::state_grant::StateGrant;
 
-/// The surroundings of a task in one step.
+/// Surroundings of a task in one step.
 #[derive(Clone, Copy)]
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
-    /// When the step began.
+    /// Start of the step.
     pub(crate) now: ProcessingTime,
-    /// The arrival that is noted of records that the step puts out.
+    /// Arrival that is recorded for the output of the step.
     pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
-    /// The state grant that pays for the task's state.
+    /// The grant that pays for the task's state.
     pub(crate) state_grant: &'a StateGrant,
     /// The worker that runs the step.
     pub(crate) worker: usize,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
-    /// In a step in which every operator of the chain is measured: where to write down what each took.
+    /// Set in a step that measures every operator of the chain: the meter that receives the costs.
     pub(crate) measured: Option<&'a Meter>,
 }
 
-/// How long a step may be.
+/// Length of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantum {
-    /// Records that it may take, or put out if it is a source's.
+    /// Records that the step may take or, for a source, put out.
     pub(crate) records: u32,
     /// Records that a source may make.
     pub(crate) made_records: u32,
 }
 
-/// The outcome of a step.
+/// Result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StepReport {
-    /// Records taken; of records that count for several, rows.
+    /// Records taken, or rows if records count for several.
     pub(crate) records_in: u64,
-    /// Records put out; of records that count for several, rows.
+    /// Records put out, or rows if records count for several.
     pub(crate) records_out: u64,
     /// Records taken off edges, each of which may count for several.
     pub(crate) taken: u64,
-    /// The last watermark that was taken, in this step or before, as far as it is known.
+    /// The last watermark taken, in this step or before, as far as it is known.
     pub(crate) watermark: Option<EventTime>,
     /// True if the end of the stream has passed through.
     pub(crate) ended: bool,
 }
 
-/// Oddities that a source has met.
+/// Irregularities that a source has met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
-    /// Input that was not understood.
+    /// Records that could not be parsed.
     pub(crate) bad: u64,
     /// Records stamped too far ahead of the clock to move a watermark.
     pub(crate) ahead: u64,
-    /// Times that it fell silent, and was left out by those who wait for several inputs.
+    /// Times that the source fell silent, and was left out of merged watermarks.
     pub(crate) idled: u64,
 }
 
@@ -95,54 +96,54 @@ pub(crate) trait Task: Send {
     /// Runs for a quantum.
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
-    /// Takes what its state is paid from, before the first step.
+    /// Takes the grant that pays for its state, before the first step.
     fn fund(&mut self, state_grant: &Arc<StateGrant>);
 
     /// Draws seeds, before the first step.
     fn seed(&mut self, entropy: &mut dyn Entropy);
 
-    /// Bytes held for state and buffers, beyond blocks.
+    /// Bytes held for state and buffers, without blocks.
     fn held_bytes(&self) -> usize;
 
-    /// Returns what was odd about the input of a source.
+    /// Returns the irregularities in the input of a source.
     fn oddities(&self) -> Oddities {
         Oddities::default()
     }
 
-    /// Name and counts of each operator of the chain.
+    /// Visits the name and the counts of each operator of the chain.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// The most rows of a record, if its records count for several.
+    /// Most rows of a record, if its records count for several.
     fn rows_max(&self) -> Option<u32> {
         None
     }
 
-    /// Returns true if its results come in their own time.
+    /// Returns true if its results arrive in their own time.
     fn is_deferred(&self) -> bool {
         false
     }
 
-    /// After a panic: whose code it was, if it was an operator's.
+    /// Returns, after a panic, the name of the operator whose code panicked, if it was an operator's.
     fn faulted(&self) -> Option<&str>;
 }
 
-/// How far the edges of a task are at one moment.
+/// Positions of a task's edges at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
     /// Positions of the inputs, in order.
     read: Box<[Position]>,
     /// Records and marks on all outputs.
     written: u64,
-    /// Version of the epochs there and further on.
+    /// Version of the epochs there and downstream.
     closed: u64,
 }
 
-/// Changes that a run has made for others.
+/// Changes that a run has made for other tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Changes {
-    /// There is more to read for those behind it.
+    /// Tasks downstream have more to read.
     pub(crate) wrote: bool,
-    /// An epoch was retrieved, or all is over: that concerns those who close epochs, and its like.
+    /// An epoch was retrieved, the stream is over, or the like: that concerns the tasks that close epochs.
     pub(crate) closed: bool,
     /// Tasks that write its inputs may have been without room, and have some now.
     pub(crate) freed: bool,
@@ -150,7 +151,7 @@ pub(crate) struct Changes {
     pub(crate) gave_back: bool,
 }
 
-/// How a source ends that is asked to.
+/// Ways in which a source can be asked to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Stop {
@@ -160,44 +161,46 @@ pub(crate) enum Stop {
     AtWatermark = 2,
 }
 
-/// A view of a task for schedulers, which do not touch the task. Written by the task alone, but for `stop`. Relaxed: hints that
-/// are exact while the task stands still, and its cell orders a task's runs.
+/// A view of a task for schedulers, which do not touch the task. Only the task writes it, except for `stop`
+/// and `is_woken`. Relaxed: the values are hints, exact while the task does not run, and the task's cell
+/// orders its runs.
 pub(crate) struct Probe {
     /// The inputs; none for a source.
     pub(crate) inputs: Box<[Inlet]>,
     /// The outputs; none for a sink.
     pub(crate) outputs: Box<[Outlet]>,
-    /// For a source: when its next record is due, in ns; zero for at once.
+    /// For a source: due time of its next record, in ns; zero for at once.
     due_ns: AtomicU64,
-    /// For a source: when it is to be polled again, in ns; not before `due_ns`.
+    /// For a source: time of its next poll, in ns; not before `due_ns`.
     poll_ns: AtomicU64,
-    /// For a source: when it was last polled, in ns.
+    /// For a source: time of its last poll, in ns.
     polled_ns: AtomicU64,
-    /// For a source: how far apart its records are due from `due_ns` on, in ns.
+    /// For a source: interval between its records from `due_ns` on, in ns.
     spacing_ns: AtomicU64,
-    /// For a source: whether it was asked to end, by a handle, and how; the code of a [`Stop`], or zero.
+    /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; zero if none did.
     stop: AtomicU32,
-    /// For a task whose results come in their own time: it takes nothing more for now.
+    /// For a task whose results arrive in their own time: it takes no more input for now.
     is_full: AtomicBool,
-    /// For such a task: its waker was called since it last emitted. Written by any thread, which calls the task then: see
-    /// `deferred`.
+    /// For such a task: its waker was called since it last emitted. Written by any thread, which then
+    /// notifies the task: see `deferred`.
     is_woken: AtomicBool,
-    /// For a source: its last mark is not through before an epoch is closed.
+    /// For a source: its last mark waits until an epoch is closed.
     awaits_epoch: AtomicBool,
-    /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
-    /// there is none.
+    /// Time, in ns, from which a mark or an emission is unfinished, so that there is work without input;
+    /// `SETTLED` if there is none.
     unsettled_since_ns: AtomicU64,
-    /// The context of what is not through: when it was observed, in ns, and its token.
+    /// Context of the unfinished mark or emission: the time at which it was observed, in ns, and its token.
     unsettled_observed_ns: AtomicU64,
     unsettled_token_ns: AtomicU64,
-    /// Rows taken, and the records that they were in, where records count for several. Relaxed: policies see their ratio.
+    /// Rows taken, and the records that contained them, where records count for several. Relaxed: policies
+    /// see their ratio.
     rows_taken: AtomicU64,
     carriers_taken: AtomicU64,
-    /// Tokens of a source, if its query has a rate of them.
+    /// Tokens of a source, if its query has a rate of tokens.
     tokens: Option<Tokens>,
 }
 
-/// Spacing of a source that sends at no pace: one record may be due, as far as can be told.
+/// Spacing of a source without a pace: one record may be due, as far as is known.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
 /// Later than any instant.
@@ -238,12 +241,13 @@ impl Probe {
         self.outputs.iter().all(|outlet| matches!(outlet, Outlet::Closes(_)))
     }
 
-    /// Names the writer of the output edges, for when the pool has made a chunk for one.
+    /// Sets the name of the writer of the output edges, which the pool reports when it has made a chunk for
+    /// one.
     pub(crate) fn name_writer(&self, name: u32) {
         self.outputs.iter().for_each(|outlet| outlet.name_writer(name.into()));
     }
 
-    /// Notes on which worker's core the edges are read and written from now on.
+    /// Records the worker on whose core the edges are read and written from now on.
     pub(crate) fn note_core(&self, worker: usize) {
         self.inputs
             .iter()
@@ -252,12 +256,12 @@ impl Probe {
         self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_core(worker));
     }
 
-    /// Room to note how far the edges are.
+    /// Makes an empty record of edge positions.
     pub(crate) fn no_reach(&self) -> Reach {
         Reach { read: vec![Position::default(); self.inputs.len()].into(), written: 0, closed: 0 }
     }
 
-    /// Notes how far the edges are.
+    /// Records the positions of the edges.
     pub(crate) fn note_reach(&self, reach: &mut Reach) {
         for (inlet, read) in self.inputs.iter().zip(&mut reach.read) {
             *read = inlet.position();
@@ -265,7 +269,7 @@ impl Probe {
         (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
-    /// Records and marks on all outputs; it grows with either.
+    /// Records and marks on all outputs; grows with either.
     fn written(&self) -> u64 {
         self.outputs.iter().map(Outlet::written).sum()
     }
@@ -275,12 +279,12 @@ impl Probe {
         read + self.outputs.iter().map(Outlet::closed).sum::<u64>()
     }
 
-    /// Returns what waits, by epochs.
+    /// Returns the waiting work, by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
-    /// Returns what has changed since then for others.
+    /// Returns the changes for other tasks since `reach` was recorded.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);
         Changes {
@@ -291,7 +295,7 @@ impl Probe {
         }
     }
 
-    /// Returns true if a mark was taken, or a block, since then.
+    /// Returns true if a mark or a block was taken since `reach` was recorded.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
@@ -303,7 +307,7 @@ impl Probe {
         self.outputs.iter().all(has_room)
     }
 
-    /// Returns true if those who read what it writes hold blocks back that they claim when there is no room.
+    /// Returns true if readers of its output hold back blocks that they claim when there is no room.
     pub(crate) fn is_held(&self) -> bool {
         self.outputs.iter().any(Outlet::holds_blocks)
     }
@@ -313,7 +317,7 @@ impl Probe {
         self.inputs.iter().map(Inlet::pending_records).sum()
     }
 
-    /// Records and marks that wait, at least one if there is anything to do.
+    /// Waiting records and marks, at least one if there is anything to do.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         if self.is_source() {
@@ -326,13 +330,14 @@ impl Probe {
         self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
     }
 
-    /// Returns what waits, as [`pending`](Probe::pending) has it, in rows: each record counts for as many as those that were
-    /// taken have on average.
+    /// Returns [`pending`](Probe::pending) in rows: each waiting record counts as many rows as the average
+    /// record taken.
     pub(crate) fn pending_rows(&self, now: ProcessingTime) -> u64 {
         self.in_rows(self.pending(now))
     }
 
-    /// How many rows so many records have, by the mean of those that were taken; as many, where each counts for itself.
+    /// Converts a number of records to rows, by the mean of the records taken. The number is unchanged if
+    /// each record counts once.
     pub(crate) fn in_rows(&self, records: u64) -> u64 {
         match self.carriers_taken.load(Ordering::Relaxed) {
             0 => records,
@@ -343,7 +348,7 @@ impl Probe {
         }
     }
 
-    /// Takes note of what was taken in a step, where records count for several.
+    /// Records the rows and records taken in a step, where records count for several.
     pub(crate) fn note_rows(&self, report: StepReport) {
         if report.records_in != report.taken && report.taken > 0 {
             self.rows_taken.fetch_add(report.records_in, Ordering::Relaxed);
@@ -351,24 +356,24 @@ impl Probe {
         }
     }
 
-    /// Records that a source has not been asked for although they are due, as far as can be told.
+    /// Records of a source that are due and not yet polled, as far as is known.
     fn due_count(&self, now: ProcessingTime) -> u64 {
         if now < self.due() {
             return 0;
         }
         let due = ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed));
-        // On demand: as many as one likes, of which one is sure.
+        // On demand a source could make any number, of which one is sure.
         let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
-    /// Returns when the oldest of what waits came in: a record, a mark, or what is left of an emission.
+    /// Returns the arrival time of the oldest waiting record, mark or rest of an emission.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
             self.inputs.iter().filter_map(Inlet::oldest_ns).min().unwrap_or(u64::MAX)
         } else if self.is_on_demand() {
-            // What is due at a given time has waited since; what is made on demand, since the last poll.
+            // Records with a due time have waited since then; those made on demand, since the last poll.
             self.polled_ns.load(Ordering::Relaxed)
         } else {
             self.due_ns.load(Ordering::Relaxed)
@@ -376,7 +381,7 @@ impl Probe {
         ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
     }
 
-    /// Returns when a source is to be polled again; `ZERO` for at once.
+    /// Returns the time of a source's next poll; `ZERO` for at once.
     pub(crate) fn due(&self) -> ProcessingTime {
         if self.stop_asked().is_some() {
             return ProcessingTime::ZERO;
@@ -384,13 +389,14 @@ impl Probe {
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if time alone can give it something to do: a source, whose next record is due, or a copy, which may claim
-    /// what has waited for long on others' work queues.
+    /// Returns true if time alone can give it something to do: a source, whose next record becomes due, or a
+    /// copy, which may claim blocks that have waited for long on other work queues.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
     }
 
-    /// Returns when it has something to do if nothing happens until then, to be asked when it has nothing to do at `now`.
+    /// Returns when it has something to do if no event happens until then. To be asked when it has nothing to
+    /// do at `now`.
     pub(crate) fn next_due(&self, now: ProcessingTime) -> ProcessingTime {
         if self.is_source() {
             return self.due();
@@ -399,17 +405,17 @@ impl Probe {
         claimable.min().unwrap_or(ProcessingTime::NEVER)
     }
 
-    /// Bytes of the edges that it writes in which nothing lies that is to be read.
+    /// Bytes of the output edges that hold no unread records.
     pub(crate) fn empty_bytes(&self) -> u64 {
         self.outputs.iter().filter_map(Outlet::edge).map(|edge| edge.empty_bytes()).sum()
     }
 
-    /// Returns true if it is a source that makes records whenever it is polled.
+    /// Returns true for a source that makes records whenever it is polled.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Returns true if it closes epochs, and so takes no records.
+    /// Returns true if the task closes epochs, and so takes no records.
     pub(crate) fn closes_epochs(&self) -> bool {
         matches!(&*self.inputs, [Inlet::Epochs(..)])
     }
@@ -419,15 +425,15 @@ impl Probe {
         self.tokens.as_ref().map(|tokens| tokens.left(now)).filter(|&left| left > 0)
     }
 
-    /// Takes note of a poll at `now` of a source that can make more at once.
+    /// Records a poll at `now` of a source that can make more at once.
     pub(crate) fn note_poll(&self, now: ProcessingTime) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(0, Ordering::Relaxed);
         self.poll_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Takes note of a poll at `now` of a source whose next record is due at `due`, and the others `spacing_ns` apart
-    /// from then on: it is polled again when that is due, but not before `grain_ns` have passed.
+    /// Records a poll at `now` of a source whose next record is due at `due`, and later ones `spacing_ns`
+    /// apart. It is polled again at `due`, but not before `grain_ns` have passed.
     pub(crate) fn note_caught_up(
         &self,
         now: ProcessingTime,
@@ -439,10 +445,10 @@ impl Probe {
         self.note_due(now, due, spacing_ns);
     }
 
-    /// Takes note of a poll at `now` of a source whose next record has been due since `due`, and the others `spacing_ns` apart
-    /// from then on: it can be polled again at once.
+    /// Records a poll at `now` of a source whose next record has been due since `due`, and later ones
+    /// `spacing_ns` apart. It can be polled again at once.
     pub(crate) fn note_behind(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
-        // Zero would say that it makes as many as one likes.
+        // Zero would mean that the source makes any number on demand.
         let due = due.max(ProcessingTime::from_nanos(1));
         self.poll_ns.store(due.as_nanos(), Ordering::Relaxed);
         self.note_due(now, due, spacing_ns);
@@ -451,12 +457,12 @@ impl Probe {
     fn note_due(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
-        // Of records that are due all at once, one a nanosecond is enough.
+        // For records that are all due at once, one per nanosecond is enough.
         self.spacing_ns
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
     }
 
-    /// Takes note that something is not through of which this was said, or that all is.
+    /// Records the arrival of an unfinished mark or emission, or `None` if everything is finished.
     pub(crate) fn set_unsettled(&self, arrival: Option<Arrival>) {
         let before = self.unsettled_since_ns.load(Ordering::Relaxed);
         let Some(Arrival { now, context }) = arrival else {
@@ -470,12 +476,12 @@ impl Probe {
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
     }
 
-    /// Takes note of whether the last mark waits for an epoch to be closed.
+    /// Records whether the last mark waits for an epoch to be closed.
     pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
         self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
 
-    /// The context of the oldest of what waits; of a source, what its next records get.
+    /// Context of the oldest waiting work; for a source, the context that its next records get.
     pub(crate) fn head(&self, now: ProcessingTime) -> Context {
         if self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED {
             let token_ns = self.unsettled_token_ns.load(Ordering::Relaxed);
@@ -492,63 +498,65 @@ impl Probe {
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
     }
 
-    /// The context of the mark that was just taken off this port: that of the record which waits behind it, to within a block,
-    /// or its own if it is the last of all. `of_step`, which is no later, where only marks wait behind it, or no edge is
-    /// read. Never inlined: marks are rare, and loops over records stand around it.
+    /// Returns the context of the mark that was just taken off this port. That is the context of the record
+    /// which waits behind the mark, to within a block, or the mark's own if nothing waits. It is `of_step`,
+    /// which is no later, if only marks wait behind it, or if no edge is read. Never inlined: marks are rare,
+    /// and the callers are loops over records.
     #[cold]
     #[inline(never)]
     pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             match (edge.pending(reader), edge.pending_marks(reader)) {
                 (0, 0) => context_of(edge.mark_stamp()),
-                // Of several marks the stamp of the last is kept.
+                // Of several waiting marks only the stamp of the last is kept.
                 (0, _) => of_step,
                 _ => context_of(edge.head_stamp(reader)),
             }
         })
     }
 
-    /// Returns what is said of what a step puts out that begins now.
+    /// Returns the arrival for the output of a step that begins now.
     #[inline]
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let head = self.head(now);
-        // What is made on demand is observed when it is made.
+        // Records made on demand are observed when they are made.
         let observed = if self.is_on_demand() { now } else { head.observed };
         Arrival { now, context: Context { observed, ..head } }
     }
 
-    /// Takes note that a source has made so many records.
+    /// Records that a source has made this many records.
     pub(crate) fn spend_tokens(&self, now: ProcessingTime, records: u64) {
         if let Some(tokens) = &self.tokens {
             tokens.spend(now, records);
         }
     }
 
-    /// Takes note of whether it takes more.
+    /// Records whether the task takes more input.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Takes note that there may be something to emit; `false` if that was known.
+    /// Records that there may be something to emit. Returns `false` if that was known.
     pub(crate) fn wake(&self) -> bool {
-        // Whoever finds it set need not call the task: somebody has set it and calls, and it is taken back by the task
-        // before it looks.
+        // A caller that finds the flag set need not notify the task: the caller that set it does so. The task
+        // clears the flag before it looks.
         !self.is_woken.swap(true, Ordering::AcqRel)
     }
 
-    /// Takes the note back, before it is looked what there is to emit. AcqRel, as in [`wake`](Self::wake): a look that
-    /// follows sees what was made known before the call.
+    /// Clears the flag of [`wake`](Self::wake), before the task looks for results. AcqRel, as there: a look
+    /// that follows sees everything published before the call.
     pub(crate) fn take_wake(&self) {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
 
     /// Asks a source to end, unless it was asked before.
     pub(crate) fn stop(&self, stop: Stop) {
-        // The first is kept, so that sources which have looked already and others end in the same way.
+        // The first request is kept, so that sources which have seen it already and others end in the same
+        // way.
         let _first = self.stop.compare_exchange(0, stop as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// How a source was asked to end, if it was.
+    /// Returns the way in which a source was asked to end, if it was.
     #[inline]
     pub(crate) fn stop_asked(&self) -> Option<Stop> {
         match self.stop.load(Ordering::Relaxed) {
@@ -567,7 +575,8 @@ mod tests {
         ProcessingTime::from_nanos(ns)
     }
 
-    /// Checks what waits of a source, since when, and whether it makes as much as one likes, at 1,000 ns.
+    /// Checks a source at 1,000 ns: its pending records, the time of the oldest, and whether it makes records
+    /// on demand.
     fn check(note: impl FnOnce(&Probe), expected: (u64, u64, bool)) {
         let probe = Probe::new(Box::default(), Box::default());
         note(&probe);

@@ -1,18 +1,20 @@
-//! A thread for each task: the other way to run queries, in which the operating system says who runs next. It is the
-//! baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"); there is no policy and no choice, so nothing is ranked.
+//! A thread for each task: the other way to run queries, in which the operating system chooses the task that
+//! runs next. It is the baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"). There is no policy and
+//! no choice, so nothing is ranked.
 //!
 //! ```text
 //!            +--> look: something to do, and room for it? -- no --> sleep in the task's own parker
 //!            |                     | yes                               ^ woken by a neighbour, by time, from outside
 //!            |                     v                                   |
-//!            +---- run for a quantum, then wake the neighbours to whom it makes a difference
+//!            +---- run for a quantum, then wake the neighbours that the run concerns
 //! ```
 //!
-//! A task is the same as under workers, and so are a step, its accounts, its errors and what it changes for others; only
-//! who holds a task is simpler: its thread does, from the submit to its end, so there is no cell, board or ranker. A
-//! thread that has nothing to do sleeps at once. `README.md` beside this file tells why no wake-up is lost.
+//! A task is as it is under workers. So are its steps, its accounts, its errors and its changes for other
+//! tasks. Only the holder differs: the task's thread holds it from the submit to its end, so there is no
+//! cell, board or ranker. A thread that has nothing to do sleeps at once. `README.md` beside this file
+//! describes why no wake-up is lost.
 //!
-//! All threads stay on as many cores as the engine has workers, the same that workers would have.
+//! All threads stay on as many cores as the engine has workers, on the cores that these would have.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,19 +44,20 @@ pub(crate) struct Threads {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     runs: Runs,
-    /// Where all of them run; wherever the system likes, if there are none.
+    /// Cores on which all threads run; if empty, the system chooses.
     cores: Vec<usize>,
-    /// The name of a thread that the machine does not have, in tests.
+    /// In tests, the name of a thread that the system refuses.
     refused: Option<&'static str>,
     register: Mutex<Register>,
 }
 
-/// Tasks and queries that run. Behind a lock: looked at when queries come and go, and when something happens from outside.
+/// Tasks and queries that run. Behind a lock, which is taken when queries start and end, and for events from
+/// outside.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
     submitted: u64,
-    /// By the numbers of tasks and queries; the free ones are used again.
+    /// Seats by the number of the task, and queries by their number. Free numbers are reused.
     seats: Vec<Option<Arc<Seat>>>,
     queries: Vec<Option<Running>>,
     handles: Vec<JoinHandle<()>>,
@@ -65,16 +68,17 @@ struct Running {
     tasks_left: usize,
 }
 
-/// A task as others see it.
+/// A task as seen by other threads.
 struct Seat {
-    /// Where its thread sleeps, and nobody else.
+    /// The parker in which only the task's thread sleeps.
     parker: Idle,
     probe: Arc<Probe>,
-    /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
+    /// The system's number of its thread; 0 before the thread has started. Relaxed: set once by the thread,
+    /// for reports.
     number: AtomicU32,
-    /// The time until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it
-    /// counts as a sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the parker
-    /// order it.
+    /// The instant until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the
+    /// thread before it counts as a sleeper and when it has looked; read behind a fence by parties that make
+    /// work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -88,11 +92,12 @@ impl Seat {
         })
     }
 
-    /// Wakes the task's thread if it sleeps and the task could run; only behind a fence. Of a thread that sleeps nobody
-    /// changes what it has published, so whoever comes last of those that make work and room for it sees both.
+    /// Wakes the task's thread if it sleeps and the task could run; called only behind a fence. While a
+    /// thread sleeps, its published words do not change. So of the parties that make work and room for it,
+    /// the last sees both.
     fn wake_to_work(&self, now: ProcessingTime) {
-        // Of a source it says nothing that nothing was due at our instant: its own may be later. A copy that may claim by time
-        // what was deposited for another sleeps until then.
+        // A source may have nothing due at our instant, but at its own, which may be later. A copy may claim
+        // by time a block that was deposited for another, and sleeps at most until then.
         let wakes_late =
             || self.probe.next_due(now).as_nanos() < self.sleeps_until_ns.load(Ordering::Relaxed);
         let has_work = || self.probe.is_source() || self.probe.pending(now) > 0 || wakes_late();
@@ -102,7 +107,8 @@ impl Seat {
         }
     }
 
-    /// Puts its thread to sleep until there may be something to do. `look` says once more, at an instant, how the task stands.
+    /// Puts its thread to sleep until there may be something to do. `look` returns the task's state once
+    /// more, at an instant.
     fn rest(&self, clock: &dyn Clock, look: impl FnOnce(ProcessingTime) -> Standing) {
         self.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
         let look = |now: ProcessingTime| match look(now) {
@@ -116,7 +122,7 @@ impl Seat {
         self.parker.sleep(0, clock, look);
     }
 
-    /// Wakes it for whatever reason; only behind a fence.
+    /// Wakes the thread for any reason; called only behind a fence.
     fn wake(&self) {
         if self.parker.seems_to_have_sleepers() {
             self.parker.wake_one();
@@ -125,7 +131,7 @@ impl Seat {
 }
 
 impl Register {
-    /// The first place that is free.
+    /// Puts a value into the first free place, and returns the number of the place.
     fn place<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
         let free = places.iter().position(Option::is_none).unwrap_or(places.len());
         if free == places.len() {
@@ -139,7 +145,7 @@ impl Register {
         operators.iter().filter_map(|operator| self.seats.get(operator.0 as usize)?.as_ref())
     }
 
-    /// Takes out the threads that have ended.
+    /// Takes out the handles of threads that have ended.
     fn ended(&mut self) -> Vec<JoinHandle<()>> {
         let (ended, others) =
             std::mem::take(&mut self.handles).into_iter().partition(JoinHandle::is_finished);
@@ -159,7 +165,7 @@ impl Threads {
         Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
-    /// Takes a query in: gives its tasks their places.
+    /// Admits a query: gives its tasks their places.
     fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<TaskThread>), PlanError> {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
@@ -172,7 +178,8 @@ impl Threads {
             limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
-            // Values of users, whose code runs without the lock; a panic of theirs is nobody's error.
+            // Dropping the tasks runs user code, so it happens without the lock. A panic there is not an
+            // error of the caller.
             drop(register);
             tasks.into_iter().for_each(discard);
             return Err(refusal);
@@ -202,7 +209,8 @@ impl Threads {
             let neighbours = Neighbours::new(&task, &seats);
             let preferred_worker = task.preferred_worker.map(|preferred_worker| preferred_worker as usize);
             let mut body = TaskBody::new(task, ids[index], meter, &entrance);
-            // As long as the system's slice would be: a run of Enjima's threads ends when there is nothing left.
+            // The longest run, so that the system's time slices apply: a run of Enjima's threads ends when
+            // nothing is left.
             body.quantum = Quantum { records: body.run_records, made_records: body.run_records };
             let threads = Arc::clone(self);
             TaskThread {
@@ -218,7 +226,7 @@ impl Threads {
         Ok((Arc::clone(&query), threads.collect()))
     }
 
-    /// Frees the place of a task that has ended, and that of its query behind the last of them.
+    /// Frees the place of a task that has ended, and the place of its query after the last task.
     fn leave(&self, operator: OperatorId, query: QueryId) {
         let mut register = self.register.lock();
         register.seats[operator.0 as usize] = None;
@@ -240,11 +248,12 @@ impl Driver for Threads {
         for task in tasks {
             let name = task.body.name.clone();
             if refused.is_some() {
-                // Nobody waits for it: whoever has begun already ends as soon as it looks.
+                // No thread waits for this task, and threads that have started end at their next look.
                 task.end();
                 continue;
             }
-            // Taken out by the thread if there is one, and else by us: a task is not dropped wherever the system refuses.
+            // The thread takes the task out if it starts, and otherwise this function does. So the task is
+            // not dropped in the place where the system refuses the thread.
             let task = Arc::new(Mutex::new(Some(task)));
             let theirs = Arc::clone(&task);
             let live = move || {
@@ -275,7 +284,8 @@ impl Driver for Threads {
     }
 
     fn notify(&self, operators: &[OperatorId]) {
-        // SeqCst: what has happened comes before the looks at the parkers, as a run's publications do.
+        // SeqCst: the event from outside comes before the looks at the parkers, as the publications of a run
+        // do.
         fence(Ordering::SeqCst);
         self.register.lock().seats_of(operators).for_each(|seat| seat.wake());
     }
@@ -319,20 +329,20 @@ impl Driver for Threads {
     fn join(&self) {
         let handles = std::mem::take(&mut self.register.lock().handles);
         for handle in handles {
-            // What it may have died of was reported where it happened.
+            // The cause of the thread's death was reported where it happened.
             let _ended = handle.join();
         }
     }
 }
 
-/// Neighbours of a task, to which its runs make a difference.
+/// Neighbours of a task, which its runs concern.
 struct Neighbours {
     /// Tasks that write its inputs, and tasks that read its outputs.
     upstream: Vec<Arc<Seat>>,
     downstream: Vec<Arc<Seat>>,
-    /// Tasks to which the epochs that it writes or reads matter.
+    /// Tasks that must learn of changes to the epochs that it writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that write the containers that it writes.
+    /// Other tasks that write the same containers.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -348,22 +358,22 @@ impl Neighbours {
     }
 }
 
-/// A task and the thread that is its own.
+/// A task and its own thread.
 struct TaskThread {
     threads: Arc<Threads>,
     body: Box<TaskBody>,
     seat: Arc<Seat>,
     neighbours: Neighbours,
-    /// If it is one of several that share an operator: which of the work queues is its own.
+    /// For one of several copies of an operator: the number of its own work queue.
     preferred_worker: Option<usize>,
-    /// The clock, when it was last read.
+    /// The last reading of the clock.
     now: ProcessingTime,
     steps: u32,
 }
 
 impl TaskThread {
-    /// Runs the task on its thread until its part is done. If the thread dies, of an assertion of ours or of a clock that
-    /// panics, the engine closes and every query fails: nobody waits for a task that is gone.
+    /// Runs the task on its thread until it has ended. If an assertion or a clock panics in the thread, the
+    /// engine closes and every query fails. So no caller waits for a task whose thread has died.
     fn live(mut self) {
         cores::pin(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);
@@ -373,8 +383,8 @@ impl TaskThread {
         self.end();
     }
 
-    /// Drops the task. That runs code of operators, sinks and users' values; one that panics now can no longer change what
-    /// became of its query.
+    /// Drops the task. That runs code of operators, sinks and users' values. A panic there can no longer
+    /// change the outcome of the query.
     fn end(self) {
         let TaskThread { threads, mut body, now, .. } = self;
         body.note_ended(now);
@@ -392,7 +402,8 @@ impl TaskThread {
             if standing != Standing::Ready {
                 self.body.note_state(standing.into(), self.now);
                 if standing == Standing::Blocked && self.body.probe.is_held() {
-                    // Blocks that they hold back are room for us; a fence, as behind a run.
+                    // Blocks that the readers hold back are room for this task. The fence is that of the end
+                    // of a run.
                     fence(Ordering::SeqCst);
                     self.neighbours.downstream.iter().for_each(|seat| seat.wake_to_work(self.now));
                 }
@@ -410,14 +421,15 @@ impl TaskThread {
         }
     }
 
-    /// Sleeps until there may be something to do. Looks once more first.
+    /// Looks once more, then sleeps until there may be something to do.
     fn sleep(&self, clock: &dyn Clock) {
-        // A query that does not run any more has its threads run once more, to end.
+        // If the query does not run any more, its threads run once more, to end.
         let is_running = || self.body.query.is_running();
         self.seat.rest(clock, |now| if is_running() { self.body.look(now) } else { Standing::Ready });
     }
 
-    /// Runs the task for a quantum and wakes those to whom it makes a difference; answers whether it has ended.
+    /// Runs the task for a quantum and wakes the tasks that the run concerns. Returns how the task has ended,
+    /// if it has.
     fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
         let TaskThread { threads, body, neighbours, preferred_worker, .. } = self;
         let worker = preferred_worker.unwrap_or_else(|| cores::place_among(&threads.cores));
@@ -426,8 +438,8 @@ impl TaskThread {
         self.steps = self.steps.wrapping_add(1);
         let (outcome, now) = worker::run(body, threads.runs, clock, self.now, (worker, self.steps));
         self.now = now;
-        // SeqCst: what the run has published comes before the looks at parkers and cursors below. Whoever falls asleep has
-        // such a fence before his last look; of the two, one sees the other.
+        // SeqCst: the publications of the run come before the looks at parkers and cursors below. A thread
+        // that falls asleep has such a fence before its last look. One of the two sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
@@ -447,9 +459,9 @@ impl TaskThread {
     }
 }
 
-/// How a task has ended.
+/// End of a task.
 enum Ended {
-    /// Its part is done.
+    /// Its stream has ended.
     Over,
     Failed(Box<QueryError>),
 }

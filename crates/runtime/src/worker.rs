@@ -1,8 +1,8 @@
-//! A worker: runs the task it was given, hands it in and gets the next, one step at a time.
+//! A worker: runs the task that it was given, returns it and gets the next, one step at a time.
 //!
-//! Production calls [`Worker::step`] from a thread; a simulation calls it from one thread for many workers, in an
-//! order that a seed picks. A worker keeps its task between two steps, so that in a simulation, too, others
-//! choose while it runs.
+//! In production a thread calls [`Worker::step`]. A simulation calls it from one thread for many workers, in
+//! an order that a seed determines. A worker keeps its task between two steps, so that also in a simulation
+//! other workers choose while it runs.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,24 +15,24 @@ use crate::error::QueryError;
 use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
-/// One step in so many measures what choosing its task took.
+/// One step in this many measures the time of choosing its task.
 const SCHEDULING_SAMPLE: u32 = 64;
 
 /// Runs tasks.
 pub struct Worker {
     executor: Arc<Executor>,
     bench: Bench,
-    /// The task at hand, and when it was asked for.
+    /// The task to run, and the instant at which it was requested.
     claim: Option<(Claim, ProcessingTime)>,
     steps: u32,
 }
 
-/// What a step of a worker did.
+/// Result of a step of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// It ran a task, or took one to run.
+    /// The worker ran a task, or took one to run.
     Busy,
-    /// There is nothing to do before this instant, unless others make work.
+    /// Nothing to do before this instant, unless other workers make work.
     Idle(ProcessingTime),
 }
 
@@ -41,10 +41,10 @@ impl Worker {
         Worker { executor, bench: Bench::new(index), claim: None, steps: 0 }
     }
 
-    /// Runs the task at hand, if there is one, and gets the next.
+    /// Runs the current task, if there is one, and gets the next.
     ///
-    /// The clock is read once per step: a run counts from when its task was asked for, and so includes the choice;
-    /// how much of it the choice takes is measured in one step of [`SCHEDULING_SAMPLE`].
+    /// The clock is read once per step. A run counts from the request for its task, and so includes the
+    /// choice. In one step of 64 the time of the choice is measured separately.
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
         let (done, now) = match self.claim.take() {
             Some((mut claim, mut started)) => {
@@ -89,7 +89,8 @@ impl Worker {
     }
 }
 
-/// Runs a task for its quantum. A panic of user code ends here, with the name of the operator it came from.
+/// Runs a task for its quantum. A panic of user code is caught here and becomes an error with the operator's
+/// name.
 pub(crate) fn run(
     body: &mut TaskBody,
     runs: Runs,
@@ -99,7 +100,7 @@ pub(crate) fn run(
 ) -> (Outcome, ProcessingTime) {
     let meter = runs.is_measured(step).then(|| Arc::clone(&body.meter));
     let (quantum, source_grain_ns) = (body.quantum, runs.source_grain_ns);
-    // Counting runs code of users' sources, operators and sinks, too.
+    // Counting also runs code of users: of sources, operators and sinks.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
         let TaskBody { task, state_grant, probe, .. } = &mut *body;
         let arrival = probe.arrival(started);
@@ -138,14 +139,14 @@ pub(crate) fn run(
     (outcome, ended)
 }
 
-/// Counts what the step did, and pays for the state it left.
+/// Counts the work of the step, and pays for the state that it left.
 fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
         body.meter.note_oddities(body.task.oddities());
     }
     body.meter.note_counts(body.task.as_ref());
     if report.ended {
-        // Its sink has published; what state is left goes now.
+        // The sink has published. The remaining state is dropped now.
         body.query.add_ended(body.meter.operator_counts(&body.name));
         return Ok(());
     }

@@ -43,7 +43,7 @@ pub enum EpochWork {
 }
 
 /// Context that travels with records from their source (Cameo, section 5.1, "priority context"). It leaves out the
-/// stream progress p: a block lies between two watermarks, so the reader of the block knows p; see
+/// stream progress p: a block is between two watermarks, so the reader of the block knows p; see
 /// [`OperatorState::frontier`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {

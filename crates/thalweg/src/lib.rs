@@ -1,4 +1,4 @@
-//! The typed front door of the engine: write a query as a chain of method calls, submit it, read its report.
+//! The typed interface of the engine: write a query as a chain of method calls, submit it, read its report.
 //!
 //! ```
 //! use thalweg::{Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given};
@@ -49,7 +49,7 @@
 //!
 //! Read the modules in this order: [`query`], [`stream`], which also lists what the compiler refuses, and
 //! [`segment`], which explains how a chain of calls becomes tasks. The programs in the folder `examples` lead from
-//! the first stream to an operator of your own; the output of each lies beside it.
+//! the first stream to an operator of your own; the output of each is beside it.
 //!
 //! This room names no file, no format and no option; it adds types to the runtime's graphs.
 #![forbid(unsafe_code)]

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! Functions of users are `Fn + Send + Sync + 'static`, so that several workers can share them: they own what they
-//! use (`move`), and change nothing outside. State that changes from record to record lies in an aggregate's
+//! use (`move`), and change nothing outside. State that changes from record to record is kept in an aggregate's
 //! accumulator, or in an [operator of your own](Stream::process). A function that panics fails its query, with
 //! [`QueryError::Panicked`](thalweg_runtime::QueryError::Panicked) and the operator's name, and no other query.
 //!
 //! # Compile errors
 //!
-//! Given `words: Stream<&'static str>` and `minutes: TumblingWindows`, each of these is tested to be refused.
-//! An aggregate needs windows, and windows need a key:
+//! Given `words: Stream<&'static str>` and `minutes: TumblingWindows`, each of these is tested to be refused. An
+//! aggregate needs windows, and windows need a key:
 //!
 //! ```compile_fail,E0599
 //! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
@@ -85,7 +85,7 @@
 //! # }
 //! ```
 //!
-//! A stream goes on in one place, and a query is planned once:
+//! A stream continues in one place, and a query is planned once:
 //!
 //! ```compile_fail,E0382
 //! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
@@ -257,7 +257,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("sort", |head, label| stateful(head, Sort::new("", key_of), label))
     }
 
-    /// Sorts like [`in_order_by`](Stream::in_order_by), but hands late values on beside the others, as
+    /// Sorts like [`in_order_by`](Stream::in_order_by), but passes late values on beside the others, as
     /// [`Either::Right`](thalweg_model::Either::Right): see [`part`](Stream::part).
     pub fn in_order_or_late<K, KeyOf>(
         self,
@@ -274,7 +274,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// Joins each value with the row of `table` that has its key: an inner join with a table that does not change.
     /// Values keep their order and event times; values without a row are dropped and counted as filtered.
     ///
-    /// A table may be joined in many places, and lies in memory once. Its memory is not counted in the engine's budget.
+    /// A table may be joined in many places, and is in memory once. Its memory is not counted in the engine's budget.
     ///
     /// ```
     /// # use thalweg::{DuplicateKey, Segment, Stream, Table};
@@ -336,13 +336,13 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         })
     }
 
-    /// Hands records and marks to an operator of your own, and goes on with its output. An operator can do more than
-    /// a function: it keeps state, sees event times and watermarks, and may emit at any call. In return it must keep
-    /// the rules O1 to O5 of [`thalweg_model::operator`].
+    /// Passes records and marks to an operator of your own, and continues with its output. An operator can do more
+    /// than a function: it keeps state, sees event times and watermarks, and may emit at any call. In return it
+    /// must keep the rules O1 to O5 of [`thalweg_model::operator`].
     ///
-    /// Reports and errors use the name that the operator has in the query, not the name that it gives itself: for its
-    /// counts, and for a panic of its code. The state that it reports in [`state_bytes`](Operator::state_bytes) is
-    /// counted in the engine's budget. For chaining it counts as stateful.
+    /// Reports and errors use the name that the operator has in the query, not the name that it gives itself: for
+    /// its counts, and for a panic of its code. The state that it reports in [`state_bytes`](Operator::state_bytes)
+    /// is counted in the engine's budget. For chaining it counts as stateful.
     ///
     /// An operator that passes on values which differ from the value before them:
     ///
@@ -443,8 +443,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.with(C::isolate)
     }
 
-    /// Erases the type of the stream's segment: the segment ends at an edge here, whatever the [`Chaining`], and the
-    /// stream goes on from there. So functions can take and return `Stream<T>`, and loops can build streams.
+    /// Erases the type of the stream's segment: the segment ends at an edge here, whatever the [`Chaining`], and
+    /// the stream continues from there. So functions can take and return `Stream<T>`, and loops can build streams.
     ///
     /// ```
     /// # use thalweg::Stream;

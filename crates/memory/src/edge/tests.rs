@@ -515,8 +515,8 @@ fn cursors_tell_the_chunks_that_are_owned() {
     assert_eq!(owned(), (0, 0));
 }
 
-/// Fills and drains a block of 4 KiB at a time. Returns the number of chunks that the edge then has, their bytes, and
-/// the number of blocks in which values lay.
+/// Fills and drains a block of 4 KiB at a time. Returns the number of chunks that the edge then has, their bytes,
+/// and the number of blocks that held values.
 fn recycle(blocks: u64, cores: Option<(usize, usize)>) -> (u64, u64, usize) {
     let pool = pool();
     let (mut writer, mut reader) = edge::<[u64; 512], Rules>(&pool, options(1, 2, 1 << 10, 8)).unwrap();

@@ -1,4 +1,4 @@
-//! Window arithmetic against its definition: windows tile the line, and each instant lies in exactly one.
+//! Window arithmetic against its definition: windows tile the line, and each instant is in exactly one.
 
 use proptest::prelude::*;
 

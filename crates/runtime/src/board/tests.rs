@@ -6,7 +6,7 @@ mod plain {
 
     use super::super::*;
 
-    /// Any order of changes, in one group and in several: the least is the least of the list.
+    /// Any order of changes, in one group and in several: the least word of the board is that of the list.
     #[test]
     fn the_least_is_found() {
         for count in [1, 5, 64, 65, 300] {
@@ -29,7 +29,7 @@ mod plain {
         }
     }
 
-    /// Words written while one group was all are seen when there are more.
+    /// Words written while there was one group are seen when there are more.
     #[test]
     fn covering_more_forgets_nothing() {
         let board = Board::new(200);
@@ -76,13 +76,14 @@ mod model {
 
     use super::super::*;
 
-    /// Two leaves of one group change at once, one up and one down; when both have returned, the top is the least.
+    /// Two leaves of one group change at once, one up and one down. When both have returned, the top is the
+    /// least.
     #[test]
     fn tops_agree_with_their_leaves_in_the_end() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(2));
         builder.check(|| {
-            // The second group is all nothing, and there so that tops are kept at all.
+            // The second group is empty, and exists so that tops are kept at all.
             let board = Arc::new(Board::new(4));
             board.set(0, 2);
             board.cover(4);
@@ -94,7 +95,7 @@ mod model {
         });
     }
 
-    /// A leaf changes while another party begins to keep tops: afterwards its top knows it.
+    /// A leaf changes while another party begins to keep tops. Afterwards its top includes the leaf.
     #[test]
     fn covering_more_misses_no_leaf() {
         let mut builder = loom::model::Builder::new();

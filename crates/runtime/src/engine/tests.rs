@@ -1,5 +1,5 @@
-//! Engines without threads, stepped by hand: what the engine promises about ends, failures and time. Operators
-//! come from here, since this room knows none.
+//! Engines without threads, stepped by hand: the promises of the engine about ends, failures and time. The
+//! operators are defined here, because this room has none.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ mod metrics;
 mod outside;
 mod threads;
 
-/// Writes what arrives: values, and marks in brackets.
+/// Records arriving items as text: values, and marks in brackets.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -56,7 +56,7 @@ impl Sink<i64> for Seen {
 /// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
 struct Repeat {
     times: usize,
-    /// The value that is emitted, at which time, and how often it is still to come.
+    /// The value that is emitted, its time, and how often it is still to be emitted.
     left: Option<(EventTime, i64, usize)>,
     read: u64,
     blame: Blame,
@@ -152,7 +152,7 @@ fn stepped(edges: EdgeLimits, clock: &Arc<VirtualClock>) -> Stepped {
     Engine::builder().edges(edges).clock(clock).build_stepped().unwrap()
 }
 
-/// Steps the only worker until nothing is left to do; answers when something is next due.
+/// Steps the only worker until nothing is left to do. Returns the next due time.
 fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
     for _ in 0..100_000 {
         while stepped.growth.step() {}
@@ -163,7 +163,7 @@ fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
     panic!("100,000 steps and no end");
 }
 
-/// Source, an expanding operator, sink; each a task of its own.
+/// Makes a graph of a source, an expanding operator and a sink, each a task of its own.
 fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     let mut graph = Graph::new("repeat");
     let (first_output, first_entry) = graph.edge();
@@ -174,7 +174,7 @@ fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     graph
 }
 
-/// A source with a preferred is one that others may take, as any source; a copy is its worker's.
+/// Any worker may take a source, even one with a preferred worker. A copy stays with its worker.
 #[test]
 fn preferred_workers_are_those_of_the_graph() {
     let clock = Arc::new(VirtualClock::default());
@@ -192,8 +192,8 @@ fn preferred_workers_are_those_of_the_graph() {
     assert_eq!(stepped.workers[0].executor().preferred_workers(3), preferred);
 }
 
-/// Emission beyond the room of any edge, record by record and at marks, through full mark rings: everything
-/// arrives, in order, each mark behind what belongs before it, and the query ends by itself.
+/// Emissions exceed the room of any edge, record by record and at marks, through full mark rings. Everything
+/// arrives in order, each mark behind the records before it, and the query ends by itself.
 #[test]
 fn emission_is_resumed_and_marks_keep_their_place() {
     let mut texts = Vec::new();
@@ -253,7 +253,8 @@ fn stop_drains_and_cancel_drops() {
     assert!(!cancelled.text().contains("End"));
 }
 
-/// A window that no watermark has closed is not said to be over, also if somebody asks for that later.
+/// A stop at the watermark sends no watermark of the end of time, even if a drain is requested afterwards. So
+/// open windows do not fire.
 #[test]
 fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
     let clock = Arc::new(VirtualClock::default());
@@ -271,7 +272,7 @@ fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
     assert_eq!(query.wait().unwrap().conservation_error(), None);
 }
 
-/// Reads 100 values at a time and gives out three of them a poll.
+/// A source that reads 100 values at a time and emits three of them per poll.
 struct ReadsAhead {
     pending: std::ops::Range<i64>,
     read: Arc<Mutex<i64>>,
@@ -309,7 +310,7 @@ impl Source for ReadsAhead {
     }
 }
 
-/// A source that is stopped gives out what it has read, and reads no more.
+/// A source that is stopped emits what it has read, and reads no more.
 #[test]
 fn a_stop_waits_for_what_was_read() {
     for steps in [1, 7, 50] {
@@ -335,7 +336,7 @@ fn a_stop_waits_for_what_was_read() {
     }
 }
 
-/// Has one record a second, and a latency marker behind each.
+/// A source with one record per second, and a latency marker behind each.
 struct Slow {
     next_s: u64,
 }
@@ -374,7 +375,7 @@ impl Source for Slow {
 #[test]
 fn time_moves_only_when_nothing_is_left_to_do() {
     let clock = Arc::new(VirtualClock::default());
-    // Room for a watermark and a latency marker: a full ring drops the latter.
+    // Room for a watermark and a latency marker: a full ring drops the marker.
     let mut stepped = stepped(EdgeLimits { marks_max: 2, ..tiny() }, &clock);
     let seen = Seen::default();
     let mut graph = Graph::new("slow");
@@ -448,7 +449,7 @@ fn a_budget_without_room_for_the_first_chunks_is_refused_and_given_back() {
     assert_eq!(stepped.engine.budget().used_bytes(), 0);
 }
 
-/// A sink that fails names itself and its code.
+/// A failing sink is named in the error, with its code.
 #[test]
 fn a_sink_that_fails_fails_its_query() {
     #[derive(Debug)]
@@ -480,7 +481,7 @@ fn a_sink_that_fails_fails_its_query() {
     assert_eq!((error.code(), error.to_string().as_str()), ("FULL", "`source-sink` failed: no space"));
 }
 
-/// Threads: a dropped engine cancels what runs and comes back.
+/// With threads: a dropped engine cancels its queries, and the drop returns.
 #[test]
 fn dropping_an_engine_cancels_and_joins() {
     let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();
@@ -491,7 +492,7 @@ fn dropping_an_engine_cancels_and_joins() {
     assert!(matches!(running.wait(), Err(QueryError::Cancelled)));
 }
 
-/// A sink whose drop panics after its query has ended takes neither the worker nor the next query with it.
+/// A sink whose drop panics after its query has ended affects neither the worker nor the next query.
 #[test]
 fn a_panic_in_a_drop_leaves_the_worker_alone() {
     struct Explosive(Seen);
@@ -519,7 +520,8 @@ fn a_panic_in_a_drop_leaves_the_worker_alone() {
     assert_eq!(second.wait().unwrap().events_in, 5);
 }
 
-/// Under the default policy nobody starves: a query that has only marks left ends beside one that is always ready to run.
+/// Under the default policy no query starves: one that has only marks left ends beside one that is always
+/// ready to run.
 #[test]
 fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     let clock = Arc::new(VirtualClock::default());
@@ -533,7 +535,7 @@ fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     assert_eq!((endless.state(), short.state()), (QueryState::Running, QueryState::Finished));
 }
 
-/// A panic whose payload panics when it is dropped, and a clock that panics: neither leaves anybody waiting.
+/// A panic whose payload panics when it is dropped, and a clock that panics: neither leaves a caller waiting.
 #[test]
 fn a_worker_that_dies_ends_every_query() {
     struct Bomb;
@@ -548,7 +550,7 @@ fn a_worker_that_dies_ends_every_query() {
             std::panic::panic_any(Bomb)
         }
     }
-    /// Panics when it is read for the hundredth time.
+    /// A clock that panics when it is read for the hundredth time.
     struct Broken(Mutex<u32>);
     impl Clock for Broken {
         fn now(&self) -> ProcessingTime {

@@ -1,5 +1,5 @@
-//! How records of a bundle are carried: a block that is owned, whose records are taken out, or one that several stages read,
-//! to each of which they are lent.
+//! Carriers of a bundle's records: a block that is owned, whose records are taken out, or a block that
+//! several stages share, from which each stage clones.
 
 use std::sync::Arc;
 
@@ -10,21 +10,22 @@ use crate::edge::DrainInput;
 
 /// A block on its way, or a share in one.
 pub trait Carrier<T>: Send + 'static {
-    /// Its records, as an operator's input.
+    /// The records, as an operator's input.
     type Input<'a>: Input<T>
     where
         Self: 'a;
 
-    /// Records left.
+    /// Number of records left.
     fn count(&self) -> usize;
 
-    /// The core that they were filled at.
+    /// The core on which they were filled.
     fn core(&self) -> usize;
 
     /// The next records, at most `max` of them.
     fn input(&mut self, max: usize) -> Self::Input<'_>;
 
-    /// Gives the block, or the share in it, back. Hot is what was filled and emptied at one core.
+    /// Returns the block, or the share in it. `is_hot` is true if the block was filled and emptied on one
+    /// core.
     fn give_back(self, is_hot: bool);
 }
 
@@ -52,12 +53,12 @@ impl<T: Send + 'static> Carrier<T> for Block<Record<T>> {
 /// A share in a block, whose records are cloned as they are taken.
 pub struct Share<T: Send + Sync + 'static> {
     block: Arc<Block<Record<T>>>,
-    /// The first record that is not taken.
+    /// Index of the first record that is not taken.
     next: usize,
 }
 
 impl<T: Send + Sync + 'static> Share<T> {
-    /// As many shares as are wanted.
+    /// Makes `count` shares of a block.
     pub(super) fn of(block: Block<Record<T>>, count: usize) -> impl Iterator<Item = Self> {
         let block = Arc::new(block);
         (0..count).map(move |_| Share { block: Arc::clone(&block), next: 0 })
@@ -82,7 +83,7 @@ impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
     }
 
     fn give_back(self, is_hot: bool) {
-        // The last one has it for itself.
+        // The last share owns the block.
         if let Some(block) = Arc::into_inner(self.block) {
             block.give_back(is_hot);
         }
@@ -137,10 +138,10 @@ impl<T: Send + Sync + 'static> Drop for ShareInput<'_, T> {
     }
 }
 
-/// Of those that read no containers.
+/// Carrier of a task that reads no containers.
 pub enum NoCarrier {}
 
-/// The input of nothing.
+/// Input of [`NoCarrier`].
 pub enum NoInput {}
 
 impl<T> Carrier<T> for NoCarrier {

@@ -1,9 +1,11 @@
-//! The unclaimed blocks of all open epochs in front of one task, on the work queue of the worker that filled them.
+//! The unclaimed blocks of all open epochs in front of one task, on the work queue of the worker that filled
+//! them.
 //!
-//! A work queue is a list behind a lock, which is its own worker's almost always; it holds bundles in the order of their
-//! epochs. A copy of the task claims from the work queue of its number: of the oldest epoch the newest block, which is still in
-//! the cache. What lies on others' work queues it leaves to the copies of those, which any idle worker may run; only what has
-//! waited for long there it takes as well, since that copy is in the hands of a worker that does not get to the end of it.
+//! A work queue is a list behind a lock that almost always only its own worker takes. It holds bundles in the
+//! order of their epochs. A copy of the task claims from the work queue with its number: from the oldest
+//! epoch it takes the newest block, which is still in the cache. It leaves the blocks of other work queues to
+//! the copies of those, which any idle worker may run. Only a block that has waited there for long it takes
+//! as well, because the worker that runs that copy is held up.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -16,16 +18,17 @@ use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
 use super::tracker::{Claiming, EpochTracker, WorkQueueCounts};
 
-/// A block on its way, with what it is judged by (StreamBox's bundle). All its records are of one split.
+/// A block on an edge, with the values by which it is judged (StreamBox's bundle). All its records come from
+/// one split.
 pub struct Bundle<B> {
-    /// None if only a marker travels.
+    /// None if the bundle carries only a marker.
     pub(crate) block: Option<B>,
     pub(crate) epoch: u64,
     /// The watermark of its split, by which its records are late.
     pub(crate) late_by: EventTime,
     /// A latency marker behind its records.
     pub(crate) marker: Option<ProcessingTime>,
-    /// When it was deposited, in ns.
+    /// Deposit time, in ns.
     pub(crate) arrived_ns: u64,
 }
 
@@ -38,7 +41,7 @@ pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
 
 type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 
-/// Where those who fill blocks put them: one stage, or several, whose containers have blocks of one block pool.
+/// Destination of filled blocks: one stage, or several whose containers hold blocks of one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Puts a bundle onto the work queue of `core`. Its epoch is one that the depositor has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
@@ -46,7 +49,7 @@ pub trait Deposit<T: Send + 'static>: Send + Sync {
     /// Returns true if too many bundles wait for one more without a block.
     fn is_crowded(&self) -> bool;
 
-    /// Counts a latency marker that is dropped in front of the stages.
+    /// Counts a latency marker that is dropped before it reaches the stages.
     fn drop_marker(&self);
 }
 
@@ -64,7 +67,7 @@ impl<T: Send + 'static> Deposit<T> for Containers<T> {
     }
 }
 
-/// The containers of several stages, to each of which every block is lent.
+/// The containers of several stages, each of which borrows every block.
 pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Containers<T, Share<T>>>>);
 
 impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
@@ -86,7 +89,7 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 }
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
-    /// Empty ones for blocks of `block_pool`, with a work queue for each of so many cores.
+    /// Makes empty containers for blocks of `block_pool`, with a work queue for each of `cores` cores.
     pub(crate) fn new(
         block_pool: Arc<BlockPool<Record<T>>>,
         cores: usize,
@@ -104,7 +107,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         let core = core % self.work_queues.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut work_queue = self.work_queues[core].lock();
-        // Nearly always the last: splits of one work queue may be an epoch apart.
+        // Nearly always the last place: splits of one work queue may be an epoch apart.
         let place = work_queue.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
         work_queue.insert(place, bundle);
         let counts = &*self.tracker.work_queues[core];
@@ -113,8 +116,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         note_oldest(counts, &work_queue);
     }
 
-    /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own work queue or among what
-    /// has waited for long on others'; of one epoch its own first.
+    /// Takes an unclaimed bundle for a copy. It comes from the oldest epoch on the copy's own work queue or
+    /// among the bundles that have waited for long on others. Within one epoch the copy's own come first.
     pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
         let up_to = self.tracker.claimable_up_to()?;
         if !self.tracker.claiming.is_local {
@@ -132,7 +135,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
             .or_else(|| old().find_map(|other| self.steal(other, up_to)))
     }
 
-    /// The oldest bundle of all work queues, of the oldest epoch.
+    /// Takes the oldest bundle of the oldest epoch of all work queues.
     fn claim_anywhere(&self, up_to: u64) -> Option<Bundle<B>> {
         let mut work_queues: Vec<_> = (0..self.work_queues.len())
             .map(|work_queue| (self.tracker.in_front(work_queue), work_queue))
@@ -141,7 +144,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         work_queues.into_iter().find_map(|(_, work_queue)| self.steal(work_queue, up_to))
     }
 
-    /// The newest bundle of the first epoch on one's own work queue, if that is not above `up_to`.
+    /// Takes the newest bundle of the first epoch on the copy's own work queue, if that epoch is not above
+    /// `up_to`.
     fn take(&self, core: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(core, up_to, |work_queue, first| {
             let of_first = work_queue.iter().rposition(|bundle| bundle.epoch == first);
@@ -149,7 +153,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         })
     }
 
-    /// The oldest bundle on another's work queue, if its epoch is not above `up_to`.
+    /// Takes the oldest bundle of another work queue, if its epoch is not above `up_to`.
     fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(other, up_to, |_, _| 0)
     }
@@ -178,7 +182,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     }
 }
 
-/// Raises a counter, under the lock of the work queue: nobody else writes.
+/// Raises a counter under the lock of the work queue, which excludes other writers.
 fn raise(counter: &AtomicU64, by: u64, ordering: Ordering) {
     counter.store(counter.load(Ordering::Relaxed) + by, ordering);
 }

@@ -1,11 +1,12 @@
-//! What the copies of a chain have gathered: partial state belongs to a copy and an epoch (DESIGN decision 10), so that
-//! epochs are put together in order, whatever was processed first.
+//! State that the copies of a chain have gathered. Partial state belongs to a copy and an epoch, so that
+//! epochs are merged in order, whatever was processed first.
 //!
-//! **Merging** (StreamBox's watermark tasks, section 6): when an epoch is closed and its copies hold much, they are put
-//! together in pairs, by whoever has time: the task that closes the epoch and the copies themselves, which look for pairs
-//! before they claim blocks. So with many workers the time to put `n` of them together is that of `log n` pairs. Nobody waits
-//! for anybody: the task that closes the epoch takes pairs like all others, and if there is none left but some are in other
-//! hands, its step ends; whoever puts one of those down calls it. A single worker merges all pairs itself.
+//! **Merging** (StreamBox's watermark tasks, section 6): when an epoch is closed and its copies hold much
+//! state, they are merged in pairs by several parties: the task that closes the epoch, and the copies
+//! themselves, which look for pairs before they claim blocks. So with many workers, merging `n` copies takes
+//! the time of `log n` pairs. No party waits for another. The task that closes the epoch takes pairs like the
+//! copies. If no pair is left but some are being merged, its step ends, and the party that finishes a pair
+//! notifies it. A single worker merges all pairs itself.
 
 use thalweg_memory::BudgetExceeded;
 use thalweg_memory::sync::{Arc, CacheAligned, Mutex, Ordering};
@@ -17,41 +18,42 @@ use crate::state_grant::StateGrant;
 /// Empty chains that a copy keeps for epochs to come, with the slots of their tables.
 const SPARE_MAX: usize = 4;
 
-/// A chain with what it has gathered in one epoch.
+/// A chain with the state that it has gathered in one epoch.
 pub(crate) struct Gathered<C> {
     pub(crate) epoch: u64,
     pub(crate) chain: C,
-    /// By which watermark records are late, as it was told last.
+    /// The watermark by which records are late, as last announced to the chain.
     pub(crate) late_by: EventTime,
     pub(crate) bytes: usize,
 }
 
-/// Copies that hold no more than this between them are put together by whoever closes their epoch: a merge of two tables of
-/// so many bytes takes some 50 us, about what waking somebody costs.
+/// Size of state up to which the task that closes an epoch merges its copies alone. A merge of two tables of
+/// that many bytes takes about 50 us, as much as waking a worker costs.
 const MERGED_ALONE_BYTES: usize = 64 << 10;
 
-/// A chain, and the copy that it goes back to.
+/// A chain, and the copy to which it returns.
 type OfCopy<C> = (usize, C);
 
-/// The chains of all copies that nobody runs now.
+/// The chains of all copies that are not running now.
 pub(crate) struct Copies<C> {
-    /// Of each copy. The lock is taken by the copy when it picks a chain up and puts it down, and by whoever closes an
-    /// epoch; never while records are processed.
+    /// The chains of each copy. The copy takes the lock when it picks up a chain and when it puts the chain
+    /// down. A task that closes an epoch takes it, too. It is never held while records are processed.
     own: Box<[CacheAligned<Mutex<Own<C>>>]>,
     merging: Mutex<Merging<C>>,
     tracker: Arc<EpochTracker>,
-    /// What the copies' state is paid from. The lock is taken when a query is built, and per epoch.
+    /// The memory grants that pay for the copies' state. The lock is taken when a query is built, and once
+    /// per epoch.
     grants: Mutex<Vec<Arc<StateGrant>>>,
 }
 
-/// The epoch that is being put together.
+/// The epoch that is being merged.
 struct Merging<C> {
     parts: Vec<OfCopy<C>>,
-    /// Pairs in somebody's hands.
+    /// Pairs that are being merged now.
     in_hands: usize,
 }
 
-/// Two parts, the second to be put into the first.
+/// Two parts: `part` is to be merged into `whole`.
 pub(crate) struct Pair<C> {
     pub(crate) whole: OfCopy<C>,
     pub(crate) part: OfCopy<C>,
@@ -69,18 +71,20 @@ impl<C> Copies<C> {
         Copies { own: (0..count).map(|_| own()).collect(), merging, tracker, grants: Mutex::default() }
     }
 
-    /// Takes note of what a copy's state is paid from.
+    /// Adds the memory grant that pays for a copy's state.
     pub(crate) fn add_grant(&self, state_grant: &Arc<StateGrant>) {
         self.grants.lock().push(Arc::clone(state_grant));
     }
 
-    /// What a copy was refused, if one ever was: then something is missing from what was gathered, and nothing of it may be
-    /// published. The query fails of it, but perhaps not before an epoch could be closed.
+    /// Returns the refusal of memory to a copy, if there ever was one. Then the gathered state is incomplete,
+    /// and no result of it may be published. The query fails because of it, but perhaps not before an epoch
+    /// could be closed.
     pub(crate) fn refusal(&self) -> Option<BudgetExceeded> {
         self.grants.lock().iter().find_map(|state_grant| state_grant.first_refusal())
     }
 
-    /// Picks up what a copy has gathered in an epoch, or an empty chain; none if it has neither.
+    /// Picks up the chain with the state that a copy has gathered in an epoch, or an empty chain; none if it
+    /// has neither.
     pub(crate) fn pick_up(&self, copy: usize, epoch: u64) -> Option<Gathered<C>> {
         let mut own = self.own[copy].lock();
         match own.gathered.iter().position(|gathered| gathered.epoch == epoch) {
@@ -89,14 +93,15 @@ impl<C> Copies<C> {
         }
     }
 
-    /// Puts it down; answers the bytes of all that the copy has gathered.
+    /// Puts a chain down, and returns the bytes of all state that the copy has gathered.
     pub(crate) fn put_down(&self, copy: usize, gathered: Gathered<C>) -> usize {
         let mut own = self.own[copy].lock();
         own.gathered.push(gathered);
         own.gathered.iter().map(|gathered| gathered.bytes).sum()
     }
 
-    /// Takes what all copies have gathered in an epoch, to put it together; whether that is so much that others should help.
+    /// Takes the chains of all copies for an epoch, to merge them. Returns true with them if other tasks
+    /// should help.
     pub(crate) fn take(&self, epoch: u64) -> (Vec<OfCopy<C>>, bool) {
         let (mut parts, mut bytes) = (Vec::with_capacity(self.own.len()), 0);
         for (copy, own) in self.own.iter().enumerate() {
@@ -111,7 +116,7 @@ impl<C> Copies<C> {
         (parts, is_much)
     }
 
-    /// Lets others help to put parts together.
+    /// Lets other tasks help to merge these parts.
     pub(crate) fn begin_merging(&self, parts: Vec<OfCopy<C>>) {
         let mut merging = self.merging.lock();
         assert!(merging.parts.is_empty() && merging.in_hands == 0, "one epoch is put together at a time");
@@ -125,7 +130,7 @@ impl<C> Copies<C> {
         self.tracker.merging.pairs.store((merging.parts.len() / 2) as u64, Ordering::Relaxed);
     }
 
-    /// Two parts to be put together, if there are two that nobody has in hand.
+    /// Takes two parts to merge, if there are two that are not being merged.
     pub(crate) fn take_pair(&self) -> Option<Pair<C>> {
         if self.tracker.pairs_waiting() == 0 {
             return None;
@@ -140,7 +145,7 @@ impl<C> Copies<C> {
         Some(Pair { whole, part })
     }
 
-    /// Puts down what has come of a pair; the emptied part goes back to its copy.
+    /// Puts down the result of a merged pair. The emptied part returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
         self.give_back(copy, emptied);
         let mut merging = self.merging.lock();
@@ -152,7 +157,7 @@ impl<C> Copies<C> {
         self.tracker.merging.change();
     }
 
-    /// Ends the merge, if all is put together: one chain.
+    /// Ends the merge if one chain is left, and returns that chain.
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
         let MergingCounts { is_going_on, done, seen, .. } = &self.tracker.merging;
@@ -165,7 +170,7 @@ impl<C> Copies<C> {
         merging.parts.pop()
     }
 
-    /// Gives an emptied chain back to its copy.
+    /// Returns an emptied chain to its copy.
     pub(crate) fn give_back(&self, copy: usize, chain: C) {
         let mut own = self.own[copy].lock();
         let surplus = if own.spare.len() < SPARE_MAX {
@@ -175,7 +180,7 @@ impl<C> Copies<C> {
             Some(chain)
         };
         drop(own);
-        // User code, without a lock.
+        // Dropping a chain runs user code, so it happens without the lock.
         drop(surplus);
     }
 }

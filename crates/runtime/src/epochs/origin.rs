@@ -1,23 +1,25 @@
-//! Where epochs begin and end: the splits of a stream, and how far each is.
+//! Begin and end of epochs: the splits of a stream, and the progress of each.
 //!
-//! The boundaries are instants of event time at which something happens downstream. A split leaves an epoch when its own
-//! watermark reaches the boundary; when all splits have left it, its end is assigned: the least watermark with which a split
-//! has left. So whoever is on time for what the end closes was deposited in this epoch or one before: a split that has left
-//! promises no such records.
+//! The boundaries are instants of event time at which something happens downstream. A split leaves an epoch
+//! when its own watermark reaches the boundary. When all splits have left it, its end is assigned: the least
+//! watermark with which a split has left. So every record that is on time for a window closed by that end was
+//! deposited in this epoch or an earlier one: a split that has left promises no such records.
 //!
-//! Which boundaries there are depends on how splits run, and nothing else does: a record is late by its split's watermark,
-//! not by an epoch's end, and what is gathered is put together whatever epoch it was gathered in, as long as it comes before
-//! the ends that close it.
+//! The choice of boundaries depends on how splits run, and results do not. A record is late by its split's
+//! watermark, not by an epoch's end. Gathered state is merged whatever epoch it was gathered in, as long as
+//! it comes before the ends that close it.
 //!
-//! A split that is silent, by its own account, holds no end back. When it has records again it goes on in the oldest open
-//! epoch, and they are late by the last end at least. When the last one falls silent the farthest counts alone, as in
-//! [`Merge`](crate::task::merge).
+//! A split that reports itself as silent holds no end back. When it has records again, it continues in the
+//! oldest open epoch, and its records are judged by the last end at least. When the last split falls silent,
+//! only the farthest counts, as in [`Merge`](crate::task::merge).
 //!
-//! A split at the end of time holds no end back either: the watermark of the others counts. If it has records of the last
-//! instant, it asks where to put them, as one that was silent, and says when it has done so.
+//! A split at the end of time holds no end back either: the watermark of the others counts. If it has records
+//! of the last instant, it asks for their epoch, like a split that was silent, and reports when it has
+//! deposited them.
 //!
-//! A split that was asked to end is over at the watermark that it had, below the end of time. It has promised nothing beyond, so it
-//! holds ends back as if it still ran; when all splits are over, the last end is the least of their watermarks.
+//! A split that was asked to end is over at the watermark that it had, below the end of time. It has promised
+//! nothing beyond that watermark, so it holds ends back as if it still ran. When all splits are over, the
+//! last end is the least of their watermarks.
 
 use std::collections::VecDeque;
 
@@ -27,12 +29,12 @@ use thalweg_model::{EventTime, Horizon, Span};
 use super::EPOCHS_MAX;
 use super::tracker::EpochTracker;
 
-/// The epoch into which a split deposits from now on, and by what its records are judged.
+/// The epoch into which a split deposits from now on, and the watermarks that apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Standing {
-    /// The number of the epoch.
+    /// Number of the epoch.
     pub(crate) epoch: u64,
-    /// The watermark by which its records are late.
+    /// The watermark by which the split's records are late.
     pub(crate) late_by: EventTime,
     /// The first watermark of the split that makes a difference.
     pub(crate) due: EventTime,
@@ -41,7 +43,7 @@ pub(crate) struct Standing {
 /// The splits of a stream.
 pub(crate) struct Origin {
     horizon: Horizon,
-    /// The containers that the splits deposit into, of one stage or several.
+    /// Trackers of the containers into which the splits deposit, of one stage or several.
     trackers: Vec<Arc<EpochTracker>>,
     state: Mutex<State>,
 }
@@ -52,7 +54,7 @@ struct State {
     oldest: u64,
     /// The open epochs, from `oldest` on.
     open: VecDeque<Open>,
-    /// The last end that was assigned.
+    /// The last assigned end.
     last_end: EventTime,
     is_idle: bool,
 }
@@ -65,14 +67,15 @@ struct Split {
 }
 
 impl Split {
-    /// Returns true while the split may hold ends back: it has not said that nothing comes before the end of time. At the end
-    /// of time it holds nobody back, as an input of a [`Merge`](crate::task::merge) does not.
+    /// Returns true while the split may hold ends back: it has not promised that nothing comes before the end
+    /// of time. At the end of time it holds no end back, just as an input of a [`Merge`](crate::task::merge)
+    /// holds no watermark back.
     fn is_open(&self) -> bool {
         self.watermark < EventTime::MAX
     }
 
-    /// Returns true while the split may deposit into its epoch without asking first. At the end of time that is so from when
-    /// it has asked until it says again that it is there.
+    /// Returns true while the split may deposit into its epoch without asking first. At the end of time this
+    /// is so after it has asked, until it reports again that it is there.
     fn is_running(&self) -> bool {
         !self.is_over && !self.is_idle
     }
@@ -85,7 +88,7 @@ struct Open {
 }
 
 impl Origin {
-    /// Makes the origin of so many splits, at least one, that deposit into the containers of `trackers`.
+    /// Makes the origin of `splits` splits, at least one, which deposit into the containers of `trackers`.
     pub(crate) fn new(splits: usize, horizon: Horizon, trackers: Vec<Arc<EpochTracker>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
@@ -100,14 +103,14 @@ impl Origin {
         Arc::new(Origin { horizon, trackers, state: Mutex::new(state) })
     }
 
-    /// Returns where a split stands before its first record.
+    /// Returns the standing of a split before its first record.
     pub(crate) fn start(&self) -> Standing {
-        // Any watermark is the first.
+        // Any watermark of the split makes a difference, because it is the first.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 
-    /// Takes note that a split has reached a watermark that makes a difference; all that it had before is deposited. At the
-    /// end of time it may deposit nothing more before it asks, by [`rejoin`](Self::rejoin).
+    /// Records that a split has reached a watermark that makes a difference. All its earlier records are
+    /// deposited. At the end of time it must ask by [`rejoin`](Self::rejoin) before it deposits more.
     pub(crate) fn advance(&self, index: usize, watermark: EventTime) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
@@ -116,14 +119,14 @@ impl Origin {
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
         state.leave(index, &self.horizon, &self.trackers, self.limit());
-        // There it leaves the others alone, which may all be silent.
+        // At the end of time the split no longer counts, and all others may be silent.
         state.splits[index].is_idle = watermark == EventTime::MAX;
         let _told_or_tried_again = self.go_on_without(&mut state);
         self.standing(&state, index)
     }
 
-    /// Returns the first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would
-    /// change nothing that they wait for.
+    /// Returns the first epoch that may not be opened yet. If other splits are far behind, the youngest epoch
+    /// continues. An end of it would not help the other splits.
     fn limit(&self) -> u64 {
         let oldest = self.trackers.iter().map(|tracker| tracker.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
@@ -132,7 +135,7 @@ impl Origin {
     fn standing(&self, state: &State, index: usize) -> Standing {
         let Split { epoch, watermark, .. } = state.splits[index];
         let due = if state.is_held(index) {
-            // It could not leave: tried again at its next watermark.
+            // The split could not leave its epoch, and tries again at its next watermark.
             watermark.plus(Span::from_micros(1))
         } else {
             self.horizon.next_after(watermark)
@@ -140,15 +143,15 @@ impl Origin {
         Standing { epoch, late_by: watermark.max(state.last_end), due }
     }
 
-    /// Takes note that a split which was silent has records again.
+    /// Records that a split which was silent has records again.
     pub(crate) fn rejoin(&self, index: usize) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
         self.standing(&state, index)
     }
 
-    /// Takes note that a split has fallen silent; all that it had is deposited. Returns `false` if all are silent now and
-    /// that cannot be told yet: see [`tell_silence`](Self::tell_silence).
+    /// Records that a split has fallen silent; all its records are deposited. Returns `false` if all splits
+    /// are silent now and that cannot be announced yet: see [`tell_silence`](Self::tell_silence).
     #[must_use]
     pub(crate) fn fall_idle(&self, index: usize) -> bool {
         let mut state = self.state.lock();
@@ -156,20 +159,22 @@ impl Origin {
         self.go_on_without(&mut state)
     }
 
-    /// Tells that all splits are silent, if they are and it is not told. Returns `false` if that cannot be done before an
-    /// epoch is closed: as many are open as may be, and the farthest split is held in the youngest. The end of that one has
-    /// to come before the silence, so the split that fell silent last waits, and tries again when no tracker is full.
+    /// Announces that all splits are silent, if they are and it was not announced. Returns `false` if that is
+    /// not possible before an epoch is closed: the maximum number is open, and the farthest split is held in
+    /// the youngest. The end of that epoch must come before the silence. So the split that fell silent last
+    /// waits, and tries again when no tracker is full.
     #[must_use]
     pub(crate) fn tell_silence(&self) -> bool {
         self.go_on_without(&mut self.state.lock())
     }
 
-    /// Assigns ends after a split has moved, fallen silent or ended; if all are silent now, that is told behind the ends.
-    /// Returns `false` if it has to be told later.
+    /// Assigns ends after a split has advanced, fallen silent or ended. If all splits are silent now, that is
+    /// announced behind the ends. Returns `false` if it must be announced later.
     ///
-    /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another had not begun,
-    /// or because too many are open, and nobody asks it again: it leaves that now. Only a silent split can be moved from
-    /// here, since one that runs deposits into the epoch that it was told.
+    /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another
+    /// split had not begun or because too many epochs are open, and it is not asked again. So it leaves that
+    /// epoch now. Only a silent split can be moved from here, because a running split deposits into the epoch
+    /// that it was given.
     fn go_on_without(&self, state: &mut State) -> bool {
         let is_idle = state.are_all_idle();
         let farthest = state.farthest().filter(|_| is_idle);
@@ -181,7 +186,7 @@ impl Origin {
         let is_held = farthest.is_some_and(|index| state.is_held(index));
         let left = farthest.map_or(0, |index| state.splits[index].epoch);
         state.assign_ends(&self.trackers);
-        // A split at the end of time may be about to deposit into one that the farthest has left.
+        // A split at the end of time may be about to deposit into an epoch that the farthest has left.
         if is_held || state.oldest < left {
             return false;
         }
@@ -192,13 +197,13 @@ impl Origin {
         true
     }
 
-    /// Takes note that a split has ended; all that it had is deposited.
+    /// Records that a split has ended; all its records are deposited.
     pub(crate) fn end(&self, index: usize) {
         let mut state = self.state.lock();
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        // The last mark of a split waits until a silence that it owes is told.
+        // A split that owes a silence sends its last mark only after that silence is announced.
         let _told = self.go_on_without(&mut state);
     }
 }
@@ -209,7 +214,7 @@ impl State {
         self.splits.iter().filter(|split| split.is_open())
     }
 
-    /// Returns true if there are splits that may hold ends back, and all of those are silent.
+    /// Returns true if there are splits that may hold ends back, and all of them are silent.
     fn are_all_idle(&self) -> bool {
         let mut open = self.open().peekable();
         open.peek().is_some() && open.all(|split| split.is_idle)
@@ -234,7 +239,8 @@ impl State {
         self.is_idle = false;
     }
 
-    /// Lets a split leave the epochs whose boundaries its watermark has reached; new ones are begun below `limit`.
+    /// Lets a split leave the epochs whose boundaries its watermark has reached. New epochs are opened below
+    /// `limit`.
     fn leave(&mut self, index: usize, horizon: &Horizon, trackers: &[Arc<EpochTracker>], limit: u64) {
         let watermark = self.splits[index].watermark;
         loop {
@@ -247,9 +253,10 @@ impl State {
                 if self.oldest + self.open.len() as u64 >= limit {
                     return;
                 }
-                // What lies below the least watermark of all happens at one end. Before each has one, nothing does.
+                // Everything below the least watermark of all moving splits happens at one end. No epoch is
+                // opened before each of them has a watermark.
                 let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
-                // Of those that are all silent the farthest counts.
+                // If all splits are silent, the farthest counts.
                 let farthest = || self.open().map(|split| split.watermark).max();
                 let least = moving.or_else(farthest).unwrap_or(boundary);
                 if least == EventTime::MIN {
@@ -267,7 +274,8 @@ impl State {
         }
     }
 
-    /// Assigns ends to the epochs that all have left, and if all are over, to the rest.
+    /// Assigns ends to the epochs that all splits have left and, if all splits are over, to the remaining
+    /// ones.
     fn assign_ends(&mut self, trackers: &[Arc<EpochTracker>]) {
         if self.splits.iter().all(|split| split.is_over) {
             let reached = self.reached();
@@ -281,7 +289,7 @@ impl State {
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
         let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
         let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
-        // Those at the end of time do not count, but what they were told to deposit into stays open.
+        // Splits at the end of time do not count, but the epochs that they were given for deposits stay open.
         let counting = moving.or_else(farthest);
         let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached
@@ -291,7 +299,8 @@ impl State {
         }
     }
 
-    /// Returns how far all splits are: the least watermark of those that are not silent, or else the farthest.
+    /// Returns the progress of all splits: the least watermark of those that are not silent, or else the
+    /// farthest.
     fn reached(&self) -> EventTime {
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
         moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)

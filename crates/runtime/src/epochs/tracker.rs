@@ -1,18 +1,20 @@
-//! How far the epochs in front of one task are: how many blocks of each are not consumed, which have an end, and what the
-//! task that closes epochs is to do.
+//! Progress of the epochs in front of one task: how many blocks of each are not consumed, which epochs have
+//! an end, and the next steps of the task that closes epochs.
 //!
 //! Steps of the parties, and why no epoch is forgotten:
 //!
-//! * A depositor counts its block before anybody can claim it, and leaves the epoch (under the origin's lock) only
-//!   afterwards.
-//! * The task that assigns an end does so under the lock of `life`, after all depositors have left, and then looks whether
-//!   all is consumed.
-//! * A consumer that takes the count to zero looks, too, under the same lock.
+//! * A depositor counts its block before any copy can claim it, and leaves the epoch (under the origin's
+//!   lock) only afterwards.
+//! * The thread that assigns an end does so under the lock of `life`, after all depositors have left the
+//!   epoch, and then checks whether all blocks are consumed.
+//! * A consumer that lowers the count to zero makes the same check, under the same lock.
 //!
-//! So of the last consumer and the task that assigns the end, the one that comes to the lock second sees what the other did.
+//! So of the last consumer and the thread that assigns the end, the second to take the lock sees what the
+//! other did.
 //!
-//! Silence has a place among the ends: it is told behind the last epoch that had its end when the splits fell silent, as it
-//! would come behind their records on an edge. `README.md` beside this file lists the states, the counters and the races.
+//! Silence has a place among the ends. It is announced behind the last epoch that had its end when the splits
+//! fell silent, as it would come behind their records on an edge. `README.md` beside this file lists the
+//! states, the counters and the races.
 
 use std::collections::VecDeque;
 
@@ -22,7 +24,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
 
-/// Room for blocks, of whatever type.
+/// Room for blocks of any type.
 pub(crate) trait Space: Send + Sync {
     fn has_free(&self) -> bool;
     fn take_starved(&self) -> bool;
@@ -57,23 +59,23 @@ impl<T: Send + 'static> Space for BlockPool<T> {
     }
 }
 
-/// One step of the task that closes epochs; such steps are done in order.
+/// One step of the task that closes epochs. It does such steps in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// All of this epoch is gathered, and all before it: put it together, then the watermark.
+    /// This epoch and all before it are gathered: merge the epoch, then send the watermark.
     End { epoch: u64, watermark: EventTime },
     /// A latency marker has come through.
     Marker(ProcessingTime),
     /// All splits have fallen silent.
     Idle,
-    /// Nothing comes any more.
+    /// The stream has ended.
     Over,
 }
 
-/// Counts of what lies on the work queue of one core, for readers that do not take its lock. Written under it.
+/// Counts of the work queue of one core, for readers that do not take its lock. Written under that lock.
 ///
-/// The count of what went out is stored with Release and loaded with Acquire, before what came in is loaded: a bundle is counted
-/// in before it is counted out, so no reader sees more go out than came in.
+/// Counts of what went out are stored with Release, and loaded with Acquire before the count of what came in
+/// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueueCounts {
     /// Relaxed: ordered by the pair of `bundles_out`.
@@ -82,9 +84,9 @@ pub(crate) struct WorkQueueCounts {
     /// Relaxed: ordered by the pair of `records_out`.
     pub(super) records_in: AtomicU64,
     pub(super) records_out: AtomicU64,
-    /// When the bundle in front was deposited, in ns; `u64::MAX` without one. Relaxed: a hint.
+    /// Deposit time of the bundle in front, in ns; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Its epoch, the oldest on the work queue; `u64::MAX` without one. Relaxed: a hint.
+    /// Epoch of the bundle in front, the oldest on the work queue; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
 }
 
@@ -107,15 +109,16 @@ impl WorkQueueCounts {
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
-    /// Returns true if the bundle in front has waited for so long that anybody may claim it.
+    /// Returns true if the bundle in front has waited long enough for any copy to claim it.
     pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
     }
 }
 
-/// Returns what came in less what went out, where `gone` was loaded with Acquire before `come` was loaded. A difference below
-/// zero would be a fault of the orderings; it counts as nothing, since these counts only say where to look.
+/// Returns the count of what came in minus the count of what went out, where `gone` was loaded with Acquire
+/// before `come` was loaded. A difference below zero would be a defect of the orderings. It counts as zero,
+/// because these counts only tell where to look.
 fn left(come: u64, gone: u64) -> u64 {
     assert!(
         !cfg!(loom) || gone <= come,
@@ -124,14 +127,17 @@ fn left(come: u64, gone: u64) -> u64 {
     come.saturating_sub(gone)
 }
 
-/// How blocks are deposited and claimed.
+/// Rules by which blocks are deposited and claimed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claiming {
-    /// Only of the oldest epoch, once it has its end: an [ablation](crate::Ablations::in_order_epochs).
+    /// True if blocks are claimed only from the oldest epoch, once it has its end: an
+    /// [ablation](crate::Ablations::in_order_epochs).
     pub(crate) holds_epochs: bool,
-    /// True if blocks are deposited into the first epoch without an end: an [ablation](crate::Ablations::no_epoch_boundaries).
+    /// True if blocks are deposited into the first epoch without an end: an
+    /// [ablation](crate::Ablations::no_epoch_boundaries).
     pub(crate) mixes_epochs: bool,
-    /// One's own first, and others' when they have waited for long.
+    /// True if a copy claims blocks of its own work queue first, and blocks of others only when they have
+    /// waited for long.
     pub(crate) is_local: bool,
 }
 
@@ -144,62 +150,68 @@ impl Default for Claiming {
 /// The epochs in front of one task.
 pub struct EpochTracker {
     pub(super) claiming: Claiming,
-    /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as `items_in`.
+    /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as
+    /// `items_in`.
     assigned: AtomicU64,
-    /// Bundles of each open epoch that are deposited and not consumed, by its number modulo their length. Raised, Relaxed, by
-    /// depositors before they leave the epoch; lowered with AcqRel by consumers when what they gathered is put down, read
-    /// with Acquire under the lock of `life`: this pair makes visible what was gathered.
+    /// Bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo the
+    /// length. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it with AcqRel when
+    /// they have put down what they gathered. It is read with Acquire under the lock of `life`: this pair
+    /// makes the gathered state visible.
     unconsumed: Box<[CacheAligned<AtomicU64>]>,
     life: Mutex<Life>,
-    /// `Life::oldest`, for those who do not take the lock. Relaxed: it only grows, so an old value is a careful one.
+    /// `Life::oldest`, for readers without the lock. Relaxed: it only grows, so an old value is a
+    /// conservative one.
     oldest: AtomicU64,
-    /// Items that were put into `Life::items`. Written under the lock; Relaxed: exact for a reader behind the fence of a
-    /// call, else a hint.
+    /// Items that were put into `Life::items`. Written under the lock; Relaxed: exact for a reader behind the
+    /// fence of a notification, otherwise a hint.
     items_in: AtomicU64,
-    /// Items that were taken. Written under the lock with Release, loaded with Acquire before `items_in`: no reader sees
-    /// more taken than put.
+    /// Items that were taken. Written under the lock with Release, loaded with Acquire before `items_in`: no
+    /// reader sees more items taken than put.
     items_out: AtomicU64,
     /// Latency markers dropped because too many waited. Relaxed: a counter.
     markers_dropped: AtomicU64,
-    /// True if all is consumed and nothing comes any more. Relaxed: as `items_in`.
+    /// True if everything is consumed and the stream has ended. Relaxed: as `items_in`.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
-    /// Instants of the open epochs, by number modulo their length: the first watermark at or behind it is the epoch's end. Kept
-    /// as the bits of its microseconds. Written, Relaxed, under the origin's lock before anybody can deposit into it.
+    /// Boundaries of the open epochs, by the epoch's number modulo the length: the first watermark at or
+    /// above it is the epoch's end. Stored as the bits of its microseconds. Written, Relaxed, under the
+    /// origin's lock before any task can deposit into the epoch.
     boundaries: Box<[AtomicU64]>,
-    /// Epochs that were opened, since the start. Written under the origin's lock before anybody can deposit into the youngest;
-    /// Relaxed: exact for a reader behind the fence of a call, else a hint.
+    /// Epochs that were opened, since the start. Written under the origin's lock before any task can deposit
+    /// into the youngest; Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
     opened: AtomicU64,
-    /// Where ends are handed on, if what is derived needs no closing.
+    /// Trackers to which ends are passed on, if the derived records need no closing.
     outlets: Vec<Arc<EpochTracker>>,
     pub(crate) space: Arc<dyn Space>,
 }
 
-/// How far the copies of the epoch that is being closed are put together. Written under the lock of what is merged;
-/// Relaxed unless told otherwise: as `EpochTracker::items_in`.
+/// Progress in merging the copies of the epoch that is being closed. Written under the lock of
+/// `Copies::merging`; Relaxed unless noted: as `EpochTracker::items_in`.
 #[derive(Debug, Default)]
 pub(super) struct MergingCounts {
     pub(super) is_going_on: AtomicBool,
-    /// Pairs that anybody may put together.
+    /// Pairs that any copy may merge.
     pub(super) pairs: AtomicU64,
-    /// Pairs that were put together.
+    /// Pairs that were merged.
     pub(super) done: AtomicU64,
-    /// The value of `done` that the task which closes the epoch has acted on. Stored with Release, loaded with Acquire before
-    /// `done`: no reader sees more acted on than done.
+    /// The value of `done` on which the task that closes the epoch has acted. Stored with Release, loaded
+    /// with Acquire before `done`: no reader sees more acted on than done.
     pub(super) seen: AtomicU64,
-    /// Changes that concern other tasks: it grows whenever there are pairs to be had, or one was put together.
+    /// Version of changes that concern other tasks: it grows whenever new pairs can be merged, or one was
+    /// merged.
     pub(super) version: AtomicU64,
 }
 
 impl MergingCounts {
-    /// Takes note of a change that concerns other tasks. Under the lock of what is merged.
+    /// Counts a change that concerns other tasks. Called under the lock of `Copies::merging`.
     pub(super) fn change(&self) {
         self.version.store(self.version.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// One entry of `Life::to_come`: at most one end for each open epoch, and one silence in front of each and behind the last.
+/// One entry of `Life::to_come`: at most one end for each open epoch, and one silence before each end and
+/// behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
     /// The end of the next epoch.
@@ -211,22 +223,23 @@ enum ToCome {
 struct Life {
     /// The first epoch that is not consumed.
     oldest: u64,
-    /// The first that is not retrieved.
+    /// The first epoch that is not retrieved.
     complete: u64,
-    /// Epochs whose ends are assigned.
+    /// Number of epochs whose ends are assigned.
     assigned: u64,
-    /// The ends of those from `complete` on that have one, and the silences between them.
+    /// The assigned ends of the epochs from `complete` on, and the silences between them.
     to_come: VecDeque<ToCome>,
-    /// The last end that was assigned.
+    /// The last assigned end.
     last_end: EventTime,
-    /// No more ends come.
+    /// True if no more ends come.
     is_ended: bool,
     items: VecDeque<Item>,
     markers: usize,
 }
 
 impl EpochTracker {
-    /// The tracker in front of a task whose copies find bundles on so many work queues; ends go to `outlets`, or become items.
+    /// Makes the tracker in front of a task whose copies claim bundles from `cores` work queues. Ends are
+    /// passed on to `outlets`, or become items if there are none.
     pub(crate) fn new(
         cores: usize,
         outlets: Vec<Arc<EpochTracker>>,
@@ -265,7 +278,7 @@ impl EpochTracker {
         &self.unconsumed[(epoch % EPOCHS_MAX) as usize]
     }
 
-    /// Opens an epoch here and further on: it ends with the first watermark at or behind `boundary`.
+    /// Opens an epoch here and downstream. It ends with the first watermark at or above `boundary`.
     pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
         let bits = boundary.as_micros().cast_unsigned();
         self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
@@ -273,8 +286,8 @@ impl EpochTracker {
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
-    /// The boundary of the oldest epoch of which a copy has something to do: what it may claim, or what it has at hand; that
-    /// is of an epoch that is not consumed, and taken to be the oldest of those.
+    /// Boundary of the oldest epoch for which a copy has something to do. If the copy may claim nothing, it
+    /// has a block at hand, whose epoch is not consumed, and is taken to be the oldest of those.
     pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
         let waiting = self.claimable_work_queues(copy, now);
         let oldest = waiting.map(|work_queue| work_queue.oldest_epoch.load(Ordering::Relaxed)).min();
@@ -283,12 +296,13 @@ impl EpochTracker {
         EventTime::from_micros(bits.cast_signed())
     }
 
-    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left; answers into which it
-    /// goes.
+    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left. Returns
+    /// the epoch into which it goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
-            // Under the lock, so that the end of the one that is found is not assigned meanwhile. It is not above the
-            // depositor's own, whose end is not on its way as long as what it was derived of is not consumed.
+            // Under the lock, so that the end of the epoch found is not assigned meanwhile. That epoch is not
+            // above the depositor's own, whose end is not passed on before the block from which the bundle
+            // was derived is consumed.
             let life = self.life.lock();
             let first = life.assigned;
             assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");
@@ -299,7 +313,7 @@ impl EpochTracker {
         epoch
     }
 
-    /// The youngest epoch of which blocks may be claimed now; none if they are held.
+    /// The youngest epoch whose blocks may be claimed now; none if blocks are held back.
     pub(super) fn claimable_up_to(&self) -> Option<u64> {
         if !self.claiming.holds_epochs || !self.space.has_free() {
             return Some(u64::MAX);
@@ -308,18 +322,18 @@ impl EpochTracker {
         (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
     }
 
-    /// Epoch and time of what lies in front on a work queue.
+    /// Epoch and deposit time of the bundle in front of a work queue.
     pub(super) fn in_front(&self, work_queue: usize) -> (u64, u64) {
         let WorkQueueCounts { oldest_epoch, oldest_ns, .. } = &*self.work_queues[work_queue];
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if blocks wait that are claimed only if room runs out.
+    /// Returns true if blocks wait that may be claimed only when room runs out.
     pub(crate) fn holds_blocks(&self) -> bool {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
 
-    /// Takes note that so many bundles of an epoch are consumed: what was derived of them is put down.
+    /// Records that `count` bundles of an epoch are consumed: everything derived from them is put down.
     pub(crate) fn consume(&self, epoch: u64, count: u64) {
         if count == 0 {
             return;
@@ -334,7 +348,7 @@ impl EpochTracker {
         }
     }
 
-    /// Assigns its end to the first epoch that has none: nothing is deposited into it any more.
+    /// Assigns an end to the first epoch without one. Nothing is deposited into it any more.
     pub(crate) fn assign_end(&self, watermark: EventTime) {
         let mut life = self.life.lock();
         assert!(watermark >= life.last_end, "ends never go back: {watermark:?} after {:?}", life.last_end);
@@ -345,18 +359,19 @@ impl EpochTracker {
         self.settle(&mut life);
     }
 
-    /// Nothing comes any more: every epoch has its end.
+    /// Records that the stream has ended: every epoch has its end.
     pub(crate) fn end(&self) {
         let mut life = self.life.lock();
         life.is_ended = true;
         self.settle(&mut life);
     }
 
-    /// Takes note that all splits have fallen silent: told when every epoch that has its end by now is retrieved. What was
-    /// deposited behind the last end gives no result before a later end, so nothing of it could be late for the silence.
+    /// Records that all splits have fallen silent. The silence is announced when every epoch that has its end
+    /// by now is retrieved. Blocks deposited behind the last end give no result before a later end, so the
+    /// silence makes none of them late.
     ///
-    /// A silence that is over before it is told is told all the same, in its place: so it is on an edge, and what comes of a
-    /// stream must not depend on how far behind the copies are.
+    /// A silence that is over before it is announced is announced all the same, in its place, as on an edge.
+    /// The results of a stream must not depend on how far behind the copies are.
     pub(crate) fn fall_idle(&self) {
         let mut life = self.life.lock();
         if life.to_come.back() != Some(&ToCome::Idle) {
@@ -365,7 +380,7 @@ impl EpochTracker {
         }
     }
 
-    /// Takes note of a latency marker that has come through; dropped and counted if too many wait.
+    /// Records a latency marker that has come through. It is dropped and counted if too many wait.
     pub(crate) fn mark_latency(&self, intended: ProcessingTime) {
         let mut life = self.life.lock();
         if life.markers < MARKERS_MAX {
@@ -380,7 +395,7 @@ impl EpochTracker {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Retrieves the containers that can be, and tells the silences between them, in order.
+    /// Retrieves the containers that are ready, and announces the silences between them, in order.
     fn settle(&self, life: &mut Life) {
         while let Some(&next) = life.to_come.front() {
             match next {
@@ -391,7 +406,8 @@ impl EpochTracker {
                     if self.outlets.is_empty() {
                         self.put(life, Item::End { epoch, watermark });
                     } else {
-                        // Under our lock, so that ends reach an outlet in order; locks are taken downstream only.
+                        // Under our lock, so that ends reach an outlet in order. Locks are taken in
+                        // downstream direction only.
                         self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
                         self.set_oldest(life, epoch + 1);
                     }
@@ -422,7 +438,7 @@ impl EpochTracker {
         self.items_in.store(self.items_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns what the task that closes epochs is to do next.
+    /// Returns the next step of the task that closes epochs.
     pub(crate) fn next_item(&self) -> Option<Item> {
         if self.items_waiting() == 0 {
             return None;
@@ -434,7 +450,7 @@ impl EpochTracker {
         Some(item)
     }
 
-    /// Takes note that what was gathered in an epoch is in the state: its place is used again.
+    /// Records that the state gathered in an epoch is merged: its place can be used again.
     pub(crate) fn release(&self, epoch: u64) {
         let mut life = self.life.lock();
         assert!(epoch == life.oldest && epoch < life.complete, "epoch {epoch} is consumed in its turn");
@@ -446,41 +462,41 @@ impl EpochTracker {
         self.oldest.store(oldest, Ordering::Relaxed);
     }
 
-    /// The first epoch that is not consumed, here or further on.
+    /// The first epoch that is not consumed, here or downstream.
     pub(crate) fn oldest(&self) -> u64 {
         let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))
     }
 
-    /// Returns true while as many epochs are open as may be, here or further on.
+    /// Returns true while the maximum number of epochs is open, here or downstream.
     pub(crate) fn is_full(&self) -> bool {
         self.may_be_full_from(self.oldest())
     }
 
-    /// Returns true if, with this as the oldest epoch, as many may be open as there may be.
+    /// Returns true if, with this as the oldest epoch, the maximum number may be open.
     fn may_be_full_from(&self, oldest: u64) -> bool {
         oldest + EPOCHS_MAX <= self.opened.load(Ordering::Relaxed)
     }
 
-    /// The first epoch that is not consumed here, whatever is consumed further on.
+    /// The first epoch that is not consumed here, whatever is consumed downstream.
     pub(crate) fn oldest_here(&self) -> u64 {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest here, and as many
-    /// may have been open then as may be: a split may have waited for that.
+    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest
+    /// here, and the maximum number may have been open then: a split may have waited for that.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }
 
-    /// Returns true if all is consumed and nothing comes any more.
+    /// Returns true if everything is consumed and the stream has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// A version of what became of epochs here and further on: it grows with each that is retrieved, whenever there is
-    /// something to be merged or it is, and when all is over. A sum of counters none of which ever falls, so that two
-    /// changes cannot cancel each other.
+    /// Version of the progress of epochs here and downstream. It grows with each epoch that is retrieved,
+    /// whenever pairs can be merged or one was merged, and when the stream is over. It is a sum of counters
+    /// of which none ever falls, so that two changes cannot cancel each other.
     pub(crate) fn closed(&self) -> u64 {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
         let held = if self.claiming.holds_epochs {
@@ -492,7 +508,8 @@ impl EpochTracker {
         self.items_in() + u64::from(self.is_over()) + merging + held + further
     }
 
-    /// Items, or what has come of a merge, that wait for the task that closes epochs: while others merge, it waits.
+    /// Items that wait for the task that closes epochs. During a merge, the merged pairs on which it has not
+    /// acted: it waits while other tasks merge.
     pub(crate) fn closable_epochs(&self) -> u64 {
         let MergingCounts { is_going_on, done, seen, .. } = &self.merging;
         if is_going_on.load(Ordering::Relaxed) {
@@ -502,12 +519,12 @@ impl EpochTracker {
         self.items_waiting()
     }
 
-    /// Pairs of copies that anybody may put together.
+    /// Pairs of copies that any copy may merge.
     pub(crate) fn pairs_waiting(&self) -> u64 {
         self.merging.pairs.load(Ordering::Relaxed)
     }
 
-    /// Items that wait.
+    /// Waiting items.
     pub(crate) fn items_waiting(&self) -> u64 {
         let taken = self.items_out.load(Ordering::Acquire);
         left(self.items_in.load(Ordering::Relaxed), taken)
@@ -525,7 +542,7 @@ impl EpochTracker {
         self.markers_dropped.load(Ordering::Relaxed)
     }
 
-    /// Acquire: see [`WorkQueueCounts`].
+    /// Sums a counter over all work queues. Acquire: see [`WorkQueueCounts`].
     fn sum(&self, counter: impl Fn(&WorkQueueCounts) -> &AtomicU64) -> u64 {
         self.work_queues.iter().map(|work_queue| counter(work_queue).load(Ordering::Acquire)).sum()
     }
@@ -542,7 +559,7 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_in)
     }
 
-    /// Bundles that nobody has claimed.
+    /// Bundles that no copy has claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
         self.work_queues.iter().map(|work_queue| work_queue.bundles_waiting()).sum()
     }
@@ -551,12 +568,13 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_out)
     }
 
-    /// Records on the work queue of a copy that nobody has claimed, at least one if there is a bundle.
+    /// Unclaimed records on the work queue of a copy, at least one if there is a bundle.
     pub(crate) fn unclaimed(&self, copy: usize) -> u64 {
         self.work_queues[copy].unclaimed()
     }
 
-    /// Records that a copy may claim: its own, and those of others that have waited for long.
+    /// Records that a copy may claim: those of its own work queue, and those of others that have waited for
+    /// long.
     pub(crate) fn claimable(&self, copy: usize, now: ProcessingTime) -> u64 {
         self.claimable_work_queues(copy, now).map(WorkQueueCounts::unclaimed).sum()
     }
@@ -577,8 +595,9 @@ impl EpochTracker {
         })
     }
 
-    /// Returns when the first bundle on others' work queues will have waited so long that this copy may claim it, to be asked when
-    /// it may claim nothing at `now`; `NEVER` without one. Later than `now`, so that nobody looks again at once.
+    /// Returns the instant at which this copy may claim the first bundle of another work queue, because it
+    /// will have waited long enough; `NEVER` without one. To be asked when the copy may claim nothing at
+    /// `now`. The instant is later than `now`, so that no worker looks again at once.
     pub(crate) fn next_claimable_at(&self, copy: usize, now: ProcessingTime) -> ProcessingTime {
         let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
         let Some(up_to) = up_to.filter(|_| is_local) else { return ProcessingTime::NEVER };
@@ -595,7 +614,7 @@ impl EpochTracker {
         }
     }
 
-    /// Returns when the oldest bundle on the work queue of a copy was deposited, in ns; `u64::MAX` without one.
+    /// Deposit time of the oldest bundle on the work queue of a copy, in ns; `u64::MAX` without one.
     pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
         self.work_queues[copy].oldest_ns.load(Ordering::Relaxed)
     }

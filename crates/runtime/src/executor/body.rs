@@ -1,5 +1,5 @@
-//! A task between its runs, with all that the worker which runs it needs, and what passes from a run to the next
-//! decision.
+//! A task between its runs, with everything that the worker which runs it needs, and the values that pass
+//! from a run to the next decision.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,15 +18,16 @@ use crate::state_grant::StateGrant;
 use crate::stuck::Barren;
 use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
-/// Behind a filter a source makes more than it puts out. So many blocks it may make in any case, for the filter may keep
-/// nothing; beyond that, what it makes is what the policy's quantum counts.
+/// Blocks of records that a source may make in a run, whatever the policy's quantum is. With a filter behind
+/// it, a source makes more records than it puts out, and the filter may keep none. If the policy's quantum is
+/// larger than these blocks, the quantum is the bound.
 const BLOCKS_MADE: u32 = 8;
 
-/// Where records count for several, a run takes at most so many of the largest: of batches of 4,096 rows 65,536, which are a
-/// millisecond or two. How many bytes they have is not known here.
+/// Most batches of full size in a run, where one record stands for several rows. With batches of 4,096 rows a
+/// run takes 65,536 rows, which need one or two milliseconds. The size of a batch in bytes is not known here.
 const CARRIERS_PER_RUN: u32 = 16;
 
-/// A task with all that the worker which runs it needs.
+/// A task with everything that the worker which runs it needs.
 pub(crate) struct TaskBody {
     pub(crate) name: String,
     pub(crate) operator: OperatorId,
@@ -36,35 +37,35 @@ pub(crate) struct TaskBody {
     pub(crate) state_grant: Arc<StateGrant>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
-    /// Who writes what it reads, and who reads what it writes.
+    /// Tasks that write what this task reads, and tasks that read what it writes.
     pub(crate) upstream: Box<[OperatorId]>,
     pub(crate) downstream: Box<[OperatorId]>,
-    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    /// Tasks that must be notified of changes to the epochs that this task writes or reads.
     pub(crate) further: Box<[OperatorId]>,
-    /// Who else writes the containers that it writes.
+    /// Other tasks that write the same containers.
     pub(crate) peers: Box<[OperatorId]>,
     stands: TaskState,
     stands_since: ProcessingTime,
-    /// The most records that a run takes, or puts out if it is a source.
+    /// Most records that a run takes or, for a source, puts out.
     pub(crate) run_records: u32,
-    /// What a source may make at least in a run.
+    /// Records that a source may make in a run, even if the policy's quantum is smaller.
     pub(super) made_records: u32,
-    /// What it may take at least if that does not take long, whatever the policy allows, so that it fills a block before it
-    /// hands it over.
+    /// Records that a run may take, even if the policy's quantum is smaller, as long as they do not take
+    /// long. So the task fills a block before it deposits the block.
     pub(super) bundle_records: u32,
-    /// Whether its results come in their own time, so that it may run for nothing.
+    /// True if results arrive in their own time, so that a run may find nothing to do.
     is_deferred: bool,
     barren: Barren,
-    /// How far its edges were when it was last given to a worker.
+    /// Positions of the task's edges when it was last given to a worker.
     pub(crate) reach: Reach,
-    /// As last ranked.
+    /// The word of the last ranking.
     pub(super) word: u64,
     pub(crate) quantum: Quantum,
-    /// Last, so that the query hears of the end of a task when all of it is gone.
+    /// Last field, so that the query learns of the task's end when everything else of the task is dropped.
     pub(crate) query: TaskOfQuery,
 }
 
-/// A task that a worker has been given.
+/// A task given to a worker.
 pub(crate) struct Claim {
     pub(crate) body: Box<TaskBody>,
 }
@@ -76,25 +77,25 @@ pub(crate) struct Done {
     pub(crate) outcome: Outcome,
 }
 
-/// How a run ended.
+/// Result of a run.
 pub(crate) enum Outcome {
     Ran(StepReport),
     Failed(Box<QueryError>),
 }
 
-/// What a task that comes in gets besides what was built.
+/// Values that a new task gets in addition to what was built.
 pub(crate) struct Entrance<'a> {
     pub(crate) driver: &'a Arc<dyn Driver>,
     pub(crate) pool: &'a Pool,
     pub(crate) runs: Runs,
     pub(crate) query: &'a Arc<QueryShared>,
-    /// The places of all tasks of the query.
+    /// Places of all tasks of the query.
     pub(crate) ids: &'a [OperatorId],
     pub(crate) now: ProcessingTime,
 }
 
 impl TaskBody {
-    /// A task of a query that comes in, at its place; whoever drives it is told where it is.
+    /// Makes the body of a new query's task at its place. The task's waker learns the driver and the place.
     pub(crate) fn new(
         built: BuiltTask,
         operator: OperatorId,
@@ -153,24 +154,25 @@ impl TaskBody {
         })
     }
 
-    /// Takes note of a run that changed this for others, and of what it took; answers whether the task is stuck.
+    /// Records a run, from its changes for other tasks and the records that it took. Returns true if the task
+    /// is stuck.
     pub(crate) fn note_run(&mut self, changes: Changes, records_in: u64, now: ProcessingTime) -> bool {
-        // A source that is polled has nothing to say sometimes.
-        // Neither has one that is woken: wakers may be called for nothing.
+        // A polled source sometimes has no records. A task with a waker may find nothing, because wakers may
+        // be called without cause.
         let is_free = self.probe.is_source() || self.is_deferred;
         let had_effect =
             changes.wrote || changes.closed || records_in > 0 || self.probe.has_read(&self.reach) || is_free;
         self.barren.note_run(had_effect, now)
     }
 
-    /// What ends the query of a task that is stuck.
+    /// Returns the error that ends the query of a stuck task.
     #[cold]
     pub(crate) fn stuck_error(&self) -> QueryError {
         let waits_for = self.query.waits_for(&self.probe);
         QueryError::Stuck { operator: self.name.clone(), waits_for }
     }
 
-    /// How it stands: whether it has something to do, and could do it.
+    /// Returns the state of the task: whether it has something to do, and room for the results.
     pub(crate) fn look(&self, now: ProcessingTime) -> Standing {
         if self.query.is_paused() {
             return Standing::Idle { due: ProcessingTime::NEVER };
@@ -182,7 +184,8 @@ impl TaskBody {
         }
     }
 
-    /// Takes note of how it stands from now on; what was before is counted when it changes.
+    /// Records the state of the task from now on. The time of the previous state is counted when the state
+    /// changes.
     #[inline]
     pub(crate) fn note_state(&mut self, stands: TaskState, now: ProcessingTime) {
         if stands != self.stands {
@@ -191,8 +194,8 @@ impl TaskBody {
         }
     }
 
-    /// Takes note that its part is over, and what it held is on its way out. Where an engine is closed there is no
-    /// instant: then it has ended when it was last heard of.
+    /// Records that the task has ended, and that the memory it held is being freed. A closed engine has no
+    /// instant; the task then counts as ended at its last change of state.
     pub(crate) fn note_ended(&mut self, now: ProcessingTime) {
         self.note_state(TaskState::Ended, now.max(self.stands_since));
         self.meter.note_held(0);
@@ -203,7 +206,7 @@ impl TaskBody {
     }
 }
 
-/// The most records that a run of a task takes, or puts out if it is a source.
+/// Most records that a run of a task takes or, for a source, puts out.
 fn run_records(probe: &Probe, bytes_max: u64) -> u32 {
     let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();
     let slot_bytes = inputs.or_else(|| probe.outputs.iter().filter_map(Outlet::slot_bytes).max());
@@ -217,8 +220,8 @@ fn bundle_records(probe: &Probe) -> u32 {
     u32::try_from(records).unwrap_or(u32::MAX)
 }
 
-/// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped
-/// is forgotten rather than let out.
+/// Drops a value whose drop may run user code, without a lock. A panic ends here. If dropping the payload of
+/// the panic panics again, the second payload is leaked, so that no panic leaves this function.
 pub(crate) fn discard<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
         && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))

@@ -1,5 +1,5 @@
-//! One decision of a worker, or one thing that happens from outside: what ended is put back, what it makes a difference
-//! to is called, due sources and rounds are seen to, and the next task is taken.
+//! One decision of a worker, or one event from outside: the task that ended its run is put back, the tasks
+//! that its run concerns are notified, due sources and rounds are handled, and the next task is taken.
 
 use std::sync::Arc;
 
@@ -16,58 +16,62 @@ use crate::query::QueryShared;
 use crate::ranker::{Memory, Note, ROUND_NS, Ranker};
 use crate::task::{Changes, Quantum, StepReport};
 
-/// Ready tasks that turn out to be held by others before a worker gives up for this time. It then looks whether to sleep,
-/// at the cells themselves, and does not while one is ready.
+/// Ready tasks found to be held by other workers before a choice gives up. The worker then checks the cells
+/// themselves before it sleeps, and does not sleep while one is ready.
 const MISSES_MAX: usize = 8;
 
-/// Two ranks whose words agree above so many bits are near: class, sign, exponent and the first three bits of the
-/// score, which is an eighth of its value. Between near ranks a worker takes what is hot on its core.
+/// Ranks are near if their words agree above this many bits: class, sign, exponent and the first three bits
+/// of the score, which is an eighth of its value. Between near ranks a worker takes the task whose input is
+/// in its cache.
 const NEAR_BITS: u32 = 16 + 29;
 
-/// Above so many bits of a word is its class.
+/// The class of a word is above this many bits.
 const CLASS_BITS: u32 = 60;
 
-/// A worker whose run takes longer than this is held up: others take what lies hot on its core. As long as a round.
+/// Length of a run after which its worker counts as held up, so that other workers take the tasks that prefer
+/// it. As long as a round.
 const HELD_UP_NS: u64 = ROUND_NS;
 
-/// While workers that are awake have run for so long with more to do beside it, a sleeper is woken: about what waking costs, the
-/// wake-up itself and the records that then cross cores. The time need not be in one piece: where tasks feed each other,
-/// nothing is left for a moment whenever the source runs, and soon there is again.
+/// Time for which a worker must run while more work is left beside its own, before it wakes a sleeper. It is
+/// about the cost of waking: the wake-up itself and the records that then cross cores. The time need not be
+/// in one piece. Where tasks feed each other, nothing is left for a moment whenever the source runs, and soon
+/// there is work again.
 pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 
-/// A source is given so many quanta, of what it puts out: the chain behind it then works off two blocks by as many
-/// choices as it takes for one, since what a filter leaves of two still fits a quantum. At one block of 384 records a
-/// quantum that is 8 % of YSB's speed with every operator a task of its own.
+/// Quanta of output that a source gets in one run. The chain behind it then processes two blocks with as many
+/// choices as one block takes, because the records that a filter keeps of two blocks still fit a quantum.
+/// With a quantum of one block of 384 records, and each operator a task of its own, that is 8 % of YSB's
+/// speed.
 const QUANTA_OF_SOURCES: u32 = 2;
 
-/// What a worker keeps between two decisions.
+/// State of a worker between two decisions.
 pub(crate) struct Bench {
     pub(crate) worker: usize,
-    /// What the ranker has not heard yet.
+    /// Notes that the ranker has not received yet.
     pub(super) notes: Vec<Note>,
-    /// Whether it has woken up, and nobody who still sleeps will look soon by itself.
+    /// True if the worker has woken up, and no worker that still sleeps will look by itself soon.
     pub(super) leaves_nobody_to_look: bool,
-    /// The place of the task that it ran last.
+    /// Place of the task that the worker ran last.
     last: usize,
     pub(super) left: Left,
-    /// Whether it has run anything since it slept.
+    /// True if the worker has run a task since it slept.
     pub(super) has_run: bool,
-    /// Whether it has dropped tasks in its last turn, which takes as long as it takes, and is no choosing.
+    /// True if the worker dropped tasks in its last turn. That may take long, and does not count as choosing.
     pub(crate) has_buried: bool,
 }
 
-/// How long a worker has had more to do than it could take while another slept, since it last slept itself.
+/// Time for which a worker has left work undone while another worker slept, since it last slept itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Left {
-    /// Before its last decision.
+    /// The part of that time before the last decision.
     ran_ns: u64,
-    /// When that was, if it left something.
+    /// Instant of the last decision, if it left work.
     since: Option<ProcessingTime>,
 }
 
 impl Left {
-    /// Takes note of a decision, which leaves something to do or not, and what it takes up will take `expected_ns`. Answers
-    /// whether that makes it worth a call; then it begins anew.
+    /// Records a decision: whether it leaves work, and the expected time of the run that it takes,
+    /// `expected_ns`. Returns true if a sleeper is worth waking; the count then starts again.
     fn note(&mut self, now: ProcessingTime, is_left: bool, expected_ns: u64) -> bool {
         let last_ns = self.since.map_or(0, |since| now.nanos_since(since));
         let ran_ns = self.ran_ns.saturating_add(last_ns);
@@ -91,24 +95,25 @@ impl Bench {
     }
 }
 
-/// One decision, or one thing that happens from outside: who takes part in it, and what it leaves.
+/// One decision of a worker or one event from outside: the parties involved, and the tasks to drop
+/// afterwards.
 pub(super) struct Turn<'a> {
     pub(super) executor: &'a Executor,
-    /// If nobody else has it.
+    /// The ranker, if no other thread holds it.
     pub(super) ranker: Option<MutexGuard<'a, Ranker>>,
-    /// None from outside, where the ranker is waited for.
+    /// None for an event from outside, which waits for the ranker.
     pub(super) bench: Option<&'a mut Bench>,
     pub(super) now: ProcessingTime,
-    /// Tasks that have ended: to be dropped when the turn is over, for that runs user code.
+    /// Tasks that have ended. They are dropped after the turn, because that runs user code.
     #[expect(clippy::vec_box, reason = "tasks come in boxes, and a box is what is cheap to move")]
     pub(super) ended: Vec<Box<TaskBody>>,
     pub(super) unused: Vec<QueryError>,
 }
 
 impl Turn<'_> {
-    /// Ends the turn: lets the ranker go, then drops what has ended. That runs code of operators, sinks and users'
-    /// values; one that panics now can no longer change what became of its query, and must not take the worker with
-    /// it.
+    /// Ends the turn: releases the ranker, then drops the tasks that have ended. Dropping runs code of
+    /// operators, sinks and users' values. A panic there can no longer change the outcome of the query, and
+    /// must not end the worker.
     pub(super) fn end(self) {
         let Turn { ranker, ended, unused, bench, .. } = self;
         drop(ranker);
@@ -119,17 +124,17 @@ impl Turn<'_> {
         unused.into_iter().for_each(discard);
     }
 
-    /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
+    /// Takes a task back from the worker that ran it, and notifies the tasks that its run concerns.
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
-        // SeqCst: what the run has published comes before the looks at cells and cursors below. Whoever puts a task to
-        // rest has such a fence before his last look; of the two, one sees the other.
+        // SeqCst: the publications of the run come before the looks at cells and cursors below. A worker that
+        // puts a task to rest has such a fence before its last look. One of the two sees the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
         if wrote {
             for place in 0..body.downstream.len() {
-                // What it is to read lies in this core's cache.
+                // The reader's input is in the cache of this core.
                 self.prefer_this_worker(body.downstream[place]);
                 self.notify(body.downstream[place]);
             }
@@ -162,7 +167,7 @@ impl Turn<'_> {
                 }
                 self.put(body);
             }
-            // Its part is done.
+            // The task has ended.
             Outcome::Ran(_) => self.bury(body),
             Outcome::Failed(error) => {
                 let query = Arc::clone(&body.query);
@@ -172,7 +177,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the query of a task that is stuck.
+    /// Ends the query of a stuck task.
     #[cold]
     fn give_up(&mut self, body: Box<TaskBody>) {
         let query = Arc::clone(&body.query);
@@ -189,12 +194,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Lets somebody look whether a task has something to do now: whoever holds it, or takes it next, or else us.
+    /// Has the task checked for work: by its holder, by the next worker that takes it, or else by this one.
     pub(super) fn notify(&mut self, operator: OperatorId) {
         let place = operator.0 as usize;
         let cell = &self.executor.cells[place];
         if cell.is_ready() {
-            // Whoever takes it will see; but what it is worth may have changed.
+            // The worker that takes it will see the work. Its rank may have changed, though.
             let is_worth_more = self.ranker.as_ref().is_some_and(|ranker| ranker.ranks_on_arrival());
             if is_worth_more && let Some(body) = cell.take() {
                 self.put(body);
@@ -204,7 +209,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The same where nothing has come in: one that is ready has room, and is worth as much as before.
+    /// Notifies a task that has received no input, such as a writer that got room. A ready task already had
+    /// room, and its rank is as before.
     fn call_idle(&mut self, operator: OperatorId) {
         let cell = &self.executor.cells[operator.0 as usize];
         if !cell.is_ready()
@@ -214,9 +220,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes this worker the preferred worker of a task that it has fed or runs, unless the task is a copy, of which each worker
-    /// has one: what a copy has gathered, and the blocks that it claims, lie with its preferred worker, whichever worker
-    /// runs it for once.
+    /// Makes this worker the preferred worker of a task that it has fed or runs, unless the task is a copy.
+    /// Each worker has a copy of its own: the state that a copy has gathered and the blocks that it claims
+    /// are in the cache of its preferred worker, even if another worker runs the copy once.
     fn prefer_this_worker(&self, operator: OperatorId) {
         if let Some(bench) = &self.bench {
             let preferred = &self.executor.preferred_workers[operator.0 as usize];
@@ -228,7 +234,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts a task back as it stands: ready with its rank, or idle.
+    /// Puts a task back in its present state: ready with its rank, or idle.
     fn put(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         loop {
@@ -237,8 +243,11 @@ impl Turn<'_> {
             }
             let mut standing = body.look(self.now);
             if standing != Standing::Ready {
-                // SeqCst: whoever has made work and then found the cell ready, as it was before we took it, has not
-                // called. Of his fence and this one the later side sees the other's: this look sees his work.
+                // SeqCst: a worker that made work and then found the cell ready, as it was before we took it,
+                // has not notified the task. Its fence stands between its publication and its look at the
+                // cell, ours between the taking of the cell and this look. The side whose fence is later sees
+                // what the other wrote before its fence. That worker saw the cell ready, so our fence is the
+                // later one, and this look sees the work.
                 fence(Ordering::SeqCst);
                 standing = body.look(self.now);
             }
@@ -257,13 +266,14 @@ impl Turn<'_> {
             }
             match self.executor.cells[place].put(body, word.is_some()) {
                 Ok(()) => return,
-                // Called meanwhile.
+                // Notified meanwhile.
                 Err(held) => body = held,
             }
         }
     }
 
-    /// The word under which a task that is ready is published. If another worker has the ranker, the last one stands.
+    /// Returns the word under which a ready task is published. If another worker has the ranker, the last
+    /// word stays.
     fn word(&mut self, body: &mut TaskBody) -> Option<u64> {
         if let Some(ranker) = &mut self.ranker {
             match ranker.word(body, self.now) {
@@ -277,7 +287,7 @@ impl Turn<'_> {
         Some(body.word)
     }
 
-    /// Ends a task that we hold; it is dropped with the turn.
+    /// Ends a task that this thread holds. The task is dropped with the turn.
     fn bury(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         self.executor.ranks.set(place, NOTHING);
@@ -288,27 +298,28 @@ impl Turn<'_> {
         self.ended.push(body);
     }
 
-    /// Makes a query fail, and ends those of its tasks that nobody holds; the others end when they are put back.
+    /// Fails a query, and ends its tasks that are not held. A held task ends when it is put back.
     pub(super) fn fail(&mut self, query: &QueryShared, error: QueryError) {
         match query.fail(error) {
             None => self.bury_tasks(query),
-            // It has ended, or somebody else ends it.
+            // The query has ended, or another thread ends it.
             unused => self.unused.extend(unused),
         }
     }
 
-    /// Ends those tasks of a query that has failed which nobody holds.
+    /// Ends the tasks of a failed query that are not held.
     pub(super) fn bury_tasks(&mut self, query: &QueryShared) {
         for operator in query.tasks() {
             let cell = &self.executor.cells[operator.0 as usize];
             if let Some(body) = cell.take_any().or_else(|| cell.notify()) {
-                // Of another query, if this task has ended before and its place was given away.
+                // `put` ends it. If the task had ended before and its place was given away, this is a task of
+                // another query, which `put` returns to its cell.
                 self.put(body);
             }
         }
     }
 
-    /// Calls the tasks whose time has come.
+    /// Notifies the tasks whose due time has come.
     pub(super) fn call_due(&mut self) {
         let Executor { dues, next_due_ns, .. } = self.executor;
         next_due_ns.store(NOTHING, Ordering::Relaxed);
@@ -321,11 +332,11 @@ impl Turn<'_> {
         }
     }
 
-    /// A round: the policy prepares, and all that is ready, or waits for a round, is ranked anew.
+    /// Runs a round: the policy prepares, and all tasks that are ready or wait for a round are ranked again.
     pub(super) fn round(&mut self) {
         let Executor { cells, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };
-        // Nobody else begins one meanwhile.
+        // No other worker begins a round meanwhile.
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
         let memory = Memory::of(pool);
         ranker.prepare(self.now, memory, |operator| cells[operator.0 as usize].is_held());
@@ -343,7 +354,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the ready task whose published rank is best, or one that is hot on this core (see `prefer_local`).
+    /// Takes the ready task whose published rank is best, or one whose input is in this core's cache (see
+    /// `prefer_local`).
     pub(super) fn choose(&mut self) -> Option<Claim> {
         let executor = self.executor;
         if executor.is_closed() {
@@ -364,7 +376,8 @@ impl Turn<'_> {
                 continue;
             }
             if !executor.idle.is_single() {
-                // Others need not try; a single worker ranks it anew before it looks again.
+                // Other workers need not try this task. A single worker ranks the task again before it looks
+                // again.
                 executor.ranks.set(index, NOTHING);
             }
             return Some(self.claim(body));
@@ -372,12 +385,13 @@ impl Turn<'_> {
         None
     }
 
-    /// The best task, or the best of those that prefer this worker if that is near enough.
+    /// Returns the best task, or the best of the tasks that prefer this worker if its rank is near enough.
     ///
-    /// The rank decides between classes, and about sources, whose records lie in nobody's cache. But what another
-    /// worker has just written lies in the cache of its core, and it will come back for it soon; so of one class a
-    /// worker takes what is that prefers it first, unless the other sleeps or is held up by a long run. Else two
-    /// workers would take every block from each other (DESIGN, "Records stay on the core where they were made").
+    /// The rank decides between classes, and about sources, whose records are in no cache. The records that
+    /// another worker has just written are in the cache of its core, and that worker will soon come back for
+    /// them. So within a class a worker first takes a task that prefers it, unless the other worker sleeps or
+    /// is held up by a long run. Otherwise two workers would take every block from each other (see "Rank and
+    /// cache" in ARCHITECTURE.md).
     fn prefer_local(&self, least: Least) -> usize {
         let (executor, Some(bench)) = (self.executor, &self.bench) else { return least.index };
         if !executor.prefers_workers {
@@ -397,7 +411,7 @@ impl Turn<'_> {
         near.map_or(least.index, |near| near.index)
     }
 
-    /// Whether a worker is awake and will look for work soon.
+    /// Returns true if a worker is awake and will look for work soon.
     fn comes_back(&self, worker: u32) -> bool {
         let since = self.executor.run_since_ns.get(worker as usize);
         let since_ns = since.map_or(NOTHING, |since| since.load(Ordering::Relaxed));
@@ -408,7 +422,7 @@ impl Turn<'_> {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
             cost_ns = ranker.cost_ns(body.operator);
-            // A block that is handed over should be full, unless that takes longer than a round.
+            // A block should be full when it is deposited, unless filling it takes longer than a round.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);
@@ -429,12 +443,12 @@ impl Turn<'_> {
         Claim { body }
     }
 
-    /// Wakes a sleeper if more is left to do than waking costs.
+    /// Wakes a sleeper if the work left behind takes longer than the wake-up costs.
     fn share_work(&mut self, taken: &TaskBody, cost_ns: f64) {
         let (executor, now) = (self.executor, self.now);
         let Some(bench) = &mut self.bench else { return };
         if std::mem::take(&mut bench.leaves_nobody_to_look) && executor.idle.seems_to_have_sleepers() {
-            // One of those who sleep looks at the time while this worker runs something.
+            // One of the sleepers must look at the time while this worker runs something.
             executor.idle.wake_one();
         }
         if executor.idle.is_single() || !executor.idle.has_sleepers() {

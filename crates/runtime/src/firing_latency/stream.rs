@@ -1,8 +1,8 @@
-//! What policies see of one source: how far it is, and how its watermarks have come in that make its query put out results
-//! (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
+//! The policies' view of one source: its progress, and the arrival times of the watermarks that make its
+//! query emit results (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
 //!
-//! Bounds: [`DelayStatistics::EPOCHS`] of the last such watermarks, and `WAITING_MAX` that have not reached the sinks; of those
-//! beyond it is forgotten that they are on their way.
+//! Bounds: the last [`DelayStatistics::EPOCHS`] such watermarks, and `WAITING_MAX` that have not reached the
+//! sinks. Further ones are not tracked on their way.
 
 use std::collections::VecDeque;
 
@@ -15,18 +15,19 @@ use super::{Firing, WAITING_MAX};
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub(super) watermark: EventTime,
-    /// Silent or over.
+    /// True if the source is silent or over.
     pub(super) is_away: bool,
-    /// The next instant at which something happens; none before its first watermark, and if any instant may be one.
+    /// The next instant at which something happens; none before its first watermark, and if any instant may
+    /// be one.
     deadline: Option<EventTime>,
-    /// Its first watermark, and when that came in: all that is known before the end of an epoch is reached.
+    /// Its first watermark, and the arrival time: all that is known before the first epoch ends.
     first: Option<(EventTime, ProcessingTime)>,
-    /// The instants of the last epochs, and when each was reached. Other watermarks are left out: they lie anywhere before the
-    /// instant at which they come in, and a line through such a one may be as steep as one likes.
+    /// Ends of the last epochs, and the time at which each was reached. Other watermarks are left out: they
+    /// may lie anywhere between two ends, and a line through such a point may have any slope.
     epochs: VecDeque<(EventTime, ProcessingTime)>,
-    /// Those that have not reached all sinks.
+    /// Firings that have not reached all sinks.
     waiting: VecDeque<Firing>,
-    /// What follows from `epochs`; none if it has changed.
+    /// Figures computed from `epochs`; none if it has changed.
     figures: Option<(DelayStatistics, Option<ProgressMap>)>,
 }
 
@@ -37,14 +38,15 @@ impl Stream {
             is_away: false,
             deadline: None,
             first: None,
-            // All that they may hold at once: the data path allocates nothing.
+            // The full capacity: the data path allocates nothing.
             epochs: VecDeque::with_capacity(DelayStatistics::EPOCHS),
             waiting: VecDeque::with_capacity(WAITING_MAX),
             figures: None,
         }
     }
 
-    /// Takes note of a watermark that came in at `now`, behind which something happens at `next`; none if at any instant.
+    /// Records a watermark that came in at `now`, after which something happens at `next`; none if at any
+    /// instant.
     pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, now: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
         let reached = self.deadline.filter(|&deadline| deadline <= watermark);
@@ -55,7 +57,7 @@ impl Stream {
         if self.first.is_none() {
             (self.first, self.figures) = (Some((watermark, now)), None);
         }
-        // Where any instant may be one, each watermark ends an epoch.
+        // If any instant may be one, each watermark ends an epoch.
         if let Some(instant) = reached.or(next.is_none().then_some(watermark)) {
             if self.epochs.len() == DelayStatistics::EPOCHS {
                 self.epochs.pop_front();
@@ -70,13 +72,13 @@ impl Stream {
         }
     }
 
-    /// Takes note that it is silent or over. What it reaches when it comes back was passed while nobody waited for it, and tells
-    /// nothing of how late it is.
+    /// Records that the source is silent or over. The instants that it passes when it returns were passed
+    /// while no result waited for it, and tell nothing about its delay.
     pub(super) fn fall_away(&mut self) {
         (self.is_away, self.deadline) = (true, None);
     }
 
-    /// What policies see, when all sinks of `query` have seen that watermark.
+    /// Returns the policies' view, when all sinks of `query` have seen that watermark.
     pub(super) fn state(&mut self, query: QueryId, seen: Option<EventTime>) -> StreamState {
         while let Some(oldest) = self.waiting.front()
             && seen.is_some_and(|seen| oldest.instant <= seen)
@@ -96,8 +98,10 @@ impl Stream {
     }
 }
 
-/// Delays, and the line by least squares, of instants and when each was reached. In two passes, since instants of today leave
-/// nothing of a square in a double. Before an epoch is over, through the first watermark, as if both times went on alike.
+/// Computes delays, and the line by least squares through the ends of epochs and the times at which each was
+/// reached. It takes two passes, because the squares of present-day instants exceed the precision of a
+/// double. Before an epoch is over, the line passes through the first watermark, as if both times advanced
+/// equally.
 fn figures_of(
     first: Option<(EventTime, ProcessingTime)>,
     epochs: &VecDeque<(EventTime, ProcessingTime)>,
@@ -108,7 +112,7 @@ fn figures_of(
     };
     let count = epochs.len() as f64;
     let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
-    // Of each, how much later than the first it is, in event time and in processing time.
+    // Differences of each point from the first, in event time and in processing time.
     let offsets = || {
         epochs.iter().map(|&(event, observed)| {
             let observed_ns = i128::from(observed.as_nanos()) - i128::from(first_observed.as_nanos());
@@ -131,7 +135,7 @@ fn figures_of(
         mean_ns: first_delay_ns + (observed_mean - event_mean),
         variance_ns2: mean(delay_squares),
     };
-    // Of a single instant, or one that came twice, no slope is known: both times go on alike.
+    // For a single instant, or one that came twice, no slope is known: both times advance equally.
     let slope = if squares > 0.0 { (products / squares).max(0.0) } else { 1.0 };
     let through = ProgressMap { event_time: first_event, observed: first_observed, slope: 1.0 };
     let moved = |micros: f64| EventTime::from_micros(first_event.as_micros().saturating_add(micros as i64));
@@ -158,7 +162,7 @@ mod tests {
         ProcessingTime::from_nanos((TODAY_S * 1_000 + ms) as u64 * 1_000_000)
     }
 
-    /// Watermarks and when they came in, in ms, of windows that end every 100 ms.
+    /// Watermarks and their arrival times, in ms, with windows that end every 100 ms.
     fn stream(watermarks: &[(i64, i64)]) -> Stream {
         let mut stream = Stream::new();
         for &(watermark, now) in watermarks {
@@ -172,12 +176,13 @@ mod tests {
         stream.state(QueryId(0), Some(event(seen)))
     }
 
-    /// Klink, Figure 2, in ms for seconds and windows of 100 for 3: the first watermark behind a deadline sweeps.
+    /// Klink, Figure 2, in ms for seconds and with windows of 100 for 3: the first watermark after a deadline
+    /// sweeps.
     #[test]
     fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
         let found = state(&mut stream, 0);
-        // 100 by 25, 200 by 45, 300 by 30; the first ends nothing.
+        // 100 by 25, 200 by 45, 300 by 30; the first watermark ends nothing.
         assert_eq!((found.delays.epochs, found.delays.mean_ns.round()), (3, 33_333_333.0));
         let variance_ms2 =
             (25.0f64.powi(2) + 45.0f64.powi(2) + 30.0f64.powi(2)) / 3.0 - (100.0f64 / 3.0).powi(2);
@@ -185,14 +190,14 @@ mod tests {
         assert_eq!(found.deadline, Some(event(400)));
     }
 
-    /// What is on its way is the oldest that not all sinks have seen.
+    /// The watermark on its way is the oldest that not all sinks have seen.
     #[test]
     fn a_sweeping_watermark_is_on_its_way_until_all_sinks_have_seen_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245)]);
         assert_eq!(state(&mut stream, 99).swept, Some(at(125)));
         assert_eq!(state(&mut stream, 103).swept, Some(at(245)));
         assert_eq!(state(&mut stream, 215).swept, None);
-        // Bounded: those beyond are not waited for, and nothing is lost of the others.
+        // Bounded: watermarks beyond the bound are not tracked, and those within it are kept.
         for number in 3..100 {
             let (watermark, next) = (event(number * 100), event(number * 100 + 100));
             stream.advance(watermark, Some(next), at(number * 100));
@@ -206,11 +211,11 @@ mod tests {
         let many: Vec<(i64, i64)> = (0..1_000).map(|number| (number * 100, number * 110)).collect();
         let mut stream = stream(&many);
         let delays = state(&mut stream, 0).delays;
-        // By 10 ms more each: the mean of those from 600 to 999.
+        // Each delay is 10 ms longer than the one before: the mean of those from 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
     }
 
-    /// Cameo, section 4.3: by least squares; a single one says where, and how fast is not known.
+    /// Cameo, section 4.3: by least squares. A single point gives the position, and the slope is not known.
     #[test]
     fn event_time_is_mapped_to_when_it_is_observed() {
         let check = |watermarks: &[(i64, i64)], instant: i64, expected_ms: f64| {
@@ -224,7 +229,7 @@ mod tests {
         check(&[(0, 20), (100, 70), (200, 120)], 1_000, 520.0);
         // Through (0, 20), (100, 100), (200, 240): slope 1.1, mean at (100, 120).
         check(&[(-100, 0), (0, 20), (100, 100), (200, 240)], 300, 340.0);
-        // A watermark just before the end of its epoch is no point of the line: it may be 101 ms steep.
+        // A watermark just before the end of its epoch is no point of the line: the slope may be 101.
         check(&[(99, 20), (199, 120)], 300, 320.0);
         check(&[(99, 20), (199, 120), (299, 220)], 300, 320.0);
         assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
@@ -243,7 +248,7 @@ mod tests {
         assert_eq!((back.delays.epochs, back.delays.mean_ns, back.delays.variance_ns2), (2, 30e6, 25e12));
     }
 
-    /// Stamps of another age than the clock's, and the ends of time.
+    /// Stamps of another era than the clock's, and the ends of time.
     #[test]
     fn hostile_stamps_are_borne() {
         let mut stream = Stream::new();

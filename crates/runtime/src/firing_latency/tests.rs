@@ -1,6 +1,6 @@
-//! FiringLatencies as text: `a10` source a sets a watermark of ten seconds, `a-` it falls silent or ends, `s10` the sink sees a
-//! watermark of ten, and `t10`, if there is one, the second. Each word is a microsecond later than the one before. Windows of
-//! ten seconds.
+//! Firings as text: source a sets a watermark of ten seconds (`a10`), falls silent or ends (`a-`), and the
+//! sink sees a watermark of ten (`s10`); `t10` is the second sink, if there is one. Each word is a
+//! microsecond later than the one before. Windows of ten seconds.
 
 use thalweg_model::{Mark, Record, Sink, TumblingWindows, VirtualClock};
 
@@ -20,7 +20,7 @@ fn windows() -> Horizon {
     Horizon::of_windows(TumblingWindows::new(Span::from_secs(10)).unwrap().into(), Span::ZERO)
 }
 
-/// The number, mean and maximum of output delays, the latter in microseconds.
+/// Checks number, mean and maximum of output delays, the latter two in microseconds.
 fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: Option<(u64, f64, u64)>) {
     let delivered = Delivered::new(horizon, None);
     let mut sources: Vec<_> = (0..sources).map(|_| Ingestion::new(Arc::clone(&delivered))).collect();
@@ -52,9 +52,9 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
 fn a_closing_watermark_is_delayed_until_the_sink_sees_it() {
     check(windows(), [1, 1], "a3 a7 a12 s3 s7 s12", Some((1, 3.0, 3)));
     check(windows(), [1, 1], "a3 a12 s12 a19 s19 a20 a21 s20 s21", Some((2, 1.5, 2)));
-    // One that jumps over several ends is one.
+    // A watermark that jumps over several ends is one firing.
     check(windows(), [1, 1], "a3 a42 s42 s43", Some((1, 1.0, 1)));
-    // What is on its way is not counted, nor is what closes nothing.
+    // A firing on its way is not counted, nor is a watermark that closes nothing.
     check(windows(), [1, 1], "a3 a12 s3", None);
     check(windows(), [1, 1], "a13 s13 a14 s14", None);
 }
@@ -66,7 +66,7 @@ fn the_last_source_closes_and_the_last_sink_delivers() {
     check(windows(), [2, 2], "a3 a12 s12 t12", None);
 }
 
-/// Whoever is silent or over holds nothing back; if all are, nothing is closed by it.
+/// A source that is silent or over holds nothing back. If all are, that closes nothing.
 #[test]
 fn sources_that_are_away_are_left_out() {
     check(windows(), [2, 1], "a3 b3 a12 b- s12", Some((1, 1.0, 1)));
@@ -74,7 +74,7 @@ fn sources_that_are_away_are_left_out() {
     check(windows(), [1, 1], "a3 a- s12 a12 s12", Some((1, 1.0, 1)));
 }
 
-/// Without windows there are no firings; where any watermark may be one, one is looked at a millisecond.
+/// Without windows there are no firings. If any watermark may be one, one per millisecond is sampled.
 #[test]
 fn what_closes_follows_from_the_horizon() {
     check(Horizon::NONE, [1, 1], "a3 a12 a40 s40", None);
@@ -94,7 +94,7 @@ fn what_closes_follows_from_the_horizon() {
         assert_eq!(since_end, None, "nobody knows what ends at any instant");
         delays.push(delay_ns / 1_000_000);
     });
-    // The first closes nothing, that of 40 us is on its way.
+    // The first closes nothing, and that of 40 us is on its way.
     assert_eq!(delays, [4, 3, 2]);
 }
 
@@ -111,7 +111,8 @@ fn closings_on_their_way_are_bounded() {
     assert!(!delivered.firings.may_deliver(EventTime::MAX));
 }
 
-/// Klink, section 6.1.2: from the end of the window, by the stamps of records, to the sink; of the first of several ends.
+/// Klink, section 6.1.2: latency from the end of the window, by the stamps of records, to the sink. With
+/// several ends it is that of the first.
 #[test]
 fn results_are_as_old_as_what_they_close() {
     let latencies_ms = |horizon: Horizon, watermarks: &[(i64, u64)], seen_s: i64, now_ms: u64| {
@@ -132,7 +133,8 @@ fn results_are_as_old_as_what_they_close() {
         latencies_ms(windows(), &[(3, 3_000), (11, 11_500), (39, 39_000)], 39, 40_000),
         [Some(30_000), Some(20_000)]
     );
-    // Stamps of another age than the clock's: before the epoch, ahead of it, and where a nanosecond is too fine.
+    // Stamps of another era than the clock's: before the epoch, ahead of the clock, and too large for
+    // nanoseconds.
     assert_eq!(latencies_ms(windows(), &[(-31, 1), (-3, 2)], 0, 3), [None]);
     assert_eq!(latencies_ms(windows(), &[(3, 1), (12, 2)], 12, 3), [None]);
     let far_s = i64::MAX / 1_000_000 - 100;
@@ -143,7 +145,7 @@ fn at_ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * 1_000_000)
 }
 
-/// Ages in seconds, of windows of 10 s that have ended by the clock and that sinks have not seen.
+/// Checks the ages in seconds of windows of 10 s that have ended by the clock and that sinks have not seen.
 #[test]
 fn what_is_not_delivered_is_counted_with_its_age() {
     let firings = FiringLatencies::new(windows());
@@ -159,7 +161,7 @@ fn what_is_not_delivered_is_counted_with_its_age() {
     check(Some(50), 0, 55, None);
     // Stamps ahead of the clock.
     check(Some(500), 0, 55, None);
-    // Nothing was seen yet: behind the start.
+    // No watermark seen yet: the instants after the start.
     check(None, 33, 55, Some((2, 10.0)));
     check(None, 33, 20, None);
     let everywhere = FiringLatencies::new(Horizon::EVERYWHERE);

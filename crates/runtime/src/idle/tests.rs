@@ -1,4 +1,4 @@
-//! Who sleeps until when, and, under loom, that no wake-up is lost.
+//! Instants until which workers sleep, and, under loom, that no wake-up is lost.
 
 use thalweg_model::VirtualClock;
 
@@ -12,7 +12,8 @@ mod plain {
         ProcessingTime::from_nanos(micros * 1_000)
     }
 
-    /// Until when the next of `workers` sleeps, at 1 ms, with others asleep until `sleepers`; times in microseconds.
+    /// Checks until when the next of `workers` sleeps, at 1 ms, with others asleep until `sleepers`; times in
+    /// microseconds.
     fn check(workers: usize, sleepers: &[ProcessingTime], due: ProcessingTime, expected: ProcessingTime) {
         let sleepers: Vec<Sleeper> =
             sleepers.iter().enumerate().map(|(worker, &until)| Sleeper { worker, until }).collect();
@@ -31,13 +32,13 @@ mod plain {
         check(2, &[never], never, never);
     }
 
-    /// At 1 ms a source is due in a microsecond: fifty of its records are waited for.
+    /// At 1 ms a source is due in a microsecond: the worker waits for fifty of its records.
     #[test]
     fn nobody_wakes_for_every_record() {
         check(1, &[], at(1_001), at(1_050));
     }
 
-    /// While somebody is awake, one of the others looks after a millisecond.
+    /// While a worker is awake, one of the others looks after a millisecond.
     #[test]
     fn one_looks_after_those_who_are_awake() {
         let never = ProcessingTime::NEVER;
@@ -67,8 +68,8 @@ mod model {
     use super::*;
     use crate::models::model;
 
-    /// One worker makes work for a task that lies idle and wakes a sleeper if there is one; the other sleeps whenever
-    /// it finds nothing. It never sleeps for ever: loom would call that a deadlock.
+    /// One worker makes work for an idle task and wakes a sleeper if there is one. The other worker sleeps
+    /// whenever it finds nothing. It never sleeps forever: loom would report a deadlock.
     #[test]
     fn no_wake_up_is_lost() {
         model(|| {

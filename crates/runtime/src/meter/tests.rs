@@ -1,5 +1,5 @@
-//! Times of a task: what is shown fits the clock, whoever looks and whenever; under loom, that a count and the instant
-//! behind it always fit each other.
+//! Times of a task: reported times fit the clock, for any reader at any time. Under loom, a count and its
+//! instant always fit each other.
 
 use super::*;
 
@@ -11,7 +11,8 @@ fn at(ns: u64) -> ProcessingTime {
 mod plain {
     use super::*;
 
-    /// A task made at 100 stands so from each instant on: `r`eady, `b`locked, `i`dle, run`n`ing, `e`nded.
+    /// A task made at 100, in these states from each instant on: `r`eady, `b`locked, `i`dle, run`n`ing,
+    /// `e`nded.
     fn meter(changes: &str) -> Meter {
         let meter = Meter::new(Vec::new(), at(100));
         let (mut before, mut since) = (TaskState::Idle, 100);
@@ -48,7 +49,7 @@ mod plain {
         check("r110", 105, (TaskState::Ready, 0, [0, 0, 10]));
     }
 
-    /// A worker counts from when its decision began; whoever looked later does not see time go back.
+    /// A worker counts from the begin of its decision. A reader that looked later does not see time go back.
     #[test]
     fn times_never_go_back() {
         let meter = Meter::new(Vec::new(), at(0));
@@ -71,7 +72,7 @@ mod model {
 
     use super::*;
 
-    /// While the standing changes twice, whoever looks at 30 sees times that add up to 30.
+    /// While the state changes twice, a reader at 30 sees times that add up to 30.
     #[test]
     fn counts_fit_their_instant() {
         let mut builder = loom::model::Builder::new();

@@ -1,13 +1,15 @@
-//! Metrics as text that Prometheus and its kin read: the text format, version 0.0.4 (Prometheus, "Exposition formats",
-//! section "Text-based format"), to be sent as [`CONTENT_TYPE`].
+//! Metrics as text for Prometheus and compatible programs: the text format, version 0.0.4 (Prometheus,
+//! "Exposition formats", section "Text-based format"), to be sent as [`CONTENT_TYPE`].
 //!
-//! One table says everything of a metric: its name, kind, unit, meaning, and where its samples come from. The text and
-//! `docs/metrics.md` are both made from it. Written by hand, and not by the crate prometheus-client, because that one
-//! (0.25) writes no summaries, which latencies are; wants a registry of collectors that own what they show, where there
-//! is one snapshot to be walked once; and leaves what must be escaped in HELP lines to its caller.
+//! One table has everything about a metric: name, kind, unit, meaning, and the source of its samples. The
+//! text and `docs/metrics.md` are both made from it. The text is written by hand instead of by the crate
+//! prometheus-client, for three reasons. That crate (0.25) writes no summaries, and latencies are summaries.
+//! It needs a registry of collectors that own their values, and here one snapshot is walked once. It also
+//! leaves the escaping of HELP lines to its caller.
 //!
-//! All names begin with `thalweg_`, those of the process, too: the program around the engine may have its own.
-//! Time is in seconds and memory in bytes, as is the custom there, though the engine counts nanoseconds.
+//! All names begin with `thalweg_`, also those of the process, because the program around the engine may have
+//! its own. By the convention of the format, time is in seconds and memory in bytes, though the engine counts
+//! nanoseconds.
 
 use std::fmt::{self, Display, Write};
 
@@ -16,10 +18,10 @@ use thalweg_model::EventTime;
 use super::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerMetrics};
 use crate::query::{OperatorCounts, QueryState};
 
-/// What to call the text in an HTTP answer.
+/// Content type of the text in an HTTP answer.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A metric.
+/// One metric of the table.
 struct Metric {
     name: &'static str,
     kind: Kind,
@@ -28,7 +30,7 @@ struct Metric {
     of: Of,
 }
 
-/// What Prometheus calls the type of a metric.
+/// Type of a metric, in the terms of Prometheus.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -36,7 +38,7 @@ enum Kind {
     Summary,
 }
 
-/// What a metric is told of, and how: a sample for each, or none where nothing is known.
+/// Source of a metric's samples: one sample for each item, or none if the value is not known.
 #[derive(Clone, Copy)]
 enum Of {
     Engine(fn(&EngineMetrics) -> Option<Value>),
@@ -57,7 +59,7 @@ enum Value {
     Whole(u64),
     /// Shown in seconds, to the last nanosecond.
     Nanos(u64),
-    /// Shown in seconds since 1970; the end of all time as infinity.
+    /// Shown in seconds since 1970; the end of time as infinity.
     Instant(EventTime),
 }
 
@@ -375,18 +377,18 @@ const ALL: [Metric; 49] = [
 ];
 
 impl EngineMetrics {
-    /// The figures in the text format of Prometheus, version 0.0.4. Every metric of the table has its lines of HELP and
-    /// TYPE, also if nothing is there to be told of.
+    /// Returns the figures in the text format of Prometheus, version 0.0.4. Every metric of the table has its
+    /// lines HELP and TYPE, even if it has no samples.
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
         self.write_prometheus(&mut text).expect("a string takes all that is written");
         text
     }
 
-    /// As [`prometheus`](Self::prometheus), to a writer.
+    /// Writes the text of [`prometheus`](Self::prometheus) to a writer.
     ///
     /// # Errors
-    /// Those of `text`.
+    /// Errors of `text`.
     pub fn write_prometheus(&self, text: &mut impl Write) -> fmt::Result {
         for Metric { name, kind, help, of, .. } in ALL {
             writeln!(text, "# HELP {name} {}", Escaped { text: help, escapes_quotes: false })?;
@@ -489,7 +491,7 @@ impl Display for Kind {
     }
 }
 
-/// What follows the point, without the zeros at its end; nothing if nothing is left.
+/// Writes a point and the digits after it, without zeros at the end; nothing if all are zero.
 fn write_fraction(f: &mut fmt::Formatter<'_>, fraction: u64, digits: usize) -> fmt::Result {
     let digits = format!("{fraction:0digits$}");
     match digits.trim_end_matches('0') {
@@ -533,7 +535,7 @@ impl Display for Labels<'_> {
     }
 }
 
-/// Text in which a backslash and the end of a line are escaped and, in a label, quotes.
+/// Text in which backslashes and line ends are escaped and, in a label, also quotes.
 struct Escaped<T> {
     text: T,
     escapes_quotes: bool,
@@ -559,7 +561,7 @@ impl<T: Display> Display for Escaped<T> {
     }
 }
 
-/// The table as Markdown.
+/// Returns the table as Markdown.
 pub fn table() -> String {
     let mut page = String::from("| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n");
     for Metric { name, kind, unit, help, of } in ALL {

@@ -1,4 +1,5 @@
-//! Differences of figures: counters are subtracted, the rest stays; ratios are of what is there.
+//! Differences of figures: counters are subtracted and the rest stays. Ratios are computed from the
+//! difference.
 
 use thalweg_model::Counts;
 
@@ -67,7 +68,8 @@ fn query(scale: u64) -> QueryMetrics {
     }
 }
 
-/// Three times as much, less once as much, is twice as much; what is no counter is that of the later.
+/// Three times as much minus once as much is twice as much. Values that are not counters are those of the
+/// later figures.
 #[test]
 fn an_interval_is_a_difference() {
     let (mut expected, later) = (query(2), query(3));
@@ -100,7 +102,7 @@ fn two_queries_have_no_difference() {
     let _nonsense = query(3).since(&other);
 }
 
-/// A loss is told by name when a query has finished, and only then.
+/// A loss is reported by name when a query has finished, and only then.
 #[test]
 fn a_loss_is_told_by_name() {
     let check = |state: QueryState, change: &dyn Fn(&mut QueryMetrics), expected: Option<&str>| {

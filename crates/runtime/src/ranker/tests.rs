@@ -1,4 +1,5 @@
-//! What the policy is told of a task: its cost and selectivity over an interval, and the order of a query's tasks.
+//! Values that the policy sees of a task: its cost and selectivity over an interval, and the order of a
+//! query's tasks.
 
 use thalweg_model::{Span, TumblingWindows, VirtualClock};
 use thalweg_scheduling::policy::enjima::Enjima;
@@ -9,14 +10,14 @@ use crate::output::Delivered;
 use crate::query::Entry;
 use crate::task::StepReport;
 
-/// A view of a source, whose meter is fed by hand.
+/// A view of a source whose meter the test fills.
 fn view() -> View {
     let probe = Arc::new(Probe::new(Box::default(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO));
     View::new(probe, meter, (QueryId(0), 1), Horizon::NONE, ProcessingTime::ZERO)
 }
 
-/// Intervals of (records in, records out, busy ns); cost and selectivity after each.
+/// Checks cost and selectivity after each interval of (records in, records out, busy ns).
 fn check(intervals: &[(u64, u64, u64)], expected: &[(f64, f64)]) {
     let mut view = view();
     for (&(records_in, records_out, busy_ns), &expected) in intervals.iter().zip(expected) {
@@ -32,8 +33,8 @@ fn cost_and_selectivity_are_ratios_of_the_interval() {
     check(&[(100, 50, 2_000), (10, 30, 50)], &[(20.0, 0.5), (5.0, 3.0)]);
 }
 
-/// An interval without input tells nothing. One without output, as of a window that has not fired, tells that there was
-/// less than one record out of all since the start.
+/// An interval without input changes nothing. An interval without output, as of a window that has not fired,
+/// gives a selectivity of less than one record out per all records since the start.
 #[test]
 fn an_interval_without_records_keeps_what_is_known() {
     check(&[(100, 50, 2_000), (0, 0, 30)], &[(20.0, 0.5), (20.0, 0.5)]);
@@ -41,7 +42,7 @@ fn an_interval_without_records_keeps_what_is_known() {
     check(&[(100, 4, 1_000), (99, 0, 990)], &[(10.0, 0.04), (10.0, 5.0 / 200.0)]);
 }
 
-/// A step that took no time that the clock could tell costs more than nothing.
+/// A step too short for the clock costs more than zero.
 #[test]
 fn no_cost_is_zero() {
     check(&[(10, 10, 0)], &[(f64::MIN_POSITIVE, 1.0)]);
@@ -54,7 +55,7 @@ fn tasks_are_ordered_upstream_first() {
     assert_eq!(upstream_first(&[vec![], vec![]]), [0, 1]);
 }
 
-/// Takes in the query of this number, which has one task with windows of ten seconds.
+/// Adds the query with this serial number, which has one task with windows of ten seconds.
 fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, OperatorId) {
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
@@ -69,7 +70,7 @@ fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, Ope
     (id, ranker.admit(shared, vec![task], now)[0])
 }
 
-/// A run that ended at so many ns, with a watermark of so many seconds.
+/// A run that ended after this many ns, with a watermark of this many seconds.
 fn ran((query, operator): (QueryId, OperatorId), serial: u64, ended_ns: u64, watermark: i64) -> Note {
     let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::from_nanos(ended_ns));
     let watermark = Some(EventTime::from_secs(watermark));
@@ -78,7 +79,8 @@ fn ran((query, operator): (QueryId, OperatorId), serial: u64, ended_ns: u64, wat
     Note::Ran { completion: counts, serial }
 }
 
-/// Both ids of a task that has ended are given to another; a worker tells late what the first one did.
+/// Both ids of an ended task are given to another task. A late note of a worker about the first task changes
+/// nothing.
 #[test]
 fn a_late_note_is_of_the_query_that_it_names() {
     let at = |ns| ProcessingTime::from_nanos(ns);
@@ -97,7 +99,7 @@ fn a_late_note_is_of_the_query_that_it_names() {
     let expected = (Some(EventTime::from_secs(5)), Some(EventTime::from_secs(10)), at(300));
     ranker.hear(ran(second, 2, 300, 5));
     assert_eq!(seen(&ranker), expected);
-    // Another worker tells of an earlier run of the task.
+    // Another worker reports an earlier run of the task.
     ranker.hear(ran(second, 2, 250, 3));
     assert_eq!(seen(&ranker), expected);
     ranker.hear(Note::Ended { operator: second.1, serial: 2 });

@@ -1,4 +1,4 @@
-//! The task that closes epochs: puts together what copies have gathered, in order, and fires.
+//! The task that closes epochs: it merges the state that copies have gathered, in order, and fires.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::epochs::{Copies, EpochTracker, Item, Pair};
 use crate::output::TaskOutput;
 use crate::state_grant::StateGrant;
 
-/// The whole of an operator that several workers share.
+/// The operator, shared by several workers, that holds the merged state.
 pub(crate) struct ClosingTask<T, C, E> {
     tracker: Arc<EpochTracker>,
     copies: Arc<Copies<C>>,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// The epoch whose copies are being put together, and its end.
+    /// The epoch whose copies are being merged, and its end.
     merging: Option<(u64, EventTime)>,
-    /// The two of them that are at hand.
+    /// The pair that this task is merging.
     pair: Option<Pair<C>>,
-    /// Whether the last marks are queued.
+    /// True if the last marks are queued.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
@@ -39,7 +39,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         ClosingTask { tracker, copies, tail, probe, merging: None, pair: None, is_over: false, values }
     }
 
-    /// Does what is next; `false` if that is nothing, or in other hands.
+    /// Does the next step. Returns `false` if there is none, or if other tasks are merging.
     fn go_on(&mut self, state_grant: &StateGrant) -> bool {
         if self.merging.is_some() {
             return self.go_on_merging(state_grant);
@@ -62,8 +62,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
             Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
-                // The end of the last epoch was the last watermark: that of the end of time, unless sources were asked to
-                // end before.
+                // The end of the last epoch was the last watermark: the end of time, unless sources were
+                // asked to end before it.
                 self.is_over = true;
                 self.tail.mark(Mark::End);
             }
@@ -126,7 +126,7 @@ where
         self.tail.output.fund(allowance);
     }
 
-    /// It was seeded before it was copied.
+    /// The chain was seeded before it was copied.
     fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {

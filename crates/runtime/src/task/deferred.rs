@@ -1,4 +1,4 @@
-//! An operator whose results come in their own time, with the chain behind it.
+//! An operator whose results arrive in their own time, with the chain behind it.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
@@ -15,25 +15,25 @@ use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
 use crate::state_grant::StateGrant;
 
-/// Takes records off edges, and pushes what becomes of them through a chain when it is there.
+/// Takes records off edges, and pushes the results through a chain when they arrive.
 pub(crate) struct DeferredTask<T, P, D, C, E> {
     ports: P,
     merge: Merge,
     deferred: D,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// Whether the end was taken off every edge.
+    /// True if the end was taken off every edge.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
 
-/// What wakes a task from any thread.
+/// Wakes a task from any thread.
 ///
-/// The note in the probe comes first, then the call: a worker that puts the task to rest looks at the note behind a
-/// fence, as for everything that happens from outside (see `Driver::notify`).
+/// The flag in the probe is set first, then the task is notified. A worker that puts the task to rest looks
+/// at the flag behind a fence, as for every event from outside (see `Driver::notify`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
-    /// Where the task is, once it has a place; until then it is about to run for the first time anyway.
+    /// Driver and place of the task, once it has a place; before that, its first run is still to come.
     place: OnceLock<(Weak<dyn Driver>, OperatorId)>,
 }
 
@@ -42,7 +42,7 @@ impl TaskWaker {
         Arc::new(TaskWaker { probe, place: OnceLock::new() })
     }
 
-    /// Says where the task is.
+    /// Sets the driver and the place of the task.
     pub(crate) fn settle(&self, driver: Weak<dyn Driver>, operator: OperatorId) {
         let is_first = self.place.set((driver, operator)).is_ok();
         assert!(is_first, "a task gets its place once");
@@ -80,7 +80,7 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
     }
 }
 
-/// Feeds a deferred operator what a port has.
+/// Feeds the records of a port to a deferred operator.
 struct Feed<'a, D> {
     deferred: &'a mut D,
     merge: &'a mut Merge,
@@ -130,7 +130,7 @@ where
                     continue;
                 }
                 Emitted::NoRoom => {
-                    // There is more, whenever there is room.
+                    // There is more to emit, whenever there is room.
                     self.probe.wake();
                     break;
                 }
@@ -155,7 +155,8 @@ where
                 Came::Nothing => merge.note_empty(port),
             }
         }
-        // What the last emission left in the chain is taken up when there is room, whoever else has something.
+        // The rest of the last emission in the chain continues when there is room, whatever other inputs
+        // have.
         self.tail.settle(context, &self.probe)?;
         self.probe.set_full(self.deferred.room() == 0);
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;

@@ -1,5 +1,5 @@
-//! One of several tasks that share an operator which gathers state: it claims blocks and folds them into the partial state
-//! of their epoch.
+//! One of several tasks that share an operator which gathers state. It claims blocks and folds them into the
+//! partial state of their epoch.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::state_grant::StateGrant;
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
     containers: Arc<Containers<T, B>>,
     copies: Arc<Copies<C>>,
-    /// Which of the copies.
+    /// Number of this copy.
     index: usize,
-    /// What new chains are made of; takes no records.
+    /// Template of new chains; takes no records.
     template: C,
     allowance: Allowance,
     hand: Option<InHand<C>>,
-    /// What is being put together.
+    /// The pair that is being merged.
     pair: Option<Pair<C>>,
-    /// Of each operator, of all chains that this task has had.
+    /// Counts of each operator, over all chains that this task has had.
     counts: Vec<Counts>,
     held_bytes: usize,
 }
@@ -30,14 +30,14 @@ pub(crate) struct GatherTask<T: Send + 'static, B, C> {
 /// The chain at hand.
 struct InHand<C> {
     gathered: Gathered<C>,
-    /// Of each of its operators, when it was picked up.
+    /// Counts of each of its operators, when the chain was picked up.
     counts: Vec<Counts>,
-    /// Bundles that are in its state, and not told to be consumed yet.
+    /// Bundles that are in its state and not yet reported as consumed.
     consumed: u64,
 }
 
-/// Puts parts of an epoch together as long as there are two that nobody has in hand. They stay at `hand` meanwhile, so
-/// that it is known whose code has panicked.
+/// Merges parts of an epoch while there are two that are not being merged. The pair stays at `hand`
+/// meanwhile, so that a panic can be attributed to its operator.
 pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Option<Pair<C>>) {
     while let Some(pair) = copies.take_pair() {
         let Pair { whole: (_, whole), part: (_, part) } = hand.insert(pair);
@@ -46,12 +46,12 @@ pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Opti
     }
 }
 
-/// The chains that were being put together when something panicked.
+/// The chains that were being merged when a panic occurred.
 pub(super) fn merged<C>(pair: &Option<Pair<C>>) -> impl Iterator<Item = &C> {
     pair.iter().flat_map(|Pair { whole: (_, whole), part: (_, part) }| [whole, part])
 }
 
-/// Nothing is put out before a mark.
+/// An output that takes nothing, because nothing is put out before a mark.
 struct Closed;
 
 impl<T> Output<T> for Closed {
@@ -107,7 +107,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         self.hand.as_mut().expect("the chain of the epoch is at hand")
     }
 
-    /// Puts the chain at hand down; only then are the bundles that are in it consumed.
+    /// Puts the chain at hand down. Only then are the bundles in its state consumed.
     fn put_down(&mut self) {
         let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else { return };
         for ((total, after), before) in self.counts.iter_mut().zip(counts_of(&gathered.chain)).zip(counts) {
@@ -122,9 +122,9 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
         let quantum = context.quantum.records as usize;
-        // Records, and rows if they count for several.
+        // Records, and rows if records count for several.
         let (mut taken, mut rows) = (0, 0);
-        // What results wait for comes first.
+        // Merging has precedence, because results wait for it.
         merge_pairs(&self.copies, &mut self.pair);
         while rows < quantum
             && let Some(bundle) = self.containers.claim(self.index, context.now)
@@ -179,7 +179,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B,
         self.copies.add_grant(state_grant);
     }
 
-    /// The template is a copy of what was seeded.
+    /// The template is a copy of a chain that was seeded.
     fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {

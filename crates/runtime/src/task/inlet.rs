@@ -10,26 +10,27 @@ use thalweg_scheduling::{Context, EpochWork};
 use crate::arrival::context_of;
 use crate::epochs::EpochTracker;
 
-/// Something that a task reads.
+/// An input of a task.
 pub(crate) enum Inlet {
     /// An edge, and the index of our cursor.
     Edge(Arc<Cursors>, usize),
-    /// Containers, of which blocks are claimed, and the copy that claims them.
+    /// Containers whose blocks are claimed, and the copy that claims them.
     Claims(Arc<EpochTracker>, usize),
-    /// Epochs that are gathered, and wait to be closed, and since when the oldest does.
+    /// Gathered epochs that wait to be closed, and the time since which the oldest waits.
     Epochs(Arc<EpochTracker>, FirstSeen),
 }
 
-/// When an item was seen for the first time. Relaxed: of whoever holds the task, whose cell orders its runs.
+/// The time at which an item was first seen. Relaxed: only the holder of the task uses it, and the task's
+/// cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
-    /// Its number, plus one; none yet if zero.
+    /// Number of the item, plus one; zero if there was none.
     item: AtomicU64,
     at_ns: AtomicU64,
 }
 
 impl FirstSeen {
-    /// Returns when the item with this number was seen first, if not before then `now`.
+    /// Returns when the item with this number was first seen: `now`, if it was not before.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -38,19 +39,19 @@ impl FirstSeen {
     }
 }
 
-/// Something that a task writes.
+/// An output of a task.
 pub(crate) enum Outlet {
     /// An edge.
     Edge(Arc<Cursors>),
-    /// Containers, into which blocks are deposited.
+    /// Containers into which blocks are deposited.
     Deposits(Arc<EpochTracker>),
-    /// Gathered state, for the task that closes epochs; there is always room.
+    /// Gathered state, for the task that closes epochs. There is always room.
     Epochs(Arc<EpochTracker>),
-    /// The task that closes epochs lets the copies go on, or help; nothing is written.
+    /// The task that closes epochs lets the copies continue, or help. Nothing is written.
     Closes(Arc<EpochTracker>),
 }
 
-/// How far a task has read.
+/// Read position of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
     edge: ReadPosition,
@@ -73,7 +74,8 @@ impl Inlet {
         }
     }
 
-    /// Returns true if whoever writes it may have been without room when we were at `position`, and has some now.
+    /// Returns true if a writer of this input may have been without room when we were at `position`, and has
+    /// some now.
     pub(crate) fn has_freed(&self, position: Position) -> bool {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
@@ -90,11 +92,11 @@ impl Inlet {
         }
     }
 
-    /// Records and marks that wait.
+    /// Waiting records and marks.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
-            // When all is over, each copy is run once more, to end.
+            // When the stream is over, each copy runs once more, to end.
             Inlet::Claims(tracker, copy) => {
                 tracker.claimable(*copy, now) + tracker.pairs_waiting() + u64::from(tracker.is_over())
             }
@@ -102,7 +104,7 @@ impl Inlet {
         }
     }
 
-    /// Returns when the oldest of what waits came in, in ns.
+    /// Returns the arrival time of the oldest waiting work, in ns.
     pub(crate) fn oldest_ns(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -113,13 +115,13 @@ impl Inlet {
             Inlet::Claims(tracker, copy) => {
                 Some(tracker.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
-            // What results are waiting for has waited longest of all.
+            // Results wait for the end of an epoch, so it counts as older than anything else.
             Inlet::Epochs(tracker, _) => (tracker.closable_epochs() > 0).then_some(0),
         }
     }
 
-    /// Returns when something that lies there already becomes ours to take, to be asked when nothing is at `now`; `NEVER` if
-    /// nothing does by time alone.
+    /// Returns when waiting work becomes claimable for this task. To be asked when none is at `now`; `NEVER`
+    /// if none does by time alone.
     pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {
         match self {
             Inlet::Claims(tracker, copy) => tracker.next_claimable_at(*copy, now),
@@ -127,8 +129,8 @@ impl Inlet {
         }
     }
 
-    /// The context of the oldest of what waits. Containers keep none, nor tokens: what lies there counts from when it was put
-    /// there, and an epoch that is to be closed from when that was seen.
+    /// Context of the oldest waiting work. Containers keep no contexts and no tokens: a block counts from its
+    /// deposit, and an epoch to be closed from the time at which it was first seen.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -145,7 +147,7 @@ impl Inlet {
         }
     }
 
-    /// The end of the oldest epoch that waits, if there are epochs.
+    /// The end of the oldest waiting epoch, if there are epochs.
     pub(crate) fn due(&self, now: ProcessingTime) -> Option<EventTime> {
         match self {
             Inlet::Claims(tracker, copy) => Some(tracker.due(*copy, now)),
@@ -153,7 +155,7 @@ impl Inlet {
         }
     }
 
-    /// Returns what waits, by epochs.
+    /// Returns the waiting work, by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         match self {
             Inlet::Edge(..) => EpochWork::Unknown,
@@ -163,7 +165,7 @@ impl Inlet {
         }
     }
 
-    /// Returns a version of the epochs that are put together there.
+    /// Returns a version of the epochs that are merged there.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
@@ -180,7 +182,7 @@ impl Inlet {
         }
     }
 
-    /// The edge, if it is one, and our cursor.
+    /// The edge and our cursor, if it is an edge.
     pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
         match self {
             Inlet::Edge(edge, reader) => Some((edge, *reader)),
@@ -190,7 +192,7 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// Returns another handle, for one more task that writes it.
+    /// Returns another handle, for one more task that writes this output.
     pub(crate) fn again(&self) -> Self {
         match self {
             Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
@@ -208,7 +210,7 @@ impl Outlet {
         }
     }
 
-    /// Returns what was written.
+    /// Returns the number of records and marks, or bundles, written.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
@@ -217,8 +219,8 @@ impl Outlet {
         }
     }
 
-    /// Returns a version of the epochs there and further on; it grows with every change that matters to the tasks that close
-    /// them.
+    /// Returns a version of the epochs there and downstream. It grows with every change that matters to the
+    /// tasks that close them.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Outlet::Edge(_) => 0,
@@ -226,7 +228,7 @@ impl Outlet {
         }
     }
 
-    /// Returns true if those who read it hold blocks back that they claim when there is no room.
+    /// Returns true if readers hold back blocks that they claim when there is no room.
     pub(crate) fn holds_blocks(&self) -> bool {
         match self {
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
@@ -250,7 +252,8 @@ impl Outlet {
         }
     }
 
-    /// Returns true if others who write it may have been without room while a run of ours had blocks in hand, and have some now.
+    /// Returns true if other writers may have been without room while a run of ours held blocks, and have
+    /// some now.
     pub(crate) fn has_freed(&self) -> bool {
         match self {
             Outlet::Deposits(tracker) => tracker.space.take_starved(),
@@ -267,7 +270,7 @@ impl Outlet {
         }
     }
 
-    /// Records of a block that is deposited, if blocks are.
+    /// Records of a deposited block, if blocks are deposited.
     pub(crate) fn bundle_records(&self) -> Option<usize> {
         match self {
             Outlet::Deposits(tracker) => Some(tracker.space.block_records()),

@@ -1,19 +1,21 @@
-//! Several inputs as one: which to look at next, and what their marks become.
+//! Several inputs as one: the input to read next, and the marks that result from the marks of all.
 //!
-//! The watermark of a task is the least of its inputs', those that are idle or over left out; it never goes back, also
-//! when an input that was idle comes back with less. Before records of an input whose own watermark is ahead of that,
-//! a [`Mark::InputWatermark`] says by which one they are late, so that this does not depend on how far the others are.
+//! The watermark of a task is the least of its inputs' watermarks, without the inputs that are idle or over.
+//! It never goes back, not even when an idle input returns with a lower one. If an input's own watermark is
+//! ahead of that, a [`Mark::InputWatermark`] before its records names the watermark by which they are late.
+//! So lateness does not depend on the progress of the other inputs.
 //!
-//! A checkpoint must hold this beside the operators' state, or say again by which watermark records are late: an operator
-//! takes what it was told last to hold.
+//! A checkpoint must contain this state beside the operators' state, or announce again the watermark by which
+//! records are late, because an operator assumes that the last announced one still holds.
 //!
-//! An input counts as idle when all have fallen silent that come from the same place: branches of one stream, or partitions of
-//! copies that receive the records of the same writers. What one of them has not told yet another may have, and then it
-//! is still to come here: left out, it would be late for no fault of its own.
+//! An input counts as idle when all inputs of its family are silent: those that come from the same place,
+//! such as branches of one stream, or partitions of copies that receive the records of the same writers. A
+//! watermark that has arrived on one of them is still to come on the others. If a silent one were left out,
+//! its records would become late through no cause of its own.
 //!
-//! Whoever has something is read, so no input waits for another, and streams that part and meet again cannot stop each
-//! other. The one with the lowest watermark goes first: the other's records would only wait in state for it. But after
-//! [`TURNS_MAX`] runs the others are looked at, too.
+//! Every input with records is read, so no input waits for another, and streams that split and rejoin cannot
+//! block each other. The input with the lowest watermark goes first, because records of others would only
+//! wait in state for it. But after [`TURNS_MAX`] runs the others are read, too.
 
 use thalweg_model::{EventTime, Mark, ProcessingTime};
 
@@ -22,45 +24,46 @@ use crate::limits;
 /// Runs or marks of one input in a row while others may have something.
 const TURNS_MAX: u32 = 16;
 
-/// How far one input is.
+/// Progress of one input.
 #[derive(Clone, Copy, Debug)]
 struct InputState {
-    /// Those with the same number come from the same place.
+    /// Inputs with the same number come from the same place.
     family: usize,
     watermark: EventTime,
-    /// By which its records are late: its watermark, or what an input of an input says.
+    /// The watermark by which its records are late: its own, or the one that an `InputWatermark` of a task
+    /// upstream names.
     late_by: EventTime,
     is_idle: bool,
     is_over: bool,
-    /// It has seen a barrier that others have not, and waits for them.
+    /// True if it has seen a barrier that others have not, and waits for them.
     is_at_barrier: bool,
     /// The last latency marker; none if it has had none.
     marker: Option<ProcessingTime>,
 }
 
-/// How far the inputs of a task are.
+/// Progress of the inputs of a task.
 #[derive(Debug)]
 pub(crate) struct Merge {
     inputs: Vec<InputState>,
-    /// The least of all, as handed on.
+    /// The least watermark of all, as passed on.
     watermark: EventTime,
-    /// By which records are late, as last handed on.
+    /// The watermark by which records are late, as last announced.
     late_by: EventTime,
     is_idle: bool,
-    /// The last latency marker that was handed on.
+    /// The last latency marker that was passed on.
     marker: ProcessingTime,
-    /// Inputs found empty in this step: a bit each.
+    /// Inputs found empty in this step, one bit each.
     empty: u128,
-    /// Inputs that had their turns.
+    /// Inputs that have had their turns, one bit each.
     tired: u128,
-    /// The input that was read last, and for how many turns in a row.
+    /// The input that was read last, and the number of its turns in a row.
     turns: (usize, u32),
 }
 
 const _: () = assert!(limits::INPUTS_PER_TASK.max <= u128::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
-    /// Of so many inputs as there are families given, one each.
+    /// Makes the state for one input per given family.
     pub(crate) fn new(families: &[usize]) -> Self {
         let start = |&family: &usize| InputState {
             family,
@@ -83,12 +86,12 @@ impl Merge {
         }
     }
 
-    /// Begins a step: nothing is known to be empty.
+    /// Begins a step: no input is known to be empty.
     pub(crate) fn begin(&mut self) {
         (self.empty, self.tired) = (0, 0);
     }
 
-    /// The input to look at next; none if all were found empty.
+    /// The input to read next; none if all were found empty.
     pub(crate) fn next(&mut self) -> Option<usize> {
         let place = self.lowest(self.empty | self.tired).or_else(|| {
             self.tired = 0;
@@ -103,12 +106,12 @@ impl Merge {
         Some(place)
     }
 
-    /// Takes note that an input has nothing.
+    /// Records that an input has nothing.
     pub(crate) fn note_empty(&mut self, place: usize) {
         self.empty |= 1 << place;
     }
 
-    /// What has to be said before records of an input: by which watermark they are late, if that is not known.
+    /// Returns the watermark by which records of an input are late, if it must be announced before them.
     pub(crate) fn announce(&mut self, place: usize) -> Option<EventTime> {
         let input = &mut self.inputs[place];
         input.is_idle = false;
@@ -119,8 +122,9 @@ impl Merge {
         is_news.then_some(late_by)
     }
 
-    /// Takes note of a mark of an input; what it means for all of them is handed to `emit`, in order. Called by name and
-    /// not compiled for each caller: there are as many as there are kinds of task, and this would be most of their code.
+    /// Records a mark of an input. The resulting marks for all inputs are passed to `emit`, in order. A plain
+    /// call, not compiled for each caller: there are as many callers as kinds of task, and this would be most
+    /// of their code.
     pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, emit: &mut dyn FnMut(Mark)) {
         match mark {
             Mark::Latency(intended) => {
@@ -164,10 +168,11 @@ impl Merge {
         (0..self.inputs.len()).filter(can_be_read).min_by_key(|&place| self.inputs[place].watermark)
     }
 
-    /// Hands the least watermark on, if it has advanced, and that all are idle, if that is new.
+    /// Passes on the least watermark, if it has advanced, and the idleness of all inputs, if that is new.
     fn advance(&mut self, emit: &mut dyn FnMut(Mark)) {
-        // The last watermark of an input says that it is over: the others are still to come. An input that ends without it
-        // was asked to end, and has promised nothing beyond the watermark that it had: that holds for all behind.
+        // An input with the watermark of the end of time no longer counts, and the others do. An input that
+        // ended without it was asked to end. It has promised nothing beyond its watermark, so it holds back
+        // everything downstream.
         let is_open = |input: &&InputState| input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
         let moves = |input: &&InputState| {
@@ -175,9 +180,9 @@ impl Merge {
         };
         let of_moving = open().filter(moves).map(|input| input.watermark).min();
         let is_idle = of_moving.is_none() && open().next().is_some();
-        // When the last one falls silent it must not matter which did so first: then the farthest of them counts, as it
-        // would had it been the last (so does Flink). With none open, all has ended.
-        // A family is as far as its last.
+        // When the last input falls silent, the order in which they fell silent must not matter. So the
+        // farthest of them counts, as if it had been the last (Flink does the same). A family is as far as
+        // its last input. With no input open, all have ended.
         let of_family = |of: &InputState| {
             open().filter(|input| input.family == of.family).map(|input| input.watermark).min()
         };
@@ -193,9 +198,9 @@ impl Merge {
         self.is_idle = is_idle;
     }
 
-    /// Hands on the oldest of the inputs' last latency markers, if it is a newer one than before. Of a marker that has gone
-    /// several ways since its source, the last copy goes on: so it counts once, and in full. Inputs that have had none, are
-    /// idle or over, are left out.
+    /// Passes on the oldest of the inputs' last latency markers, if it is newer than the one passed on
+    /// before. If a marker has taken several paths since its source, its last copy is passed on, so it counts
+    /// once, and in full. Inputs that have had no marker, are idle or are over do not count.
     fn pass_marker(&mut self, emit: &mut dyn FnMut(Mark)) {
         let is_open =
             |input: &&InputState| !input.is_over && !input.is_idle && input.watermark < EventTime::MAX;
@@ -206,7 +211,8 @@ impl Merge {
         }
     }
 
-    /// Inputs that have seen a barrier wait for the others, and then all go on. Those that are over wait for nobody.
+    /// Passes a barrier on when all inputs have seen it. Inputs that have seen it wait for the others, and no
+    /// input waits for one that is over.
     fn pass_barrier(&mut self, barrier: Mark, emit: &mut dyn FnMut(Mark)) {
         if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over) {
             self.inputs.iter_mut().for_each(|input| input.is_at_barrier = false);

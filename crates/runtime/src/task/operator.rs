@@ -17,17 +17,17 @@ use crate::state_grant::StateGrant;
 pub(crate) struct OperatorTask<T, P, C, E> {
     ports: P,
     merge: Merge,
-    /// Whether there is one port, so that nothing need be merged.
+    /// True if there is one port, so that nothing must be merged.
     is_single: bool,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// Whether the end was taken off every edge.
+    /// True if the end was taken off every edge.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
 
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
-    /// `families` say which of its ports come from the same place.
+    /// `families` tells which of its ports come from the same place.
     pub(crate) fn new(ports: P, families: &[usize], chain: C, output: E, probe: Arc<Probe>) -> Self {
         assert_eq!(families.len(), ports.count(), "every port reads an edge");
         let merge = Merge::new(families);
@@ -84,13 +84,13 @@ where
     }
 }
 
-/// Feeds a chain what a port has, operator by operator if `MEASURED`.
+/// Feeds the records of a port to a chain, operator by operator if `MEASURED`.
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
-    /// Of several inputs: whether something has to be said before this one's records.
+    /// With several inputs: the merge, which may require an announcement before this port's records.
     merge: Option<(&'a mut Merge, usize)>,
-    /// Where to write down what each operator takes, if `MEASURED`.
+    /// Records the time of each operator, if `MEASURED`.
     stages: &'a mut Stages<'b>,
     taken: usize,
     announce: Option<Mark>,
@@ -121,19 +121,19 @@ where
     C: Operator<T>,
     E: TaskOutput<C::Out>,
 {
-    /// A step; if `MEASURED`, of one run, operator by operator. The two have no loop in common: a chain's closure that
-    /// stands in two loops is inlined into neither.
+    /// Runs a step; if `MEASURED`, one run, operator by operator. The two variants have no loop in common,
+    /// because a chain's closure that occurs in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
-        // Most often the compiler knows it.
+        // In most cases the compiler knows it.
         let is_single = P::IS_SINGLE || self.is_single;
         let before = self.tail.weighed();
-        // Records, and rows if they count for several.
+        // Records, and rows if records count for several.
         let (mut taken, mut rows) = (0, 0);
-        // What a watermark puts out inherits from it, as results of windows do in Cameo's Algorithm 1 (line 16); what
-        // records put out, from the first of them.
+        // Results of a watermark inherit its context, as results of windows do in Cameo's Algorithm 1 (line
+        // 16). Results of records inherit the context of the first of them.
         let mut of_mark = *context;
         self.merge.begin();
         while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && rows < quantum {
@@ -153,7 +153,7 @@ where
                 taken: 0,
                 announce: None,
             };
-            // The least of quantum, room, and what the block holds up to the next mark.
+            // The least of quantum, room, and the records of the block up to the next mark.
             let limit = before.map_or(quantum - rows, |weighed| weighed.records_of(quantum - rows));
             let came = self.ports.next(port, room.min(limit), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
@@ -164,8 +164,9 @@ where
                 && is_single
                 && of_mark.arrival == context.arrival
             {
-                // The common mark, and most do nothing: it goes through what is open anyway, since all before it is
-                // settled. Moved before it is lent, so that the loop above keeps it in registers.
+                // This is the common mark, and most have no effect. It passes through the open output, since
+                // everything before it is settled. The output is moved before it is borrowed, so that the
+                // loop above keeps it in registers.
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);

@@ -1,5 +1,5 @@
-//! One of several tasks that share a chain without state: it claims blocks, and what it makes of them goes on in their
-//! epoch.
+//! One of several tasks that share a chain without state. It claims blocks, and the records derived from a
+//! block stay in the epoch of the block.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::state_grant::StateGrant;
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     containers: Arc<Containers<T, B>>,
-    /// Which of the copies.
+    /// Number of this copy.
     index: usize,
     chain: C,
     output: ToContainers<U>,
     probe: Arc<Probe>,
-    /// What was claimed and is not taken to its end.
+    /// The claimed bundle that is not completely taken.
     hand: Option<Bundle<B>>,
-    /// The epoch of the last bundles, that at hand among them, and how many are taken and not told to be consumed yet: what was made of
-    /// them is not deposited.
+    /// The epoch of the last bundles, including the one at hand, and the number of bundles that are taken and
+    /// not yet reported as consumed, because the records derived from them are not deposited.
     consumed: (u64, u64),
 }
 
@@ -37,7 +37,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
-    /// Hands over what is filled; only then are the bundles that it was made of consumed.
+    /// Deposits the filled blocks. Only then are the bundles consumed from which they were derived.
     fn put_down(&mut self) {
         self.output.flush();
         let (epoch, count) = self.consumed;
@@ -49,13 +49,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         let mut stages = Stages::new(context.clock);
         let (quantum, pushed_before) = (context.quantum.records as usize, self.output.pushed());
         let before = self.chain.weighed();
-        // Records, and rows if they count for several.
+        // Records, and rows if records count for several.
         let (mut taken, mut rows) = (0, 0);
         self.output.begin(context.worker);
         let mut is_stuck = false;
         while rows < quantum {
             let mut output = self.output.open(context.arrival);
-            // Only with room in hand: whoever claims a block can go on with it.
+            // A block is claimed only with room at hand, so that the task can continue with it.
             is_stuck =
                 output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
             if is_stuck {
@@ -75,7 +75,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
             if let Some(block) = &mut bundle.block {
                 let count = block.count();
                 let mut output = self.output.open(context.arrival);
-                // Less than before, if a block was sealed.
+                // The room may be less than before, if a block was sealed.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {

@@ -18,7 +18,7 @@ use crate::state_grant::StateGrant;
 /// Records that a source makes at a time in a step in which operators are measured.
 const HELD_RECORDS_MAX: usize = 1 << 10;
 
-/// Polls a source and pushes what it makes through a chain.
+/// Polls a source and pushes its records through a chain.
 pub(crate) struct SourceTask<S, W, C, E> {
     source: S,
     tracker: W,
@@ -26,34 +26,35 @@ pub(crate) struct SourceTask<S, W, C, E> {
     ingestion: Ingestion,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// Whether the last marks are queued.
+    /// True if the last marks are queued.
     is_over: bool,
 }
 
-/// How long a source has made nothing.
+/// Time for which a source has made nothing.
 struct Silence {
-    /// When it counts as idle; never, if it does not.
+    /// Silence after which it counts as idle; `None` for never.
     idle_after_ns: Option<u64>,
-    /// When it last made something, or was asked for the first time.
+    /// Time at which it last made a record, or was first polled.
     since: Option<ProcessingTime>,
     is_idle: bool,
-    /// How often it fell silent.
+    /// Number of times that it fell silent.
     idled: u64,
 }
 
 impl Silence {
-    /// Takes note that it has made something.
+    /// Records that it has made something.
     fn break_at(&mut self, now: ProcessingTime) {
         (self.since, self.is_idle) = (Some(now), false);
     }
 
-    /// When it will count as idle if it makes nothing until then; none if it never does or is.
+    /// The instant at which it will count as idle if it makes nothing until then; none if it never does or is
+    /// idle already.
     fn idle_at(&mut self, now: ProcessingTime) -> Option<ProcessingTime> {
         let since = *self.since.get_or_insert(now);
         self.idle_after_ns.filter(|_| !self.is_idle).map(|after_ns| since.plus_nanos(after_ns))
     }
 
-    /// Whether it counts as idle from now on.
+    /// Returns true if it counts as idle from now on.
     fn falls_idle(&mut self, now: ProcessingTime) -> bool {
         let falls = self.idle_at(now).is_some_and(|at| at <= now);
         self.is_idle |= falls;
@@ -139,17 +140,17 @@ where
     C: Operator<S::Item>,
     E: TaskOutput<C::Out>,
 {
-    /// A step; if `MEASURED`, of one poll, operator by operator. The two have no loop in common: a chain's closure that
-    /// stands in two loops is inlined into neither.
+    /// Runs a step; if `MEASURED`, one poll, operator by operator. The two variants have no loop in common,
+    /// because a chain's closure that occurs in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.output.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
-        // All that a step makes has the tag of its first token.
+        // Everything that a step makes has the tag of its first token.
         let made_max = self.probe.tokens_left(context.now).map_or(made_max, |left| made_max.min(left));
         let (source_before, tail_before) = (self.source.weighed(), self.tail.weighed());
-        // Records, and rows if they count for several.
+        // Records, and rows if records count for several.
         let (mut taken, mut made) = (0, 0);
         self.tracker.tell_time(context.now);
         self.tail.output.begin(context.worker);
@@ -166,9 +167,10 @@ where
                 self.end(context.now, stop);
                 continue;
             }
-            // A source that is to end only gives out what it has read.
+            // A source that must end only emits the records that it has read.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
-            // Of the whole query: the chain and all behind it.
+            // The least watermark that matters to the whole query: to the chain, and to everything
+            // downstream.
             let floor = self.tail.output.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
                 let mut output = self.tail.output.open(context.arrival);
@@ -176,7 +178,7 @@ where
                     break;
                 }
                 if MEASURED {
-                    // What does not expand needs no more room than it takes records.
+                    // An operator that does not expand needs room only for as many records as it takes.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
                     let polled = self.source.poll(context.now, limit, &mut watched)?;
@@ -227,7 +229,7 @@ where
                         }
                         _ => self.probe.note_poll(context.now),
                     }
-                    // Nothing made although there was room: whatever it waits for, it is not us.
+                    // The source made nothing although there was room, so it does not wait for this task.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
                     }
@@ -254,7 +256,8 @@ where
 }
 
 impl<S, W, C, E> SourceTask<S, W, C, E> {
-    /// Queues the last marks: a watermark that fires everything, unless the source is to end at the one that it has, and the end.
+    /// Queues the last marks: a watermark that fires everything, unless the source must end at its present
+    /// one, and the end.
     fn end(&mut self, now: ProcessingTime, stop: Stop) {
         self.is_over = true;
         self.ingestion.note_away(now);

@@ -1,4 +1,4 @@
-//! The common half of every task: a chain, its output, and the marks that have to get through both.
+//! The common half of every task: a chain, its output, and the marks that must pass through both.
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,20 @@ use thalweg_model::{EventTime, Fault, Flow, Mark, Operator, Weighed};
 use super::{Probe, StepContext};
 use crate::output::TaskOutput;
 
-/// Marks that wait at once: a source that ends sets a watermark, a latency marker, the last watermark and the
-/// end in one step.
+/// Marks that may wait at once: a source that ends queues a watermark, a latency marker, the last watermark
+/// and the end in one step.
 const MARKS_MAX: usize = 4;
 
-/// A chain and where it writes.
+/// A chain and its output.
 pub(crate) struct Tail<C, E> {
     pub(crate) chain: C,
     pub(crate) output: E,
-    /// Marks to be handed through the chain, in order.
+    /// Marks that must pass through the chain, in order.
     marks: VecDeque<Mark>,
-    /// True if the chain has begun with the first of them and has more to emit for it.
+    /// True if the chain has begun with the first mark and has more to emit for it.
     is_emitting: bool,
-    /// True if the probe says that something is not through. It is told otherwise as soon as that is so, for it makes
-    /// the task run.
+    /// True if the probe reports an unfinished mark or emission. That report makes the task run, so it is
+    /// withdrawn as soon as everything is finished.
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
@@ -39,7 +39,8 @@ impl<C, E> Tail<C, E> {
         }
     }
 
-    /// Returns what its operators, or else its sink, have taken and put out so far, if records count for several.
+    /// Returns the records that its operators, or else its sink, have taken and put out so far, if records
+    /// count for several.
     #[inline(always)]
     pub(crate) fn weighed<T>(&self) -> Option<Weighed>
     where
@@ -49,15 +50,15 @@ impl<C, E> Tail<C, E> {
         self.chain.weighed().or_else(|| self.output.weighed())
     }
 
-    /// Queues a mark behind all that was pushed; only while everything before it is settled.
+    /// Queues a mark behind everything that was pushed; only while everything before it is settled.
     pub(crate) fn mark(&mut self, mark: Mark) {
         assert!(self.marks.len() < MARKS_MAX, "marks are settled before more are taken");
         self.note_watermark(mark);
         self.marks.push_back(mark);
     }
 
-    /// Queues a mark, or hands it on at once: the chain has been given it while the output was still open for the records
-    /// before it, and has answered `flow`. Only while nothing else waits.
+    /// Queues a mark, or passes it on at once. The chain has taken the mark while the output was still open
+    /// for the records before it, and has answered `flow`. Only while nothing else waits.
     pub(crate) fn pass<T>(&mut self, mark: Mark, flow: Flow, context: &StepContext<'_>) -> Result<(), Fault>
     where
         C: Operator<T>,
@@ -89,13 +90,13 @@ impl<C, E> Tail<C, E> {
         (self.watermark > EventTime::MIN).then_some(self.watermark)
     }
 
-    /// Returns true if the end has got through, and nothing is left to do.
+    /// Returns true if the end has passed through, and nothing is left to do.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.has_ended
     }
 
-    /// Hands marks through and takes up what found no room, as far as there is room now. Only when it answers
-    /// `true` may records be pushed.
+    /// Passes marks through and continues unfinished emissions, as far as there is room now. Records may be
+    /// pushed only if it returns `true`.
     #[inline]
     pub(crate) fn settle<T>(&mut self, context: &StepContext<'_>, probe: &Probe) -> Result<bool, Fault>
     where
@@ -131,7 +132,7 @@ impl<C, E> Tail<C, E> {
                 let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
-                        // What an expanding operator has left comes before the mark.
+                        // The rest of an expanding operator's emission comes before the mark.
                         if self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More {
                             Flow::More
                         } else {
@@ -147,8 +148,8 @@ impl<C, E> Tail<C, E> {
                 return Ok(false);
             }
             if mark == Some(Mark::End) && context.state_grant.has_refused() {
-                // Who was refused memory went without, so its results are wrong. Behind the end they would be
-                // published; the query fails as soon as the step is over.
+                // An operator that was refused memory continued without it, so its results are wrong. Behind
+                // the end they would be published. The query fails as soon as the step is over.
                 return Ok(false);
             }
             if let Some(mark) = mark {

@@ -1,4 +1,5 @@
-//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whichever task made them.
+//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whichever task
+//! made them.
 
 #[cfg(loom)]
 mod model {
@@ -15,7 +16,7 @@ mod model {
     use crate::task::{FirstSeen, Inlet, Outlet, Probe};
     use crate::threads::Seat;
 
-    /// Words that two neighbours publish, the word of the task for what it has left to emit, and its parker.
+    /// Words that two neighbours publish, the word of the task for the rest of an emission, and its parker.
     struct Task {
         work: AtomicU32,
         room: AtomicU32,
@@ -34,7 +35,7 @@ mod model {
             pending > 0 && self.room.load(Ordering::Relaxed) > 0
         }
 
-        /// As `Seat::wake_to_work` behind a run.
+        /// Does as `Seat::wake_to_work` after a run.
         fn publish(&self, word: &AtomicU32) {
             word.store(1, Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -43,7 +44,7 @@ mod model {
             }
         }
 
-        /// As `TaskThread::sleep`, until it may run.
+        /// Does as `TaskThread::sleep`, until the task may run.
         fn wait(&self) {
             let clock = VirtualClock::default();
             while !self.may_run() {
@@ -55,8 +56,8 @@ mod model {
         }
     }
 
-    /// One neighbour makes work, the other makes room: whoever comes last wakes it. It never sleeps for ever, which loom
-    /// would call a deadlock.
+    /// One neighbour makes work, the other makes room: the last of them wakes the task. It never sleeps
+    /// forever, which loom would report as a deadlock.
     #[test]
     fn work_and_room_from_two_sides_wake() {
         model(|| {
@@ -71,8 +72,8 @@ mod model {
         });
     }
 
-    /// A copy with nothing of its own falls asleep while a block is put on the other's work queue: it sleeps no longer than until it
-    /// may take that block. Without a call it would sleep for ever.
+    /// A copy without blocks of its own falls asleep while a block is put on the other's work queue. It
+    /// sleeps only until it may take that block. Without the notification it would sleep forever.
     #[test]
     fn what_time_makes_claimable_wakes() {
         model(|| {
@@ -92,7 +93,7 @@ mod model {
             while due == ProcessingTime::NEVER {
                 seat.rest(&clock, |now| {
                     due = probe.next_due(now);
-                    // Under loom a sleep with a timer is one without: what is known now is enough.
+                    // Under loom a sleep with a timer has no timer. The due time known now is enough.
                     if due == ProcessingTime::NEVER { Standing::Idle { due } } else { Standing::Ready }
                 });
             }
@@ -101,8 +102,9 @@ mod model {
         });
     }
 
-    /// A split falls silent while as many epochs are open as may be, and the task that closes them releases one: the split is
-    /// woken, tells its silence, and that is behind the end of all that it has reached.
+    /// A split falls silent while the maximum number of epochs is open, and the task that closes them
+    /// releases one. The split is woken and announces its silence, behind the end of every epoch that it has
+    /// reached.
     #[test]
     fn a_silence_that_waits_for_an_epoch_is_told() {
         model(|| {
@@ -124,7 +126,7 @@ mod model {
                         panic!("all but the youngest epoch have their ends");
                     };
                     tracker.release(epoch);
-                    // As behind a run.
+                    // As after a run.
                     fence(Ordering::SeqCst);
                     if inlet.has_freed(position) {
                         seat.wake_to_work(ProcessingTime::ZERO);
@@ -135,7 +137,7 @@ mod model {
             let mut is_told = parker.origin.fall_idle(0);
             while !is_told {
                 probe.set_awaits_epoch(true);
-                // As `TaskBody::look` with something that is not through.
+                // As `TaskBody::look` with an unfinished mark.
                 let look = |_| if probe.can_output() { Standing::Ready } else { Standing::Blocked };
                 seat.rest(&clock, look);
                 is_told = parker.origin.tell_silence();
@@ -149,7 +151,7 @@ mod model {
         });
     }
 
-    /// A neighbour that makes room sees that the task itself has something left to emit.
+    /// A neighbour that makes room sees that the task has the rest of an emission.
     #[test]
     fn room_for_what_is_left_wakes() {
         model(|| {

@@ -1,5 +1,5 @@
-//! `cameo_llf`, `cameo_edf`, `cameo_sjf`: the message that must start first for its result to meet its deadline runs
-//! next.
+//! `cameo_llf`, `cameo_edf`, `cameo_sjf`: the message that must start first for its result to meet its deadline
+//! runs next.
 //!
 //! ```text
 //!   observed t_M       t_F, window complete               start deadline          t_F + L
@@ -26,18 +26,19 @@
 //!   carry t_M only; the rest is read where the rank is made. The operator's own cost is as fresh as its entry.
 //!   C_path, targets and lines of progress are of the last round, at most 1 ms ago, for all operators at once,
 //!   instead of one step per acknowledgement.
-//! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress instead;
-//!   since a block lies between two watermarks, the first arrival is of the same window or an earlier one.
-//! * A message is a run: all blocks within a quantum count as one message. The paper swaps operators after the grain
-//!   if the next is more urgent. Here a worker asks after each quantum, which is as long as the grain unless the
-//!   bound of a run cuts it, and may choose the same operator.
+//! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress
+//!   instead; since a block is between two watermarks, the first arrival is of the same window or an earlier one.
+//! * A message is a run: all blocks within a quantum count as one message. The paper swaps operators after the
+//!   grain if the next is more urgent. Here a worker asks after each quantum, which is as long as the grain unless
+//!   the bound of a run cuts it, and may choose the same operator.
 //! * t_F of an operator is not before t_M. It is t_M if it cannot be predicted: if a stream of the query has set no
-//!   watermark, or if only the end of the stream completes the window. A source always counts as regular, because the
-//!   other operators wait for its progress.
+//!   watermark, or if only the end of the stream completes the window. A source always counts as regular, because
+//!   the other operators wait for its progress.
 //! * A source that makes records on demand has observed nothing yet. Its next record counts as observed when the
 //!   source was last polled, so that the source ages too.
 //! * The paper's queues have no bound. Here queues can be full, and an operator whose output has no room is not
-//!   eligible. So an operator with a window may run before the window's deadline: its source cannot go on otherwise.
+//!   eligible. So an operator with a window may run before the window's deadline: otherwise its source could not
+//!   continue.
 //! * A query without a target has a target of 1 s. In the paper every user gives one.
 //! * A window's output has the t of the first record found by the run that took the watermark, not the t of the
 //!   watermark itself. It is earlier by at most one run, so the deadline is never too late.

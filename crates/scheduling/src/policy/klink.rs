@@ -36,7 +36,7 @@
 //! * If no stream of a query has a deadline (no windows, timers, no watermark yet), its result is due at once: w is
 //!   the arrival of its oldest pending record.
 //! * The cost of firing a window is part of c, which is measured over whole runs.
-//! * Class 0 is ours. Without it two kinds of work would wait for ever. First, the input of a query whose sources
+//! * Class 0 is ours. Without it two kinds of work would wait forever. First, the input of a query whose sources
 //!   have no more data, because its next watermark does not come. Second, all queries beside a join of which one
 //!   stream has swept while the other stays behind and is not idle, because the slack of the join falls as fast as
 //!   time passes.
@@ -48,7 +48,7 @@
 //! **Ablations** by name: `klink_no_memory` has no memory mode. `klink_sum` uses Eq. 8, with its conditions corrected
 //! (f = 95 %). `klink_lazy` is Algorithm 1 to the letter: a query with slack above zero runs only when nothing else
 //! can. `klink_literal_variance` is Eq. 6 to the letter. That equation needs the variance within epochs; the variance
-//! between epochs replaces it, because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w lies
+//! between epochs replaces it, because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w is
 //! exactly on the regression line of processing time over event time. `klink_lazy` and `klink_literal_variance`
 //! evaluate only at the end of a cycle and for new queries, and their waits have no bound. The round robin of section
 //! 6.1.3 is `rr_quantum` (see `round_robin.rs`).

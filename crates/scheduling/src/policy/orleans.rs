@@ -4,7 +4,7 @@
 //! Paper      Cameo (NSDI 2021), section 6, whose baseline is the scheduler of Orleans 1.5.2: a run queue with one
 //!            bag per worker, which takes its own work before that of others
 //! Score      the time at which the operator got its oldest pending record or ended its last run, whichever is later;
-//!            the later, the higher. So an operator with more to do goes on, as one that returns to the top of its
+//!            the later, the higher. So an operator with more to do continues, as one that returns to the top of its
 //!            bag
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
@@ -101,7 +101,7 @@ mod tests {
         check(&[(1, 4_000_000_001, 0), (1, 4_000_000_003, 0), (1, 4_000_000_002, 0)], &[1, 2, 0]);
     }
 
-    /// An operator with more input goes on until it is done, and the reader of its output runs before all that waited
+    /// An operator with more input continues until it is done, and the reader of its output runs before all that waited
     /// earlier: A, its reader D, then B and C, which arrived before.
     #[test]
     fn who_has_more_goes_on() {

@@ -37,11 +37,11 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Hands each record to a function of yours, which has state per key and timers of event time.
+    /// Passes each record to a function of yours, which has state per key and timers of event time.
     ///
-    /// Records of a key come in the order of the stream, including late ones; timers fire when the watermark reaches
-    /// them. See [`KeyedProcess`]. Memory: the state of every key until the function clears it, and the timers,
-    /// counted in the engine's budget.
+    /// Records of a key come in the order of the stream, including late ones; timers fire when the watermark
+    /// reaches them. See [`KeyedProcess`]. Memory: the state of every key until the function clears it, and the
+    /// timers, counted in the engine's budget.
     ///
     /// This function reports sensors that were silent for a minute:
     ///
@@ -220,7 +220,7 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Hands late values on instead of dropping them: the aggregate emits results and late values, which
+    /// Passes late values on instead of dropping them: the aggregate emits results and late values, which
     /// [`part`](Stream::part) separates. Late values are still counted as late.
     ///
     /// ```
@@ -240,13 +240,14 @@ where
         WindowedStream { keyed, windows, allowed, late: PhantomData }
     }
 
-    /// Collects the values of each key and window, and emits whatever `function` makes of them: for results that need
-    /// all values of a window at once, such as a median. Results are stamped with the last instant of the window.
+    /// Collects the values of each key and window, and emits the results that `function` makes of them: for results
+    /// that need all values of a window at once, such as a median. Results are stamped with the last instant of the
+    /// window.
     ///
     /// Values of one input stand in the order in which they came; in sliding windows this holds within each
     /// [pane](SlidingWindows::pane), and panes stand in the order of their time. Memory: all values of the open
-    /// windows, counted in the engine's budget, except what they hold on the heap themselves. For results that can be
-    /// computed value by value, [`aggregate`](Self::aggregate) is cheaper; for both at once, use a pair of
+    /// windows, counted in the engine's budget, except what they hold on the heap themselves. For results that can
+    /// be computed value by value, [`aggregate`](Self::aggregate) is cheaper; for both at once, use a pair of
     /// aggregates, such as `(Count, Values)`.
     ///
     /// ```
@@ -335,7 +336,7 @@ impl<K, T, C, KeyOf> SessionStream<K, T, C, KeyOf>
 where
     T: Send + 'static,
 {
-    /// Hands late values on instead of dropping them: the aggregate emits results and late values, which
+    /// Passes late values on instead of dropping them: the aggregate emits results and late values, which
     /// [`part`](Stream::part) separates. Late values are still counted as late.
     pub fn divert_late(self) -> SessionStream<K, T, C, KeyOf, DivertLate> {
         let SessionStream { keyed, gap, allowed, .. } = self;
@@ -356,7 +357,7 @@ where
     ///
     /// A late value may merge sessions that have been emitted, or move the start or the end of one. The update then
     /// has the window of the merged session, and **the results that it replaces are not retracted**: all earlier
-    /// results of its key whose windows lie within its own.
+    /// results of its key whose windows are within its own.
     ///
     /// ```
     /// # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};

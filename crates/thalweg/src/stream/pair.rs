@@ -56,7 +56,7 @@ where
         MatchedPair { pair: self, matching: InWindows(windows) }
     }
 
-    /// Matches values with equal keys if the right one lies within `interval` of the left one. Results are stamped
+    /// Matches values with equal keys if the right one is within `interval` of the left one. Results are stamped
     /// with the later of their event times.
     ///
     /// A value behind its own stream's watermark is late: it is counted and matches nothing.
@@ -92,7 +92,7 @@ pub trait Matching<K, L, R, KeyL, KeyR> {
 #[derive(Clone, Copy, Debug)]
 pub struct InWindows(SlidingWindows);
 
-/// Values match if the right one lies within an interval of the left one.
+/// Values match if the right one is within an interval of the left one.
 #[derive(Clone, Copy, Debug)]
 pub struct Within(Interval);
 

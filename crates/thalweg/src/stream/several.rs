@@ -26,7 +26,7 @@ pub type Parts<A, B> = (Stream<A, FromEdges<Part<A>>>, Stream<B, FromEdges<Part<
 
 /// A stream that several others begin with; each [`branch`](SharedStream::branch) sees all its values.
 ///
-/// The values lie in memory once. Branches read them in place and clone those that they take, so `T` is best plain
+/// The values are in memory once. Branches read them in place and clone those that they take, so `T` is best plain
 /// data. A block of memory is reused when the slowest branch has passed it.
 #[must_use = "a shared stream that nobody branches off from is refused when the query is planned"]
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {

@@ -1,10 +1,10 @@
-//! A stream that parts and meets itself again, on edges as small as they get.
+//! A stream that splits and rejoins, on edges of the smallest size.
 
 use super::*;
 use crate::graph::{Both, InputPlan};
 use crate::ports::{Came, Ports, Visit};
 
-/// Reads the second of two inputs only when the first is over; so nobody should read.
+/// Reads the second of two inputs only when the first is over, which no operator should do.
 struct InTurn<P> {
     ports: P,
     is_first_over: bool,
@@ -54,7 +54,7 @@ impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
     }
 }
 
-/// A source whose stream parts into `left` and `right`; what reads both of them is up to the caller.
+/// Makes a source whose stream splits into `left` and `right`. The caller adds the task that reads both.
 fn parted(graph: &mut Graph, count: i64) -> Both<crate::InputHandle<i64>, crate::InputHandle<i64>> {
     let (output, shared) = graph.shared_edge(crate::EdgeKind::Ordered);
     graph.source("source", records(0..count), strategy(), Repeat::new(1), output);
@@ -68,7 +68,7 @@ fn parted(graph: &mut Graph, count: i64) -> Both<crate::InputHandle<i64>, crate:
     Both(left, branch("right"))
 }
 
-/// A query that cannot go on.
+/// Makes a query that cannot make progress.
 pub(super) fn stuck(seen: &Seen) -> Graph {
     let mut stuck = Graph::new("stuck");
     let ports = parted(&mut stuck, 12);
@@ -76,7 +76,7 @@ pub(super) fn stuck(seen: &Seen) -> Graph {
     stuck
 }
 
-/// Steps until nothing is left to do, a millisecond each.
+/// Steps until nothing is left to do, a millisecond per step.
 fn run_slowly(stepped: &mut Stepped, clock: &VirtualClock) {
     for _ in 0..1_000_000 {
         clock.advance_to(clock.now().plus_nanos(1_000_000));
@@ -103,7 +103,7 @@ fn branches_that_meet_again_are_read_whoever_has_something() {
     assert!(seen.text().ends_with("[W max] [End] finished"), "{}", seen.text());
 }
 
-/// Who leaves one input unread until the other is over waits for what its own refusal holds up.
+/// An operator that leaves one input unread until the other is over waits for the records that this holds up.
 #[test]
 fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     let clock = Arc::new(VirtualClock::default());

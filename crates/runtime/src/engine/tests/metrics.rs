@@ -5,7 +5,8 @@ use crate::meter::TaskState;
 use crate::metrics::{EngineMetrics, QueryMetrics, TaskMetrics};
 use crate::query::{EdgeCounts, QueryHandle};
 
-/// Between any two steps, whatever the clock shows. In `sampled_ns` choices were timed apart from the steps.
+/// Checks figures between any two steps, at any time of the clock. In `sampled_ns` choices were timed apart
+/// from the steps.
 fn check(query: &QueryMetrics, sampled_ns: u64) {
     let stood_ns = |task: &TaskMetrics| {
         let is_counted_by_its_state = matches!(task.state, TaskState::Running | TaskState::Ended);
@@ -39,7 +40,8 @@ fn check(query: &QueryMetrics, sampled_ns: u64) {
     assert_eq!(query.pending(), query.tasks.iter().map(|task| task.pending).sum::<u64>());
 }
 
-/// Counts and times are right at every moment, not only at the end; and an interval is what happened in it.
+/// Counts and times are right at every moment, not only at the end, and an interval has the events between
+/// its ends.
 #[test]
 fn figures_are_exact_between_any_two_steps() {
     for edges in [tiny(), EdgeLimits::default()] {
@@ -65,7 +67,7 @@ fn figures_are_exact_between_any_two_steps() {
         clock.advance_to(clock.now().plus_nanos(1_000_000));
         assert_eq!(query.metrics(), before, "nothing changes any more");
         let report = query.wait().unwrap();
-        // Operators of one name are one.
+        // Operators of one name count as one.
         for operator in &report.operators {
             let shown = before.operators().filter(|shown| shown.operator == operator.operator);
             let all = shown.fold(Counts::default(), |all, shown| all.plus(shown.counts));
@@ -85,7 +87,7 @@ fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
     }
 }
 
-/// A source with a record a second, and a sink.
+/// A source with a record per second, and a sink.
 fn slow() -> Graph {
     let mut graph = Graph::new("slow \"1\"");
     let (output, entry) = graph.edge();
@@ -94,7 +96,7 @@ fn slow() -> Graph {
     graph
 }
 
-/// What people and Prometheus read of a small query that has finished. `UPDATE_GOLDEN=1` writes it anew.
+/// The Prometheus text of a small finished query. `UPDATE_GOLDEN=1` rewrites it.
 #[test]
 fn the_text_of_a_finished_query() {
     let clock = Arc::new(VirtualClock::default());
@@ -106,7 +108,8 @@ fn the_text_of_a_finished_query() {
     metrics.include(query.metrics());
     metrics.include(query.metrics());
     assert_eq!(metrics.queries.len(), 1);
-    // That of the process is different every time; the memory of pages that are kept depends on their size.
+    // The figures of the process differ from run to run. The memory of pages that are kept depends on their
+    // size.
     metrics.process = Default::default();
     let text = metrics.prometheus();
     crate::metrics::prometheus::tests::parse(&text).unwrap();
@@ -117,7 +120,7 @@ fn the_text_of_a_finished_query() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "run with UPDATE_GOLDEN=1 to renew it");
 }
 
-/// Queries of one name are told apart, a paused one is idle, and of a failed one nothing is held any more.
+/// Queries of one name are distinguished, a paused one is idle, and a failed one holds no memory.
 #[test]
 fn queries_are_told_apart() {
     let clock = Arc::new(VirtualClock::default());
@@ -152,7 +155,7 @@ fn queries_are_told_apart() {
     assert_eq!((cancelled.state, cancelled.tasks[0].state), (QueryState::Failed, TaskState::Ended));
 }
 
-/// With threads: looked at from outside while it runs, no count goes back and no operator loses a record for good.
+/// With threads: while the query runs, no count goes back, and no operator permanently loses a record.
 #[test]
 fn counters_never_go_back_while_workers_run() {
     let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();

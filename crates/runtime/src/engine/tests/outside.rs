@@ -1,5 +1,5 @@
-//! Threads that the machine does not have, code of users that runs while a query is planned, and memory that is asked for when
-//! its edge is gone: none of it ends the engine.
+//! Threads that the machine does not have, user code that runs while a query is planned, and memory that is
+//! requested when its edge is gone: none of these ends the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
@@ -10,7 +10,7 @@ use thalweg_model::Weighed;
 
 use super::*;
 
-/// Whichever thread is missing, the error names it, and the threads that had begun have ended.
+/// The error names the missing thread, whichever it is, and the threads that had started have ended.
 #[test]
 fn a_thread_that_cannot_be_had_is_an_error() {
     let check = |execution, name| {
@@ -30,8 +30,8 @@ fn a_thread_that_cannot_be_had_is_an_error() {
     check(Execution::Threads, "thalweg-memory");
 }
 
-/// Whichever task of a query has no thread, the error names it; tasks that had begun end, and all memory is given back, although
-/// a sink panics when it is dropped.
+/// The error names the task without a thread, whichever it is. Tasks that had started end, and all memory is
+/// given back, although a sink panics when it is dropped.
 #[test]
 fn a_task_that_has_no_thread_is_an_error() {
     for name in ["source", "repeat", "sink"] {
@@ -54,7 +54,8 @@ fn a_task_that_has_no_thread_is_an_error() {
     }
 }
 
-/// A clock that panics on the thread that makes chunks: queries fail, requests of others are served, and the engine ends.
+/// A clock that panics on the thread that makes chunks: queries fail, requests of other queries are served,
+/// and the engine ends.
 #[test]
 fn a_clock_that_panics_beside_the_workers_ends_every_query() {
     #[derive(Default)]
@@ -87,7 +88,7 @@ fn a_clock_that_panics_beside_the_workers_ends_every_query() {
     drop(engine);
 }
 
-/// Runs what it is given when it is asked what it has written.
+/// A sink that runs the function when it is asked for its weight.
 struct Weighing<F>(F);
 
 impl<F: Fn() + Send> Sink<i64> for Weighing<F> {
@@ -122,7 +123,7 @@ impl<F: Fn() + Send> Source for Weighing<F> {
     }
 }
 
-/// A query with a task whose source does `act` when it is weighed, or whose sink does.
+/// Makes a query with a task whose source or sink runs `act` when it is weighed.
 fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
     let mut graph = Graph::new("weighing");
     if is_source {
@@ -135,7 +136,7 @@ fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
     graph
 }
 
-/// A panic goes to whoever submits the query, and to nobody else.
+/// A panic reaches only the caller that submits the query.
 #[test]
 fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
     for (execution, is_source) in
@@ -165,7 +166,7 @@ impl Drop for Explosive {
     }
 }
 
-/// Two sinks of one query panic when it is refused, whatever for: other queries go on.
+/// Two sinks of one query panic when it is refused, for any reason: other queries continue.
 #[test]
 fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
     let explosive = || {
@@ -196,7 +197,7 @@ fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
     assert_eq!(threads.submit(explosive()).err(), Some(PlanError::EngineClosed));
 }
 
-/// Code of users that submits a query while its own is planned waits for no lock.
+/// User code that submits a query while its own query is planned waits for no lock.
 #[test]
 fn a_query_may_be_submitted_while_another_is_planned() {
     for (execution, is_source) in
@@ -221,7 +222,7 @@ fn a_query_may_be_submitted_while_another_is_planned() {
     }
 }
 
-/// An edge that has asked for a chunk is given back when its query is cancelled, before anybody makes one.
+/// An edge that has requested a chunk is freed when its query is cancelled before the chunk is made.
 #[test]
 fn a_request_for_memory_does_not_keep_its_edge() {
     for is_served in [true, false] {

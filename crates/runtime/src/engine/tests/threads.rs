@@ -1,5 +1,5 @@
-//! A thread for each task: the engine promises the same. With real threads and the system's clock, and without sleeps: who
-//! waits, waits for what must come.
+//! A thread for each task: the engine makes the same promises. With real threads and the system's clock, and
+//! without sleeps: a waiting test waits only for events that must come.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,7 +7,7 @@ use thalweg_memory::sync::thread;
 
 use super::*;
 
-/// Makes a record whenever one is allowed, and nothing else until it is stopped.
+/// A source that makes one record for each permission, and nothing else until it is stopped.
 struct Gated {
     allowed: Receiver<i64>,
     made: i64,
@@ -41,13 +41,13 @@ impl Source for Gated {
     }
 }
 
-/// Tells the test of every value, but not of the zeroes that come at watermarks.
+/// Sends each value to the test, except the zeroes that come at watermarks.
 struct Told(Sender<i64>);
 
 impl Sink<i64> for Told {
     fn write(&mut self, record: Record<i64>) -> Result<(), Fault> {
         if record.value > 0 {
-            // The test may have gone on without the rest.
+            // The test may have ended without the rest.
             let _unheard = self.0.send(record.value);
         }
         Ok(())
@@ -58,7 +58,8 @@ fn threads(edges: EdgeLimits) -> Engine {
     Engine::builder().execution(Execution::Threads).workers(2).edges(edges).build().unwrap()
 }
 
-/// A query whose source is a gate: what opens it, and what comes out.
+/// Makes a query whose source waits for permissions. Returns it with the sender of permissions and the
+/// receiver of values.
 fn gated(engine: &Engine) -> (QueryHandle, Sender<i64>, Receiver<i64>) {
     let ((allow, allowed), (told, heard)) = (channel(), channel());
     let mut graph = Graph::new("gated");
@@ -145,7 +146,7 @@ fn a_query_that_rests_makes_nothing_until_it_is_resumed() {
     assert_eq!(heard.recv().unwrap(), 100);
     query.pause();
     assert_eq!(query.state(), QueryState::Paused);
-    // Steps that run are finished; then all of its threads sleep.
+    // Running steps are finished; then all threads of the query sleep.
     while engine.metrics().workers_asleep < 2 {
         thread::yield_now();
     }
@@ -153,7 +154,7 @@ fn a_query_that_rests_makes_nothing_until_it_is_resumed() {
     assert_eq!(heard.try_recv().ok(), None);
     query.resume();
     assert_eq!(heard.recv().unwrap(), 101);
-    // A stop resumes what rests.
+    // A stop resumes a paused query.
     query.pause();
     query.stop();
     assert_eq!(query.wait().unwrap().events_in, 2);
@@ -193,7 +194,7 @@ fn an_engine_that_is_closed_takes_no_query() {
     assert_eq!(engine.submit(graph(100..101, 1, &Seen::default())).err(), Some(PlanError::EngineClosed));
 }
 
-/// A clock that panics when it is told to.
+/// A clock that panics on command.
 struct Brittle(AtomicU32);
 
 impl Clock for Brittle {
@@ -203,7 +204,7 @@ impl Clock for Brittle {
     }
 }
 
-/// Nobody waits for a task whose thread is gone.
+/// No caller waits for a task whose thread has died.
 #[test]
 fn a_thread_that_dies_takes_the_engine_with_it() {
     let clock = Arc::new(Brittle(AtomicU32::new(0)));
@@ -211,7 +212,7 @@ fn a_thread_that_dies_takes_the_engine_with_it() {
     let engine = builder.clock(Arc::<Brittle>::clone(&clock)).build().unwrap();
     let (query, _allow, _heard) = gated(&engine);
     clock.0.store(1, Ordering::Relaxed);
-    // Whoever sleeps looks at the clock when it is woken.
+    // A sleeping thread looks at the clock when it is woken.
     query.pause();
     assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
     clock.0.store(0, Ordering::Relaxed);
@@ -237,7 +238,7 @@ fn each_task_has_a_thread() {
     drop(query);
 }
 
-/// What is stuck is told as under workers.
+/// A stuck query is reported as under workers.
 #[test]
 fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     for memory in MEMORIES {
@@ -249,7 +250,7 @@ fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     }
 }
 
-/// All of a queue is paid at submit, and the names of what does not fit are told.
+/// All of a queue is paid at submit, and the error names the queue that does not fit.
 #[test]
 fn a_queue_that_does_not_fit_is_refused_by_name() {
     let builder = Engine::builder().memory(EdgeMemory::Queue).memory_budget_bytes(1 << 20);
@@ -259,7 +260,7 @@ fn a_queue_that_does_not_fit_is_refused_by_name() {
     assert!(error.to_string().starts_with("the queue of edge `source -> repeat` does not fit: "), "{error}");
 }
 
-/// Threads have names that the system takes, whatever a task is called.
+/// The names of threads are valid for the system, whatever a task is called.
 #[test]
 fn any_name_will_do() {
     let engine = threads(tiny());

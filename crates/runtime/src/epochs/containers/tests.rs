@@ -1,10 +1,11 @@
-//! Claims of blocks: by hand, and under loom, where every interleaving of tasks that deposit and claim is searched.
+//! Claims of blocks: step by step, and under loom, which searches every interleaving of tasks that deposit
+//! and claim.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// Empty ones, with two work queues.
+/// Empty containers with two work queues.
 pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -17,9 +18,9 @@ pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> 
     Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
 }
 
-/// `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next end that is assigned, `<0` a claim of copy 0 and `.` the
-/// consumption of all that was claimed; epochs are told in the order in which they were claimed, `-` for none. Each deposit
-/// is a nanosecond later than the one before.
+/// `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next assigned end, `<0` a claim of copy
+/// 0, and `.` the consumption of everything that was claimed. Epochs are listed in the order in which they
+/// were claimed, `-` for none. Each deposit is a nanosecond later than the one before.
 #[cfg(not(loom))]
 mod by_hand {
     use super::*;
@@ -54,7 +55,8 @@ mod by_hand {
         assert_eq!(shown.join(" "), expected, "{input}");
     }
 
-    /// The newest of the oldest epoch on one's own work queue, and nothing of others that has not waited for long.
+    /// A copy claims the newest bundle of the oldest epoch on its own work queue, and no bundle of others
+    /// that has not waited for long.
     #[test]
     fn a_copy_claims_its_own() {
         check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
@@ -66,14 +68,14 @@ mod by_hand {
         check(claiming, "0:e0 0:e0 0:e1 1:e0 <1 <0 <0 <0 <0", "0@1 0@2 0@4 1@3 -");
     }
 
-    /// Nothing before the end of its epoch, and nothing of the next before that one is done with.
+    /// No block is claimed before the end of its epoch, nor before the previous epoch is complete.
     #[test]
     fn epochs_in_order_are_held() {
         let claiming = Claiming { holds_epochs: true, ..Claiming::default() };
         check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
     }
 
-    /// A block derived of a later epoch goes into the first that has no end.
+    /// A block derived from a later epoch goes into the first epoch without an end.
     #[test]
     fn without_boundaries_epochs_are_mixed() {
         let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
@@ -88,8 +90,8 @@ mod models {
     use super::*;
     use crate::models::model;
 
-    /// The owner of a work queue against one who takes what has waited for long: every bundle is claimed, once, and the counts by
-    /// which others look for work agree with the work queue.
+    /// The owner of a work queue against a copy that takes bundles which have waited for long: every bundle
+    /// is claimed once, and the counts by which others look for work agree with the work queue.
     #[test]
     fn a_bundle_is_claimed_once_by_whichever_copy() {
         model(|| {
@@ -115,8 +117,8 @@ mod models {
         });
     }
 
-    /// A round, or a copy that another task calls, reads the counts of a work queue while bundles are put on it and claimed: it
-    /// sees no more go out than came in.
+    /// A round, or a copy that another task notifies, reads the counts of a work queue while bundles are put
+    /// on it and claimed: it sees no more go out than came in.
     #[test]
     fn a_reader_sees_no_more_go_out_than_came_in() {
         model(|| {
@@ -143,7 +145,8 @@ mod models {
         });
     }
 
-    /// A copy that is called finds what was deposited before the call, also if it looks at no lock first.
+    /// A notified copy finds the bundle that was deposited before the notification, even if it takes no lock
+    /// first.
     #[test]
     fn what_is_deposited_before_a_call_is_found() {
         model(|| {

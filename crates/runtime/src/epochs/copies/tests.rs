@@ -1,4 +1,4 @@
-//! What copies have gathered is put together, once each, whoever does it.
+//! Everything that copies have gathered is merged exactly once, whichever tasks do it.
 
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
@@ -48,8 +48,9 @@ fn a_single_worker_puts_all_together() {
     }
 }
 
-/// Pairs that are taken and put down change what others see, whatever their numbers are before and after: with one pair done
-/// and three waiting, and with two done and one waiting, a sum of pairs and twice those done would be the same.
+/// Pairs that are taken and put down change the version that others see, whatever the numbers of pairs are
+/// before and after. With one pair done and three waiting, and with two done and one waiting, the sum of
+/// pairs and twice those done would be equal.
 #[cfg(not(loom))]
 #[test]
 fn every_merge_is_seen_by_others() {
@@ -108,7 +109,8 @@ fn a_reader_sees_no_more_acted_on_than_done() {
     });
 }
 
-/// A helper and whoever closes the epoch: all parts are in the one that is left, and nothing is done twice.
+/// A helper and the task that closes the epoch: the chain that is left contains all parts, and no part is
+/// merged twice.
 #[cfg(loom)]
 #[test]
 fn two_put_parts_together() {

@@ -1,4 +1,5 @@
-//! Under loom: splits that deposit, leave epochs and fall silent, against a copy that claims what they deposit.
+//! Models under loom: splits that deposit, leave epochs and fall silent, against a copy that claims their
+//! bundles.
 
 use loom::thread;
 use thalweg_memory::sync::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use super::*;
 use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
 use crate::models::model;
 
-/// Epochs that the splits of these models get to.
+/// Number of epochs that the splits of these models reach.
 const EPOCHS: usize = 4;
 
 pub(crate) struct Bed {
@@ -21,7 +22,7 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// So many splits of windows of ten seconds.
+    /// Makes a bed with this many splits and windows of ten seconds.
     pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -48,7 +49,7 @@ impl Bed {
         true
     }
 
-    /// Returns the next item; of an end, all that was deposited before it is consumed.
+    /// Returns the next item. Before an end, every bundle deposited into its epoch must be consumed.
     fn told(&self) -> Option<Item> {
         let item = self.containers.tracker.next_item();
         if let Some(Item::End { epoch, .. }) = item {
@@ -60,8 +61,8 @@ impl Bed {
     }
 }
 
-/// Two splits fall silent with a backlog: whichever is the last to do so, and however far the copy is, the silence is told once
-/// and behind the end of every epoch that both have left.
+/// Two splits fall silent with a backlog. Whichever is last, and however far the copy is, the silence is
+/// announced once, and behind the end of every epoch that both have left.
 #[test]
 fn silence_with_a_backlog_comes_last() {
     model(|| {
@@ -90,8 +91,8 @@ fn silence_with_a_backlog_comes_last() {
     });
 }
 
-/// A split comes back while the other falls silent: nothing that it deposits is behind the end of its epoch, a silence of both is
-/// told once at most, and when both are over everything ends, in order.
+/// A split returns while the other falls silent. None of its deposits is behind the end of its epoch, a
+/// silence of both is announced at most once, and when both are over everything ends in order.
 #[test]
 fn a_split_that_comes_back_deposits_into_an_open_epoch() {
     model(|| {
@@ -127,7 +128,7 @@ fn a_split_that_comes_back_deposits_into_an_open_epoch() {
         [0, 1].into_iter().for_each(|index| bed.origin.end(index));
         while bed.consume() {}
         let items: Vec<Item> = first.into_iter().chain(std::iter::from_fn(|| bed.told())).collect();
-        // Silence only if the other fell silent before this one came back.
+        // There is a silence only if the other split fell silent before this one returned.
         let idles = items.iter().filter(|item| **item == Item::Idle).count();
         let ends: Vec<u64> = items
             .iter()

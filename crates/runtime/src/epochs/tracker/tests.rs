@@ -1,11 +1,11 @@
-//! How containers live and end: by hand, and under loom, where every interleaving of those who deposit, consume and assign
-//! ends is searched.
+//! The life of containers: step by step, and under loom, which searches every interleaving of the parties
+//! that deposit, consume and assign ends.
 
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// A tracker of its own block pool, with two work queues.
+/// A tracker with a block pool of its own and two work queues.
 fn tracker(outlets: Vec<Arc<EpochTracker>>) -> Arc<EpochTracker> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -32,7 +32,8 @@ mod by_hand {
         shown.join(" ")
     }
 
-    /// An epoch is retrieved when it has its end, all of it is consumed, and all before it are retrieved.
+    /// An epoch is retrieved when it has its end, all its blocks are consumed, and all epochs before it are
+    /// retrieved.
     #[test]
     fn epochs_are_retrieved_in_order() {
         let tracker = tracker(Vec::new());
@@ -65,7 +66,7 @@ mod by_hand {
         assert_eq!(items(&tracker), format!("L7 0@{last} over"));
     }
 
-    /// What has no state hands its ends on, when all of an epoch is consumed, and not before.
+    /// A stage without state passes its ends on when all blocks of the epoch are consumed, and not before.
     #[test]
     fn ends_are_handed_on() {
         let last = tracker(Vec::new());
@@ -94,7 +95,7 @@ mod by_hand {
         assert_eq!(items(&tracker), "L1");
     }
 
-    /// Silence comes behind all epochs that had their ends before it, however long their blocks lie there.
+    /// Silence comes behind all epochs that had their ends before it, however long their blocks wait.
     #[test]
     fn silence_comes_behind_the_epochs_before_it() {
         let tracker = tracker(Vec::new());
@@ -108,7 +109,8 @@ mod by_hand {
         assert_eq!(items(&tracker), "0@10 1@20 idle");
     }
 
-    /// And from tracker to tracker: what is derived of those blocks is consumed before it is told.
+    /// Silence is passed on from tracker to tracker: blocks derived from those before it are consumed before
+    /// it is announced.
     #[test]
     fn silence_is_handed_on_in_its_place() {
         let last = tracker(Vec::new());
@@ -126,7 +128,8 @@ mod by_hand {
         assert_eq!(items(&last), "0@10 idle");
     }
 
-    /// Records that come back before the silence is told do not overtake it, and it does not overtake what was before it.
+    /// Records that return before the silence is announced do not overtake it, and it does not overtake what
+    /// was before it.
     #[test]
     fn silence_keeps_its_place_if_it_is_over_before_it_is_told() {
         let tracker = tracker(Vec::new());
@@ -145,7 +148,8 @@ mod by_hand {
         assert_eq!(items(&tracker), "0@10 idle 1@20 idle 2@30 idle over");
     }
 
-    /// A copy that has nothing of its own is told when it may take what lies on the other's work queue, and not to look at once.
+    /// A copy without bundles of its own gets the instant at which it may take those of the other work queue.
+    /// It is never asked to look again at once.
     #[test]
     fn what_lies_on_others_work_queues_is_due() {
         let tracker = tracker(Vec::new());
@@ -182,8 +186,8 @@ mod models {
     use super::*;
     use crate::models::model;
 
-    /// The last consumer against the assignment of the end: whoever comes second retrieves the container, once, and sees
-    /// what was gathered.
+    /// The last consumer against the assignment of the end: the second of them retrieves the container, once,
+    /// and sees the gathered state.
     #[test]
     fn an_epoch_is_retrieved_once_by_the_last() {
         model(|| {
@@ -193,7 +197,7 @@ mod models {
             let consumer = || {
                 let (tracker, gathered) = (Arc::clone(&tracker), Arc::clone(&gathered));
                 thread::spawn(move || {
-                    // Relaxed: what is gathered is made visible by the count.
+                    // Relaxed: the count of bundles makes the gathered state visible.
                     gathered.fetch_add(1, Ordering::Relaxed);
                     tracker.consume(0, 1);
                 })
@@ -221,7 +225,8 @@ mod models {
         });
     }
 
-    /// Silence against the last consumers of the epochs around it: it is told once, in its place, through two stages.
+    /// Silence against the last consumers of the epochs around it: it is announced once, in its place,
+    /// through two stages.
     #[test]
     fn silence_keeps_its_place() {
         model(|| {
@@ -249,7 +254,8 @@ mod models {
         });
     }
 
-    /// A round, or a neighbour, looks at the counters of items while they are put and taken: it sees no more taken than put.
+    /// A round, or a neighbour, reads the counters of items while they are put and taken: it sees no more
+    /// taken than put.
     #[test]
     fn a_reader_sees_no_more_items_taken_than_put() {
         model(|| {
@@ -275,7 +281,7 @@ mod models {
         });
     }
 
-    /// Hand-over of a watermark between two stages: what is derived is deposited before the end comes after it.
+    /// A watermark passes between two stages: derived blocks are deposited before the end comes behind them.
     #[test]
     fn an_end_does_not_overtake_what_it_ends() {
         model(|| {

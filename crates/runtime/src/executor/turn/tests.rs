@@ -1,4 +1,4 @@
-//! Which task a worker takes: the first one of the board, or one that prefers it.
+//! The task that a worker takes: the first of the board, or one that prefers the worker.
 
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::VirtualClock;
@@ -7,7 +7,7 @@ use thalweg_scheduling::{Rank, policy};
 use super::*;
 use crate::executor::Runs;
 
-/// A task that waits in class 0 with this score, the higher the sooner, preferring a worker.
+/// A waiting task of class 0 with a score, of which the highest runs first, and a preferred worker.
 #[derive(Clone, Copy)]
 struct Waiting {
     score: f64,
@@ -27,7 +27,7 @@ fn copy(score: f64, preferred: u32) -> Waiting {
     Waiting { kind: COPY, ..task(score, preferred) }
 }
 
-/// How long ago worker 1 has begun its run.
+/// Time since worker 1 began its run.
 const JUST_NOW: Option<u64> = Some(HELD_UP_NS / 2);
 const HELD_UP: Option<u64> = Some(HELD_UP_NS);
 const ASLEEP: Option<u64> = None;
@@ -38,7 +38,7 @@ fn executor() -> Arc<Executor> {
     Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)
 }
 
-/// Which of the tasks worker 0 takes.
+/// Checks which of the tasks worker 0 takes.
 fn check(other: Option<u64>, tasks: &[Waiting], expected: usize) {
     let executor = executor();
     let now = ProcessingTime::from_nanos(1_000_000_000);
@@ -73,14 +73,15 @@ fn what_lies_on_another_core_is_left_to_it_while_it_comes_back() {
     }
 }
 
-/// The records of a source lie on nobody's core: it is left to nobody, unless a task that prefers the worker is as urgent.
+/// The records of a source are in no cache. So a source is not left to its preferred worker, unless a task
+/// that prefers the deciding worker is as urgent.
 #[test]
 fn sources_are_left_to_nobody() {
     check(JUST_NOW, &[source(9e6, 1), task(1.0, 0)], 0);
     check(JUST_NOW, &[source(1.01, 1), task(1.0, 0)], 1);
 }
 
-/// Whoever feeds or runs a task becomes its preferred worker, but not that of one of several copies.
+/// A worker that feeds or runs a task becomes its preferred worker, but not that of a copy.
 #[test]
 fn a_copy_keeps_its_worker() {
     let executor = executor();
@@ -102,7 +103,8 @@ fn a_copy_keeps_its_worker() {
     assert_eq!(preferred, [0, SOURCE, 1 | COPY]);
 }
 
-/// Decisions `us` after the first, whether each leaves something, and how long what it takes will take; which of them wake.
+/// Checks which decisions wake a sleeper. Each decision has its time in us after the first, whether it leaves
+/// work, and the expected time of the run that it takes.
 fn check_left(decisions: &[(u64, bool, u64)], expected: &[usize]) {
     let mut left = Left::default();
     let woke = |&(at_us, is_left, expected_us): &(u64, bool, u64)| {
@@ -122,6 +124,6 @@ fn a_sleeper_is_woken_for_what_is_left_longer_than_waking_takes() {
     // Tasks that feed each other: nothing is left while the source runs, which is every third run of 10 us.
     let fed: Vec<(u64, bool, u64)> = (0..12).map(|run| (run * 10, run % 3 != 0, 10)).collect();
     check_left(&fed, &[7]);
-    // What is alone wakes nobody.
+    // A task alone wakes no sleeper.
     check_left(&[(0, false, 1_000), (500, false, 1_000), (5_000, false, 1_000)], &[]);
 }

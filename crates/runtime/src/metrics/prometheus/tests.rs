@@ -1,5 +1,5 @@
-//! The text against a parser of its own, which shares nothing with the writer and takes less than Prometheus does:
-//! what it takes, everybody takes.
+//! The text is checked by a parser that shares nothing with the writer and accepts less than Prometheus does.
+//! So every reader of the format accepts the text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,10 @@ pub(crate) struct Family {
     samples: BTreeMap<(String, Vec<(String, String)>), f64>,
 }
 
-/// Reads a text as "Exposition formats" has it, and refuses what it leaves open: a family begins with HELP and TYPE, in
-/// this order; its samples stand together; no sample comes twice; counters end in `_total` and are not negative; the
-/// text ends with the end of a line; no timestamps, no comments, no empty lines, one space between two words.
+/// Reads a text by the rules of "Exposition formats", and refuses what those rules leave open. A family
+/// begins with HELP and TYPE, in this order. Its samples stand together, and no sample comes twice. Counters
+/// end in `_total` and are not negative. The text ends with a line end, and has no timestamps, comments or
+/// empty lines, and one space between two words.
 pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut current = String::new();
@@ -85,7 +86,7 @@ fn check_name(name: &str, what: &str, takes_colons: bool) -> Result<(), String> 
     if is_named { Ok(()) } else { Err(format!("`{name}` is no name of {what}")) }
 }
 
-/// Takes back escapes; `\"` only where quotes are escaped.
+/// Removes escapes; `\"` only where quotes are escaped.
 fn unescape(text: &str, has_quotes: bool) -> Result<String, String> {
     let (mut plain, mut letters) = (String::new(), text.chars());
     while let Some(letter) = letters.next() {
@@ -102,7 +103,7 @@ fn unescape(text: &str, has_quotes: bool) -> Result<String, String> {
     Ok(plain)
 }
 
-/// Labels in braces at the front of `text`, and what comes behind them.
+/// Parses labels in braces at the front of `text`, and returns them with the rest.
 fn parse_labels(text: &str) -> Result<(Vec<(String, String)>, &str), String> {
     let (mut labels, mut rest) = (Vec::new(), &text[1..]);
     loop {
@@ -141,10 +142,12 @@ fn parse_value(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| format!("`{text}` is no value"))
 }
 
-/// Names that nobody should give: a quote, a backslash before an `n`, the end of a line, braces, commas, other letters.
+/// Names that users should not give: a quote, a backslash before an `n`, a line end, braces, commas, other
+/// letters.
 const NAMES: [&str; 6] = ["\"", "a\\n", "two\nlines\\", "x=\"1\",y{}", "жук 水", " "];
 
-/// An engine with one query, all of whose names are `name`, and one with the same name.
+/// An engine with two queries: in the first all names are `name`, and the second has the same name as the
+/// first.
 fn metrics(name: &str) -> EngineMetrics {
     let counts = Counts { read: 9, forwarded: 4, folded: 0, filtered: 5, late: 0 };
     let operators = vec![OperatorCounts { operator: name.to_owned(), task: name.to_owned(), counts }];
@@ -212,7 +215,7 @@ fn metrics(name: &str) -> EngineMetrics {
     }
 }
 
-/// Whatever queries and operators are called, their names come back as they were, and nothing else changes.
+/// Any names of queries and operators come back unchanged, and nothing else changes.
 #[test]
 fn any_name_survives() {
     let expected = parse(&metrics("plain").prometheus()).unwrap();
@@ -268,7 +271,7 @@ fn samples_have_the_values_of_the_figures() {
     assert!(families["thalweg_worker_wait_seconds_total"].samples.is_empty(), "unknown, so not there");
 }
 
-/// The parser refuses what it should: without this, one that takes everything would pass.
+/// The parser refuses bad texts. Without this test, a parser that accepts everything would pass.
 #[test]
 fn the_parser_is_strict() {
     let head = "# HELP a_total b\n# TYPE a_total counter\n";
@@ -311,7 +314,7 @@ fn summaries_of_nothing_have_no_quantiles() {
     assert_eq!((summary.kind.as_str(), summary.samples.len()), ("summary", 4 + 2 + 2));
 }
 
-/// Every metric is there once, even of an engine that has nothing to tell.
+/// Every metric is declared once, even by an engine without queries.
 #[test]
 fn all_metrics_are_declared_once() {
     let names: BTreeSet<&str> = ALL.iter().map(|metric| metric.name).collect();
@@ -321,7 +324,7 @@ fn all_metrics_are_declared_once() {
     assert!(declared.keys().map(String::as_str).eq(names));
 }
 
-/// `docs/metrics.md` holds the table as it stands in the code; `UPDATE_GOLDEN=1` writes it anew.
+/// Checks that `docs/metrics.md` equals the table; `UPDATE_GOLDEN=1` rewrites the page.
 #[test]
 fn the_reference_shows_the_table() {
     let path = "../../docs/metrics.md";

@@ -1,17 +1,17 @@
-//! What several inputs become: watermarks, lateness, idleness, barriers, and who is looked at next.
+//! Several inputs as one: watermarks, lateness, idleness, barriers, and the input that is read next.
 
 use thalweg_model::ProcessingTime;
 
 use super::*;
 
-/// Words `<input><what>`: `a5` a watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an
-/// `InputWatermark`, `al3` a latency marker of 3 ns. Shows what is handed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
-/// `r`.
+/// Checks words `<input><event>`: `a5` a watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier,
+/// `ai7` an `InputWatermark`, `al3` a latency marker of 3 ns. The output shows the marks passed on: `W5`,
+/// `I7`, `idle`, `end`, `barrier`, `L3`, `r`.
 fn check(inputs: usize, words: &str, expected: &str) {
     check_families(&(0..inputs).collect::<Vec<_>>(), words, expected);
 }
 
-/// The same of inputs of these families.
+/// Checks the words for inputs of these families.
 fn check_families(families: &[usize], words: &str, expected: &str) {
     let mut merge = Merge::new(families);
     let mut shown: Vec<String> = Vec::new();
@@ -61,26 +61,28 @@ fn the_watermark_is_the_least_and_advances_only() {
     check(2, "a3 b4 a. b.", "W3 end");
 }
 
-/// What comes from one place is idle together: who wakes first does not leave the others behind.
+/// A family is idle only together: the first of its inputs to return does not leave the others behind.
 #[test]
 fn a_family_is_idle_when_all_of_it_is() {
     let alone = "a5 b5 a! b9 b! a9 a12 b12";
     check(2, alone, "W5 W9 idle W12");
     check_families(&[7, 7], alone, "W5 idle W9 W12");
-    // The others are waited for when one has woken.
+    // When one input has returned, the others of its family count again.
     check(2, "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a7 a9", "W5 idle W7 W9");
     check(2, "a5 b5 a! b! b9 a7 a9", "W5 idle W9");
-    // One that has woken and fallen asleep again is not ahead of the others, who are still to hear of it.
+    // An input that returned and fell silent again is not ahead of the others of its family, which still have
+    // to receive its watermark.
     check(2, "a5 b5 a! b! a9 a! b9", "W5 idle W9 idle");
     check_families(&[7, 7], "a5 b5 a! b! a9 a! b9", "W5 idle idle W9");
-    // Nobody waits for another family.
+    // No input waits for another family.
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b! c12", "W5 W9 W12");
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 bmax b. c12", "W5 W9 W12");
 }
 
-/// Records of the input that is ahead are late by its own watermark; it is said once, and again when it changes.
+/// Records of the input that is ahead are late by its own watermark. It is announced once, and again when it
+/// changes.
 #[test]
 fn lateness_goes_by_the_input() {
     check(2, "a5 ar ar br b3 br ar a8 ar b8 br ar", "I5 r r I-9223372036854775808 r W3 r I5 r I8 r W8 r r");
@@ -96,9 +98,9 @@ fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a! b! a3 b4", "idle W3");
     check(2, "a! amax a. b5 bmax b.", "W5 Wmax end");
     check(2, "a! a. b5 b.", "W5 end");
-    // One ends while the other is idle, which may come back for all that.
+    // One input ends while the other is idle, which may still return.
     check(2, "b! a5 amax a. b7 br bmax b.", "W5 idle W7 r Wmax end");
-    // Records without a watermark end what was said of all.
+    // Records without a watermark end the idleness of all.
     check(2, "a! b! ar a!", "idle r idle");
 }
 
@@ -108,7 +110,7 @@ fn a_barrier_passes_when_all_have_seen_it() {
     check(2, "a. b| a|", "barrier");
 }
 
-/// Of the copies of one marker the last goes on, and of two streams of markers the older.
+/// The last copy of a marker is passed on, and of two streams of markers the older.
 #[test]
 fn a_latency_marker_counts_once() {
     check(1, "al3 al5", "L3 L5");
@@ -119,8 +121,8 @@ fn a_latency_marker_counts_once() {
     check(2, "al3 al5 bl4 amax a. bl6", "L3 L5 L6");
 }
 
-/// Which input is looked at next, of three at watermarks 5, 3 and 4: `none`, or its letter; `-a` says that it was
-/// empty.
+/// Checks which of three inputs, at watermarks 5, 3 and 4, is read next: `none`, or its letter; `-a` means
+/// that input a was empty.
 fn check_order(words: &str, expected: &str) {
     let mut merge = Merge::new(&[0, 1, 2]);
     for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
@@ -148,7 +150,7 @@ fn the_lowest_goes_first_and_nobody_waits_for_it() {
     check_order("next next -b next -c next -a next begin next", "b b c a none b");
     check_order("b| next", "c");
     check_order("b. next", "c");
-    // After sixteen turns the next two get theirs, and then it is the first one's turn again.
+    // After sixteen turns the next two inputs get theirs, and then the first one continues.
     let turns = "next ".repeat(17);
     check_order(&format!("{turns} -c next -a next"), &format!("{}c a b", "b ".repeat(16)));
 }

@@ -91,7 +91,7 @@ fn deadlines_leave_time_for_the_way_to_the_sink() {
     check(&snapshot(&rows, Some(800)), [llf, edf, &[1.0, 5.0, 9.0, 2.0]]);
 }
 
-/// Without a target the default counts: 1 s, or the setting. A deadline may lie before the start of the clock.
+/// Without a target the default counts: 1 s, or the setting. A deadline may be before the start of the clock.
 #[test]
 fn a_query_without_a_target_has_the_default() {
     let rows: [Row<'_>; 1] = [(30, 20, None, &[])];

@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// Returns the records that sources made in 4 s, one per turn. Each source has this many tokens per second, and
-    /// one worker makes a record in `cost_ms`. Tags are spread evenly; a source whose next tag lies in the future has
+    /// one worker makes a record in `cost_ms`. Tags are spread evenly; a source whose next tag is in the future has
     /// no token.
     fn made(tokens: [u64; 3], cost_ms: u64) -> [u64; 3] {
         let source = Task { is_on_demand: true, room_records: 1, ..Task::new(cost_ms * 1_000_000, 1.0, &[]) };

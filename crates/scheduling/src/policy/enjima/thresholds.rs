@@ -1,6 +1,6 @@
 //! Eligibility thresholds of one query, and their adaptation to its latency.
 //!
-//! Enjima section 3.2.1, Eq. 5: T becomes T + dT, dT = min(gradient * T, step), if that lies between 0 and a maximum;
+//! Enjima section 3.2.1, Eq. 5: T becomes T + dT, dT = min(gradient * T, step), if that is between 0 and a maximum;
 //! else T stays. If an adjustment raised the gradient, it is reverted. Where the paper is not specific:
 //!
 //! - An adjustment is judged at the next adaptation: the gradient at that time is compared with the gradient at which

@@ -3,7 +3,7 @@
 //! ```text
 //!   slack = w - t - cost                              Eq. 1; w: ingestion of the next sweeping watermark
 //!
-//!   ingested at w and on its way to the sinks         w - t - cost, which falls below zero and goes on falling
+//!   ingested at w and on its way to the sinks         w - t - cost, which falls below zero and continues to fall
 //!   no delay seen, or no deviation                    max(w - t, 0) - cost
 //!   w normal, with mean m and deviation d             E[w | w >= t] - t - cost  =  m - t + d h(z) - cost,
 //!                                                     z = (t - m) / d,  h(z) = phi(z) / Q(z),  Q(z) = 1 - Phi(z)
@@ -83,13 +83,13 @@ fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Op
     Some(Expected { mean_ns: deadline_ns + delays.mean_ns, deviation_ns: variance_ns2.max(0.0).sqrt() })
 }
 
-/// Returns how far an instant lies ahead of `now`; below zero if it is past.
+/// Returns how far an instant is ahead of `now`; below zero if it is past.
 pub(super) fn from_now_ns(instant: ProcessingTime, now: ProcessingTime) -> f64 {
     (i128::from(instant.as_nanos()) - i128::from(now.as_nanos())) as f64
 }
 
 /// Expected arrival of a watermark that has not arrived by instant zero: a normal distribution, truncated to what
-/// lies after zero.
+/// is after zero.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     mean_ns: f64,

@@ -20,7 +20,7 @@ fn longest_wait_ns(policy: impl Policy + 'static, tell: fn(&mut Snapshot, &[u64]
     bed.tasks[..2].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Targets of 60 ms and 10 ms: the first query waits for the difference and a little more, not for ever, as deadlines
+/// Targets of 60 ms and 10 ms: the first query waits for the difference and a little more, not forever, as deadlines
 /// age.
 #[test]
 fn deadlines_make_who_has_time_wait_for_so_long() {

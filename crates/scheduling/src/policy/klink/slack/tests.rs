@@ -34,7 +34,7 @@ fn tails_are_those_of_the_table() {
 
 /// Returns the mean excess over z of a normal variable, by Simpson's rule, without the code under test.
 fn integrated_excess(z: f64) -> f64 {
-    // Less than 10^-15 of the mass lies beyond this point.
+    // Less than 10^-15 of the mass is beyond this point.
     let end = if z > 0.0 { 40.0 / (z + 4.0) } else { 10.0 - z };
     let weight = |u: f64| (-z * u - u * u / 2.0).exp();
     let panels = 20_000;

@@ -33,7 +33,7 @@ fn with_deviation_slack_is_the_mean_of_what_may_still_come() {
     check(-90.0, "1 | 10+0~1", 100.0);
 }
 
-/// Slack falls below zero and goes on falling until the watermark has reached the sinks, whatever the stream's next
+/// Slack falls below zero and continues to fall until the watermark has reached the sinks, whatever the stream's next
 /// deadline is.
 #[test]
 fn a_watermark_on_its_way_is_overdue_since_it_came() {
