@@ -33,7 +33,14 @@ const RETIRED: [Retired; 17] = [
     Retired { is_free_in_comments: true, ..Retired::everywhere("depot", "block pool") },
     Retired::everywhere("hopping", "sliding"),
     Retired {
-        allowed: &["crates/workloads/src/lrb", "crates/workloads/src/reference", "crates/testkit/src"],
+        allowed: &[
+            "crates/bench/src/bench/l",
+            "crates/bench/src/l",
+            "crates/cli/src/bench/l",
+            "crates/testkit/src",
+            "crates/workloads/src/lrb",
+            "crates/workloads/src/reference",
+        ],
         ..Retired::everywhere("lane", "partition")
     },
     Retired::everywhere("ledger", "epoch tracker"),

@@ -72,7 +72,7 @@ fn every_merge_is_seen_by_others() {
 #[cfg(not(loom))]
 #[test]
 fn little_is_put_together_by_whoever_closes_it() {
-    let (copies, _ledger) = copies(1);
+    let (copies, _tracker) = copies(1);
     assert!(copies.take(1).0.is_empty());
     let picked = copies.pick_up(0, 0).unwrap();
     assert_eq!((picked.chain, picked.epoch), (1, 0));
@@ -118,7 +118,7 @@ fn two_put_parts_together() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(|| {
-        let (copies, _ledger) = copies(3);
+        let (copies, _tracker) = copies(3);
         let (parts, _is_much) = copies.take(0);
         copies.begin_merging(parts);
         let helper = {

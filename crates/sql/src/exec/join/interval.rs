@@ -368,9 +368,9 @@ impl IntervalJoin {
     }
 
     fn note_bytes(&mut self) {
-        let shelves: usize = self.sides.iter().map(|side| side.row_store.bytes()).sum();
+        let row_stores: usize = self.sides.iter().map(|side| side.row_store.bytes()).sum();
         let keys = self.keys.capacity() * size_of::<Key>() + self.numbers.allocation_size();
-        self.funds.hold(shelves + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
+        self.funds.hold(row_stores + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
 
     /// Returns all kept rows of a side, by key, and whether each has matched.
