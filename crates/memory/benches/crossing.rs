@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use thalweg_memory::{Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, Stamp, edge};
+use thalweg_memory::{
+    Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, Stamp, TakeOut, edge,
+};
 
 type Row = [u64; 7];
 

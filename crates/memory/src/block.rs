@@ -34,7 +34,7 @@ const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == B
 
 /// A pointer to a block, valid while its chunk is (B5). Copies give no right to read or write: the edge's protocol
 /// does.
-pub(crate) struct BlockRef<T> {
+pub struct BlockRef<T> {
     base: NonNull<Preamble>,
     slots: PhantomData<*const Slot<T>>,
 }

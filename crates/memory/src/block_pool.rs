@@ -22,11 +22,13 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
+use crate::appender::{Appender, Fill};
 use crate::block::BlockRef;
 use crate::chunk::{Chunk, ChunkLayout};
 use crate::edge::{CHUNKS_RESERVED, EdgeError, EdgeOptions};
 use crate::pool::{Grow, Pool};
 use crate::run::{Drain, Passing, Run};
+use crate::stamp::Stamp;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, Ordering, fence};
 
 /// Empty blocks that a writer takes at a time: with the one being filled they last until it looks for room again.
@@ -248,12 +250,11 @@ impl<T: Send + 'static> BlockWriter<T> {
         {
             self.in_hand.push_back(Block { run: Run { block, next: 0, end: 0 }, core, is_hot: false });
         }
-        let capacity = self.block_pool.block_records();
         let (block, len, end) = match &self.filling {
-            Some(filling) => (filling.run.block, filling.run.end, capacity),
-            None => (BlockRef::dangling(), 0, 0),
+            Some(filling) => (Some(filling.run.block), filling.run.end, self.slots()),
+            None => (None, 0, 0),
         };
-        BlockAppender { block, len, end, further: self.in_hand.len() * capacity, block_writer: self }
+        Appender::new(block, len, end, Stamp::default(), self)
     }
 
     /// Returns the records in the block being filled.
@@ -285,10 +286,22 @@ impl<T: Send + 'static> BlockWriter<T> {
     pub fn take_full(&mut self) -> Option<Block<T>> {
         self.full.pop_front()
     }
+}
+
+impl<T: Send + 'static> Fill<T> for BlockWriter<T> {
+    #[inline(always)]
+    fn room_behind(&self) -> usize {
+        self.in_hand.len() * self.slots()
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> usize {
+        self.block_pool.block_records()
+    }
 
     #[cold]
     #[inline(never)]
-    fn next_block(&mut self, filled: usize) -> BlockRef<T> {
+    fn next_block(&mut self, filled: usize, _stamp: Stamp) -> BlockRef<T> {
         if let Some(mut filling) = self.filling.take() {
             filling.run.end = filled;
             self.full.push_back(filling);
@@ -298,105 +311,17 @@ impl<T: Send + 'static> BlockWriter<T> {
         self.filling = Some(next);
         block
     }
+
+    #[inline(always)]
+    fn close(&mut self, filled: usize) {
+        if let Some(filling) = &mut self.filling {
+            filling.run.end = filled;
+        }
+    }
 }
 
 /// An open block writer: values pushed here belong to its blocks when this is dropped.
-///
-/// Its fields live in registers while everything around it is inlined, as those of an [`Appender`](crate::Appender).
-pub struct BlockAppender<'a, T: Send + 'static> {
-    /// The block being filled; dangling while `len == end == 0`.
-    block: BlockRef<T>,
-    len: usize,
-    /// Capacity of the block.
-    end: usize,
-    /// Records that fit into the blocks in hand behind it.
-    further: usize,
-    block_writer: &'a mut BlockWriter<T>,
-}
-
-impl<T: Send + 'static> BlockAppender<'_, T> {
-    /// Returns how many values may be pushed.
-    #[inline(always)]
-    pub fn room(&self) -> usize {
-        self.end - self.len + self.further
-    }
-
-    /// Appends a value.
-    ///
-    /// # Panics
-    /// If there is no room.
-    #[inline(always)]
-    pub fn push(&mut self, value: T) {
-        self.make_slot();
-        self.fill(value);
-        self.len += 1;
-    }
-
-    /// Makes ready as [`Appender::make_ready`](crate::Appender::make_ready) does.
-    #[inline]
-    pub fn make_ready(&mut self, wanted: usize) -> usize {
-        if self.len == self.end && wanted > 0 && self.room() > 0 {
-            self.make_slot();
-        }
-        wanted.min(self.end - self.len)
-    }
-
-    /// Appends a value as [`Appender::push_within`](crate::Appender::push_within) does.
-    ///
-    /// # Panics
-    /// If the block is full.
-    #[inline(always)]
-    pub fn push_within(&mut self, value: T) {
-        assert!(self.len < self.end, "a record is pushed behind the block: call make_ready first");
-        self.fill(value);
-        self.len += 1;
-    }
-
-    /// Appends a value as [`Appender::push_if`](crate::Appender::push_if) does.
-    ///
-    /// # Panics
-    /// If there is no room, whatever `keep` says.
-    #[inline(always)]
-    pub fn push_if(&mut self, value: T, keep: bool) {
-        self.make_slot();
-        if const { std::mem::needs_drop::<T>() } {
-            if keep {
-                self.fill(value);
-                self.len += 1;
-            }
-        } else {
-            self.fill(value);
-            self.len += usize::from(keep);
-        }
-    }
-
-    #[inline(always)]
-    fn make_slot(&mut self) {
-        if self.len == self.end {
-            self.block = self.block_writer.next_block(self.len);
-            self.end = self.block_writer.block_pool.block_records();
-            self.further -= self.end;
-            self.len = 0;
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the block writer owns the block (B7).
-        let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the block is the block writer's, which is borrowed for our lifetime, and no other party accesses it (B7).
-        unsafe { slot.write(value) };
-    }
-}
-
-impl<T: Send + 'static> Drop for BlockAppender<'_, T> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if let Some(filling) = &mut self.block_writer.filling {
-            filling.run.end = self.len;
-        }
-    }
-}
+pub type BlockAppender<'a, T> = Appender<'a, T, BlockWriter<T>>;
 
 /// A block with values, owned.
 pub struct Block<T: Send + 'static> {

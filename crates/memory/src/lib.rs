@@ -10,7 +10,7 @@
 //! 4. [`pool`]: chunks made and taken back away from the data path.
 //! 5. [`cursors`]: positions of the writer and of each reader of an edge, which schedulers read.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
-//! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
+//! 7. [`edge`], with its two ends, [`writer`] and [`reader`]; `appender`: the loop that fills blocks.
 //! 8. [`block_pool`]: the block pool, for many writers and without order; `run`: consecutive values in one block.
 //! 9. [`queue`]: queues of other libraries in place of blocks, for comparison.
 //! 10. [`task_cell`]: the task cell, which holds a value that one party at a time takes, such as a task between workers.
@@ -40,6 +40,7 @@
 //!   Its chunk lives as long as the lists of the cores, and each owner holds one of them.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod appender;
 mod block;
 pub mod block_pool;
 pub mod budget;
@@ -57,6 +58,7 @@ pub mod sync;
 pub mod task_cell;
 pub mod writer;
 
+pub use appender::{Appender, Fill};
 pub use block_pool::{Block, BlockAppender, BlockDrain, BlockPool, BlockWriter};
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};
@@ -70,7 +72,7 @@ pub use queue::{
     shared_queue,
 };
 pub use reader::{EdgeDrain, Lent, Next, ReadEnd, Reader, SharedNext, SharedReader};
-pub use run::{Drain, Passing, Run};
+pub use run::{Drain, Passing, Run, TakeOut};
 pub use stamp::Stamp;
 pub use task_cell::TaskCell;
-pub use writer::{Appender, Writer};
+pub use writer::{EdgeAppender, Writer};

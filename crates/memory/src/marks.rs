@@ -3,7 +3,9 @@
 //! The caller defines the meaning of a mark; here it has a position and an [`Admission`], which decides when the ring
 //! is full.
 
-use crate::sync::Slot;
+use crate::cursors::Cursors;
+use crate::stamp::Stamp;
+use crate::sync::{Ordering, Slot};
 
 /// The treatment of a mark that finds the ring full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,5 +73,63 @@ impl<M: Copy> MarkRing<M> {
         // SAFETY: initialised before `marks_written` passed it; the writer leaves it alone until we have
         // published that we read it. Marks are `Copy`, so reading twice would be fine.
         unsafe { slot.inspect(|&entry| entry) }
+    }
+}
+
+/// A writing end that sets marks, and holds one back while the ring has no room for it.
+pub(crate) trait MarkWriter<R: MarkRules> {
+    /// The cursors of the edge.
+    fn mark_cursors(&self) -> &Cursors;
+
+    /// The mark that found the ring full.
+    fn held(&self) -> Option<R::Mark>;
+
+    /// Replaces the mark that is held back.
+    fn set_held(&mut self, mark: Option<R::Mark>);
+
+    /// Returns the free slots of the mark ring, reserved ones included.
+    fn mark_room(&self) -> u64;
+
+    /// Puts a mark into the ring, which has room.
+    fn publish_mark(&mut self, mark: R::Mark);
+
+    /// Sets a mark, see [`Writer::mark`](crate::Writer::mark).
+    ///
+    /// # Panics
+    /// If another mark is already held back that the new one does not replace.
+    fn set_mark(&mut self, mark: R::Mark, stamp: Stamp) {
+        self.flush_held();
+        let writer = &self.mark_cursors().writer;
+        writer.mark_stamp.store(stamp);
+        let room = self.mark_room();
+        match (R::admission(&mark), self.held()) {
+            (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
+            (Admission::Reserved, None) if room > 0 => self.publish_mark(mark),
+            (Admission::Droppable, _) => {
+                writer.marks_dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            (_, None) => self.hold(Some(mark)),
+            (_, Some(older)) => {
+                assert!(R::replaces(&mark, &older), "a mark is set while another is held back");
+                self.hold(Some(mark));
+            }
+        }
+    }
+
+    /// Sets the mark that is held back, if there is room now.
+    fn flush_held(&mut self) {
+        if let Some(mark) = self.held() {
+            let reserved = matches!(R::admission(&mark), Admission::Reserved);
+            if self.mark_room() > if reserved { 0 } else { RESERVED_MARKS } {
+                self.hold(None);
+                self.publish_mark(mark);
+            }
+        }
+    }
+
+    /// Holds a mark back, or none.
+    fn hold(&mut self, mark: Option<R::Mark>) {
+        self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
+        self.set_held(mark);
     }
 }

@@ -24,7 +24,8 @@ use crate::budget::{Budget, Reservation};
 use crate::chunk::ShapeError;
 use crate::cursors::Cursors;
 use crate::edge::EdgeError;
-use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
+use crate::marks::{MarkRules, MarkWriter, RESERVED_MARKS};
+use crate::run::TakeOut;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{Arc, Ordering};
 
@@ -232,22 +233,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
     /// # Panics
     /// If another mark is already held back that the new one does not replace.
     pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
-        self.flush_held();
-        let writer = &self.cursors().writer;
-        writer.mark_stamp.store(stamp);
-        let room = self.mark_room();
-        match (R::admission(&mark), self.held) {
-            (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
-            (Admission::Reserved, None) if room > 0 => self.publish_mark(mark),
-            (Admission::Droppable, _) => {
-                writer.marks_dropped.fetch_add(1, Ordering::Relaxed);
-            }
-            (_, None) => self.hold(Some(mark)),
-            (_, Some(older)) => {
-                assert!(R::replaces(&mark, &older), "a mark is set while another is held back");
-                self.hold(Some(mark));
-            }
-        }
+        self.set_mark(mark, stamp);
     }
 
     /// Returns whether a mark is still held back; tries to set it first.
@@ -255,27 +241,25 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         self.flush_held();
         self.held.is_some()
     }
+}
 
-    fn hold(&mut self, mark: Option<R::Mark>) {
+impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for QueueWriter<T, R> {
+    fn mark_cursors(&self) -> &Cursors {
+        &self.common.cursors
+    }
+
+    fn held(&self) -> Option<R::Mark> {
+        self.held
+    }
+
+    fn set_held(&mut self, mark: Option<R::Mark>) {
         self.held = mark;
-        self.cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
     }
 
-    fn flush_held(&mut self) {
-        if let Some(mark) = self.held {
-            let reserved = matches!(R::admission(&mark), Admission::Reserved);
-            if self.mark_room() > if reserved { 0 } else { RESERVED_MARKS } {
-                self.hold(None);
-                self.publish_mark(mark);
-            }
-        }
-    }
-
-    /// Returns the marks that find room, reserved ones included.
     fn mark_room(&self) -> u64 {
         // A reader may be ahead of the published count; the marks that it has read count as read.
-        let read = self.cursors().marks_read_min(Ordering::Acquire);
-        self.cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
+        let read = self.mark_cursors().marks_read_min(Ordering::Acquire);
+        self.mark_cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
     }
 
     fn publish_mark(&mut self, mark: R::Mark) {
@@ -286,7 +270,7 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
             }
         }
         self.marks_written += 1;
-        self.cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
+        self.mark_cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
     }
 }
 
@@ -563,23 +547,20 @@ pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
-    /// Returns the number of values not yet taken.
-    #[inline(always)]
-    pub fn remaining(&self) -> usize {
-        self.end - self.next
-    }
-
     #[inline(always)]
     fn slots(&self) -> &[Item<T, R::Mark>] {
         self.taking.as_ref().map_or(&[], Taking::slots)
     }
+}
 
-    /// Calls `look` with the value `offset` places ahead.
-    ///
-    /// # Panics
-    /// If there is no such value.
+impl<T: Send + 'static, R: MarkRules> TakeOut<T> for QueueDrain<'_, T, R> {
     #[inline(always)]
-    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+    fn remaining(&self) -> usize {
+        self.end - self.next
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         assert!(offset < self.remaining(), "offset {offset} lies behind the run");
         match &self.slots()[self.next + offset] {
             Item::Value(value) => look(value),
@@ -587,12 +568,8 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         }
     }
 
-    /// Takes `count` values. A value has left its slot before user code sees it.
-    ///
-    /// # Panics
-    /// If there are fewer.
     #[inline(always)]
-    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let QueueDrain { taking: Some(taking), next, .. } = self else { return };
         let start = *next;
@@ -604,12 +581,8 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         }
     }
 
-    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
-    ///
-    /// # Panics
-    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
     #[inline(always)]
-    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let QueueDrain { taking: Some(taking), next, .. } = self else { return };
         let slots = &mut taking.slots_mut()[*next..*next + count];

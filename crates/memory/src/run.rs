@@ -33,6 +33,31 @@ impl<T> Run<T> {
     }
 }
 
+/// A run of values that are taken out one by one, in order. Values not taken stay where they are.
+pub trait TakeOut<T> {
+    /// Returns the number of values not yet taken.
+    fn remaining(&self) -> usize;
+
+    /// Calls `look` with the value `offset` places ahead.
+    ///
+    /// # Panics
+    /// If there is no such value.
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q;
+
+    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
+    /// value, but never leads to it being seen or dropped twice.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    fn take_each(&mut self, count: usize, each: impl FnMut(T));
+
+    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
+    ///
+    /// # Panics
+    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
+    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(T));
+}
+
 /// The owner of a run, which learns how many of its values were taken.
 pub trait Passing {
     /// Passes values of the run.
@@ -60,29 +85,21 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         self.run.next += count;
         self.end.pass(count);
     }
+}
 
-    /// Returns the number of values not yet taken.
+impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
     #[inline(always)]
-    pub fn remaining(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Calls `look` with the value `offset` places ahead.
-    ///
-    /// # Panics
-    /// If there is no such value.
     #[inline(always)]
-    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
     }
 
-    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
-    /// value, but never leads to it being seen or dropped twice.
-    ///
-    /// # Panics
-    /// If there are fewer.
     #[inline(always)]
-    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
@@ -101,12 +118,8 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         }
     }
 
-    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
-    ///
-    /// # Panics
-    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
     #[inline(always)]
-    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {

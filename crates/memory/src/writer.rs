@@ -8,11 +8,12 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
+use crate::appender::{Appender, Fill};
 use crate::block::BlockRef;
 use crate::chunk::Chunk;
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
 use crate::edge::{CHUNKS_RESERVED, Shared};
-use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
+use crate::marks::{MarkRules, MarkWriter};
 use crate::pool::Pool;
 use crate::stamp::Stamp;
 use crate::sync::{Arc, Ordering};
@@ -93,7 +94,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     /// Opens the edge for appending values with this stamp, see [`Cursors::head_stamp`].
     #[inline]
-    pub fn open(&mut self, stamp: Stamp) -> Appender<'_, T, R> {
+    pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
         if self.reclaim() {
             let writer = &self.cursors().writer;
             writer.restart_stamp.store(stamp);
@@ -102,12 +103,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         if self.calm_blocks >= SURPLUS_AFTER_BLOCKS {
             self.shrink();
         }
-        let block_records = self.shared.cursors.block_records() as usize;
         // A full block takes no more values, nor does any block behind a mark that is held back.
-        let end = if self.block.is_some() && self.held.is_none() { block_records } else { self.filled };
-        let base = self.written - self.filled as u64;
-        let block = self.block.unwrap_or(BlockRef::dangling());
-        Appender { block, len: self.filled, end, base, stamp, writer: self }
+        let end = if self.block.is_some() && self.held.is_none() { self.block_records } else { self.filled };
+        Appender::new(self.block, self.filled, end, stamp, self)
     }
 
     /// Prepares for [`append`](Self::append), until all values are [handed over](Self::hand_over); returns how many
@@ -137,7 +135,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         debug_assert!(self.held.is_none(), "a record is appended behind a mark that is held back");
         let block = match self.block {
             Some(block) if self.filled < self.block_records => block,
-            _ => self.next_block(self.written, stamp),
+            _ => self.next_block(self.filled, stamp),
         };
         // SAFETY: `filled` is below the block's capacity: it was checked, or the block was begun just now; the block
         // is in use (B5).
@@ -163,7 +161,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     pub fn hand_over(&mut self) {
         let is_behind = self.held.is_some() && self.has_appended();
         assert!(!is_behind, "a record is appended behind a mark that is held back: check room_left() first");
-        self.publish(self.written, self.filled);
+        self.publish();
     }
 
     /// Sets a mark behind all values handed over. `stamp` is the mark's stamp, see [`Cursors::mark_stamp`].
@@ -175,21 +173,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// If another mark is already held back that the new one does not replace: callers check
     /// [`is_held`](Self::is_held) first.
     pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
-        self.flush_held();
-        self.cursors().writer.mark_stamp.store(stamp);
-        let room = self.mark_room();
-        match (R::admission(&mark), self.held) {
-            (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
-            (Admission::Reserved, None) if room > 0 => self.publish_mark(mark),
-            (Admission::Droppable, _) => {
-                self.cursors().writer.marks_dropped.fetch_add(1, Ordering::Relaxed);
-            }
-            (_, None) => self.hold(Some(mark)),
-            (_, Some(older)) => {
-                assert!(R::replaces(&mark, &older), "a mark is set while another is held back");
-                self.hold(Some(mark));
-            }
-        }
+        self.set_mark(mark, stamp);
     }
 
     /// Returns whether a mark is still held back; tries to set it first.
@@ -202,38 +186,6 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     pub fn room(&mut self) -> usize {
         self.open(Stamp::default()).room()
     }
-
-    fn hold(&mut self, mark: Option<R::Mark>) {
-        self.held = mark;
-        self.cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
-    }
-
-    fn flush_held(&mut self) {
-        if let Some(mark) = self.held {
-            let reserved = matches!(R::admission(&mark), Admission::Reserved);
-            if self.mark_room() > if reserved { 0 } else { RESERVED_MARKS } {
-                self.hold(None);
-                self.publish_mark(mark);
-            }
-        }
-    }
-
-    /// Returns the free slots of the mark ring, reserved ones included.
-    fn mark_room(&self) -> u64 {
-        // Acquire: pairs with the reader's Release of `marks_read`, so that its slot may be written again.
-        let unread = self.marks_written - self.cursors().marks_read_min(Ordering::Acquire);
-        self.shared.marks.capacity() - unread
-    }
-
-    fn publish_mark(&mut self, mark: R::Mark) {
-        assert!(!self.has_appended(), "a mark stands behind what was handed over");
-        // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
-        // the mark which had its slot was read.
-        unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };
-        self.marks_written += 1;
-        self.cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
-    }
-
     /// Takes back every block that all readers have passed; returns whether the edge is empty.
     #[inline]
     fn reclaim(&mut self) -> bool {
@@ -278,28 +230,6 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         let blocks = self.chunks.len() * self.shared.layout.shape.chunk_blocks as usize;
         let records = blocks as u64 * self.cursors().block_records();
         self.cursors().writer.capacity_records.store(records, Ordering::Relaxed);
-    }
-
-    /// Begins the block that position `written` falls into.
-    #[cold]
-    #[inline(never)]
-    fn next_block(&mut self, written: u64, stamp: Stamp) -> BlockRef<T> {
-        assert!(
-            self.held.is_none(),
-            "a record is pushed behind a mark that is held back: check room() first"
-        );
-        let crosses = self.cursors().crosses();
-        self.crossing_blocks = if crosses { self.crossing_blocks.wrapping_add(1).max(1) } else { 0 };
-        let block = if crosses { self.free.pop_front() } else { self.free.pop_back() };
-        let block = block.expect("a record is pushed without room: check room() first");
-        self.grow_or_calm();
-        self.written = written;
-        let sequence = written / self.cursors().block_records();
-        block.begin_life(sequence, stamp);
-        self.shared.set_block(sequence, block);
-        // From here on the new block is the current one, also if the appender is forgotten.
-        (self.block, self.filled) = (Some(block), 0);
-        block
     }
 
     /// Asks for a chunk when fewer blocks are free than a chunk has, or when more chunks make it faster; otherwise
@@ -351,124 +281,88 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     #[inline]
-    fn publish(&mut self, written: u64, filled: usize) {
-        (self.written, self.filled) = (written, filled);
+    fn publish(&self) {
         // Release: slots, ring entries and marks before this become visible to readers (B3, B4).
-        self.cursors().writer.written.store(written, Ordering::Release);
+        self.cursors().writer.written.store(self.written, Ordering::Release);
     }
 }
+
+impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for Writer<T, R> {
+    fn mark_cursors(&self) -> &Cursors {
+        &self.shared.cursors
+    }
+
+    fn held(&self) -> Option<R::Mark> {
+        self.held
+    }
+
+    fn set_held(&mut self, mark: Option<R::Mark>) {
+        self.held = mark;
+    }
+
+    fn mark_room(&self) -> u64 {
+        // Acquire: pairs with the reader's Release of `marks_read`, so that its slot may be written again.
+        let unread = self.marks_written - self.mark_cursors().marks_read_min(Ordering::Acquire);
+        self.shared.marks.capacity() - unread
+    }
+
+    fn publish_mark(&mut self, mark: R::Mark) {
+        assert!(!self.has_appended(), "a mark stands behind what was handed over");
+        // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
+        // the mark which had its slot was read.
+        unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };
+        self.marks_written += 1;
+        self.mark_cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Fill<T> for Writer<T, R> {
+    #[inline(always)]
+    fn room_behind(&self) -> usize {
+        if self.held.is_some() { 0 } else { self.free.len() * self.block_records }
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> usize {
+        self.block_records
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_block(&mut self, filled: usize, stamp: Stamp) -> BlockRef<T> {
+        assert!(
+            self.held.is_none(),
+            "a record is pushed behind a mark that is held back: check room() first"
+        );
+        let crosses = self.cursors().crosses();
+        self.crossing_blocks = if crosses { self.crossing_blocks.wrapping_add(1).max(1) } else { 0 };
+        let block = if crosses { self.free.pop_front() } else { self.free.pop_back() };
+        let block = block.expect("a record is pushed without room: check room() first");
+        self.grow_or_calm();
+        self.written += (filled - self.filled) as u64;
+        let sequence = self.written / self.cursors().block_records();
+        block.begin_life(sequence, stamp);
+        self.shared.set_block(sequence, block);
+        // From here on the new block is the current one, also if the appender is forgotten.
+        (self.block, self.filled) = (Some(block), 0);
+        block
+    }
+
+    /// Publishes the values.
+    #[inline(always)]
+    fn close(&mut self, filled: usize) {
+        self.written += (filled - self.filled) as u64;
+        self.filled = filled;
+        self.publish();
+    }
+}
+
+/// An open edge: values pushed here are published when it is dropped.
+pub type EdgeAppender<'a, T, R> = Appender<'a, T, Writer<T, R>>;
 
 impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
     fn drop(&mut self) {
         // Readers may still read: the edge keeps the chunks (B5).
         *self.shared.kept.lock() = std::mem::take(&mut self.chunks);
-    }
-}
-
-/// An open edge: values pushed here are published when it is dropped.
-///
-/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
-/// them, never a reference to the appender.
-pub struct Appender<'a, T: Send + 'static, R: MarkRules> {
-    /// The current block; dangling while `len == end == 0`.
-    block: BlockRef<T>,
-    /// Slots of the block that are filled.
-    len: usize,
-    /// Capacity of the block, or `len` if nothing may be appended to it.
-    end: usize,
-    /// Position of its first slot.
-    base: u64,
-    stamp: Stamp,
-    writer: &'a mut Writer<T, R>,
-}
-
-impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
-    /// Returns how many values may be pushed.
-    #[inline]
-    pub fn room(&self) -> usize {
-        if self.writer.held.is_some() {
-            return 0;
-        }
-        let block_records = self.writer.shared.cursors.block_records() as usize;
-        (self.end - self.len) + self.writer.free.len() * block_records
-    }
-
-    /// Appends a value.
-    ///
-    /// # Panics
-    /// If there is no room.
-    #[inline(always)]
-    pub fn push(&mut self, value: T) {
-        self.make_slot();
-        self.fill(value);
-        self.len += 1;
-    }
-
-    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within) and returns for how many: none if
-    /// there is no room, and never more than the current block has slots.
-    #[inline]
-    pub fn make_ready(&mut self, wanted: usize) -> usize {
-        if self.len == self.end && wanted > 0 && self.room() > 0 {
-            self.make_slot();
-        }
-        wanted.min(self.end - self.len)
-    }
-
-    /// Appends a value within the number that [`make_ready`](Self::make_ready) returned. Unlike [`push`](Self::push)
-    /// it can never begin a block, so that a large value goes straight from its source to its slot.
-    ///
-    /// # Panics
-    /// If the block is full.
-    #[inline(always)]
-    pub fn push_within(&mut self, value: T) {
-        assert!(self.len < self.end, "a record is pushed behind the block: call make_ready first");
-        self.fill(value);
-        self.len += 1;
-    }
-
-    /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
-    /// counted only if it is kept.
-    ///
-    /// # Panics
-    /// If there is no room, whatever `keep` says.
-    #[inline(always)]
-    pub fn push_if(&mut self, value: T, keep: bool) {
-        self.make_slot();
-        if const { std::mem::needs_drop::<T>() } {
-            if keep {
-                self.fill(value);
-                self.len += 1;
-            }
-        } else {
-            self.fill(value);
-            self.len += usize::from(keep);
-        }
-    }
-
-    #[inline(always)]
-    fn make_slot(&mut self) {
-        if self.len == self.end {
-            let written = self.base + self.len as u64;
-            self.block = self.writer.next_block(written, self.stamp);
-            self.base = written;
-            self.len = 0;
-            self.end = self.writer.shared.cursors.block_records() as usize;
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5).
-        let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses it; the
-        // writer is ours (B1).
-        unsafe { slot.write(value) };
-    }
-}
-
-impl<T: Send + 'static, R: MarkRules> Drop for Appender<'_, T, R> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.writer.publish(self.base + self.len as u64, self.len);
     }
 }

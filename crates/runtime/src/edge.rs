@@ -1,9 +1,7 @@
 //! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
-use thalweg_memory::{
-    Admission, Appender, BlockAppender, Drain, Lent, MarkRules, Passing, QueueAppender, QueueDrain,
-};
+use thalweg_memory::{Admission, Appender, Fill, Lent, MarkRules, QueueAppender, TakeOut};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
@@ -41,10 +39,13 @@ pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMark
 /// A reading end of an edge that is a queue.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
+/// Open blocks, of an edge or of a block writer, as an operator's output.
+pub struct BlocksOutput<'a, T, W: Fill<Record<T>>>(pub(crate) Appender<'a, Record<T>, W>);
+
 /// An open edge as an operator's output.
-pub struct EdgeOutput<'a, T: Send + 'static>(pub(crate) Appender<'a, Record<T>, EdgeMarks>);
+pub type EdgeOutput<'a, T> = BlocksOutput<'a, T, Writer<T>>;
 
-impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
+impl<T, W: Fill<Record<T>>> Output<T> for BlocksOutput<'_, T, W> {
     #[inline(always)]
     fn room(&self) -> usize {
         self.0.room()
@@ -60,39 +61,7 @@ impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
         self.0.push_if(record, keep);
     }
 
-    /// Block by block, so that the copying loop between two blocks can call nothing.
-    #[inline(always)]
-    fn push_all<I: Input<T>>(&mut self, input: &mut I) {
-        loop {
-            let count = self.0.make_ready(input.remaining());
-            if count == 0 {
-                break;
-            }
-            input.take_each(count, |record| self.0.push_within(record));
-        }
-    }
-}
-
-/// Open blocks as an operator's output.
-pub struct BlockOutput<'a, T: Send + 'static>(pub(crate) BlockAppender<'a, Record<T>>);
-
-impl<T: Send + 'static> Output<T> for BlockOutput<'_, T> {
-    #[inline(always)]
-    fn room(&self) -> usize {
-        self.0.room()
-    }
-
-    #[inline(always)]
-    fn push(&mut self, record: Record<T>) {
-        self.0.push(record);
-    }
-
-    #[inline(always)]
-    fn push_if(&mut self, record: Record<T>, keep: bool) {
-        self.0.push_if(record, keep);
-    }
-
-    /// Block by block, as [`EdgeOutput`] does.
+    /// Pushes block by block, so that the copying loop between two blocks can call nothing.
     #[inline(always)]
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         loop {
@@ -142,39 +111,12 @@ impl<L, R, A: Output<L>, B: Output<R>> Output<Either<L, R>> for EitherOutput<A, 
     }
 }
 
-/// The next records of an edge, or of a block that was claimed, as an operator's input, up to a limit.
-pub struct DrainInput<'a, T: Send + 'static, E: Passing> {
-    pub(crate) run: Drain<'a, Record<T>, E>,
+/// The next records of an edge, of a claimed block or of a queue as an operator's input, up to a limit.
+pub struct DrainInput<R> {
+    pub(crate) run: R,
 }
 
-impl<T: Send + 'static, E: Passing> Input<T> for DrainInput<'_, T, E> {
-    #[inline(always)]
-    fn remaining(&self) -> usize {
-        self.run.remaining()
-    }
-
-    #[inline(always)]
-    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
-        self.run.inspect(offset, look)
-    }
-
-    #[inline(always)]
-    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        self.run.take_each(count, each);
-    }
-
-    #[inline(always)]
-    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        self.run.take_selected(count, selection, each);
-    }
-}
-
-/// The next records of a queue as an operator's input.
-pub(crate) struct QueueInput<'a, T: Send + 'static> {
-    pub(crate) run: QueueDrain<'a, Record<T>, EdgeMarks>,
-}
-
-impl<T: Send + 'static> Input<T> for QueueInput<'_, T> {
+impl<T, R: TakeOut<Record<T>>> Input<T> for DrainInput<R> {
     #[inline(always)]
     fn remaining(&self) -> usize {
         self.run.remaining()

@@ -12,7 +12,7 @@ use thalweg_model::{
 use thalweg_scheduling::{QueryId, StreamState};
 
 use crate::arrival::Arrival;
-use crate::edge::{EdgeOutput, EitherOutput, QueueOutput, QueueWriter, Writer};
+use crate::edge::{BlocksOutput, EdgeOutput, EitherOutput, QueueOutput, QueueWriter, Writer};
 use crate::firing_latency::FiringLatencies;
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
@@ -92,7 +92,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToEdge<T> {
 
     #[inline]
     fn open(&mut self, arrival: Arrival) -> EdgeOutput<'_, T> {
-        EdgeOutput(self.0.open(arrival.stamp()))
+        BlocksOutput(self.0.open(arrival.stamp()))
     }
 
     fn is_ready(&mut self) -> bool {

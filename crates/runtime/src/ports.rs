@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use thalweg_memory::{Next, QueueNext, SharedNext};
 use thalweg_model::{Either, Input, Mark, Record};
 
-use crate::edge::{DrainInput, LentInput, QueueInput, QueueReader, Reader, SharedReader};
+use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 
 /// What came of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Ports<T> for Queued<T> {
     fn next<V: Visit<T>>(&mut self, _port: usize, max: usize, visitor: &mut V) -> Came {
         match self.0.next(max) {
             QueueNext::Values(run) => {
-                visitor.values(&mut QueueInput { run });
+                visitor.values(&mut DrainInput { run });
                 Came::Values
             }
             QueueNext::Mark(mark) => Came::Mark(mark),

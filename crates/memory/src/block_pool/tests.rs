@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::budget::Budget;
 use crate::chunk::BlockShape;
+use crate::run::TakeOut;
 
 fn options(block_records: u32, chunks_max: u32) -> EdgeOptions {
     EdgeOptions { shape: BlockShape { block_records, chunk_blocks: 1 }, chunks_max, marks_max: 1 }

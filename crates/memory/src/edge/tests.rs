@@ -10,6 +10,7 @@ use super::*;
 use crate::budget::Budget;
 use crate::marks::{Admission, RESERVED_MARKS};
 use crate::reader::{Next, SharedNext};
+use crate::run::TakeOut;
 use crate::stamp::Stamp;
 use crate::sync::AtomicUsize;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use thalweg_memory::{Block, Run};
+use thalweg_memory::{Block, BlockDrain};
 use thalweg_model::{Input, Record};
 
 use crate::edge::DrainInput;
@@ -30,7 +30,7 @@ pub trait Carrier<T>: Send + 'static {
 }
 
 impl<T: Send + 'static> Carrier<T> for Block<Record<T>> {
-    type Input<'a> = DrainInput<'a, T, Run<Record<T>>>;
+    type Input<'a> = DrainInput<BlockDrain<'a, Record<T>>>;
 
     fn count(&self) -> usize {
         self.len()

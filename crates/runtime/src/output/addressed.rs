@@ -140,6 +140,7 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use thalweg_memory::TakeOut;
     use thalweg_memory::{BlockShape, Budget, EdgeOptions, Next, Pool};
     use thalweg_model::{EventTime, ProcessingTime, VirtualClock};
 

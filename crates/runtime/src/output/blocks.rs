@@ -6,7 +6,7 @@ use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
 
 use super::TaskOutput;
 use crate::arrival::Arrival;
-use crate::edge::BlockOutput;
+use crate::edge::BlocksOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
 /// The party that says which epoch it is.
@@ -117,16 +117,16 @@ impl<T: Send + 'static> ToContainers<T> {
 }
 
 impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
-    type Output<'a> = BlockOutput<'a, T>;
+    type Output<'a> = BlocksOutput<'a, T, BlockWriter<Record<T>>>;
 
     fn begin(&mut self, worker: usize) {
         self.worker = worker;
     }
 
     #[inline]
-    fn open(&mut self, arrival: Arrival) -> BlockOutput<'_, T> {
+    fn open(&mut self, arrival: Arrival) -> Self::Output<'_> {
         self.now = arrival.now;
-        BlockOutput(self.block_writer.open(self.worker))
+        BlocksOutput(self.block_writer.open(self.worker))
     }
 
     fn is_ready(&mut self) -> bool {
