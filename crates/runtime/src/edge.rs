@@ -1,11 +1,11 @@
-//! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
-//! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
+//! The edges of the memory crate in the terms of the model: records instead of values, the model's marks with
+//! the rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
 use thalweg_memory::{Admission, Appender, Fill, Lent, MarkRules, QueueAppender, TakeOut};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
-/// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
-/// barriers and the end have slots of their own.
+/// Rules of marks on an edge. If the ring of marks is full, a watermark is held back and the writer with it,
+/// and a latency marker is dropped. Barriers and the end have slots of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 
@@ -28,15 +28,15 @@ impl MarkRules for EdgeMarks {
     }
 }
 
-/// The writing end of an edge of records.
+/// Writing end of an edge of records.
 pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
-/// The reading end of an edge of records.
+/// Reading end of an edge of records.
 pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
 /// One of several reading ends of an edge of records.
 pub(crate) type SharedReader<T> = thalweg_memory::SharedReader<Record<T>, EdgeMarks>;
-/// The writing end of an edge that is a queue.
+/// Writing end of an edge that is a queue.
 pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMarks>;
-/// A reading end of an edge that is a queue.
+/// Reading end of an edge that is a queue.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
 /// Open blocks, of an edge or of a block writer, as an operator's output.
@@ -89,8 +89,8 @@ impl<T: Send + 'static> Output<T> for QueueOutput<'_, T> {
     }
 }
 
-/// Two open edges as the output of an operator that emits values for either. There is room while both have some: which
-/// of them the next value goes to is not known.
+/// Two open edges as the output of an operator that emits values for either. There is room only while both
+/// have some, because it is not known to which of them the next value goes.
 pub struct EitherOutput<A, B> {
     pub(crate) left: A,
     pub(crate) right: B,
@@ -138,8 +138,8 @@ impl<T, R: TakeOut<Record<T>>> Input<T> for DrainInput<R> {
     }
 }
 
-/// The next records of a shared edge as an operator's input; those taken are cloned. They count as read when the run is
-/// over: a panic of a clone leaves them unread.
+/// The next records of a shared edge as an operator's input. Records that are taken are cloned. The records
+/// of one call count as read when all of them are cloned: if a clone panics, they stay unread.
 pub(crate) struct LentInput<'a, T: Send + Sync + 'static> {
     pub(crate) run: Lent<'a, Record<T>, EdgeMarks>,
 }
@@ -213,17 +213,18 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 }
 
-/// What stands between a source and its chain: counts records, and closes behind the one that makes a watermark
-/// due, so that the mark can be set at its exact position. Watermarks that make no difference are passed over: the tracker
-/// gives them out, so that those behind them stand where they would, and nobody else sees them.
+/// Stands between a source and its chain. It counts records, and reports no more room behind the record that
+/// makes a watermark due, so that the mark can be set at its exact position. Watermarks that make no
+/// difference are passed over: the tracker advances over them, so that later watermarks keep their positions,
+/// but they are not set.
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,
     /// The least watermark that makes a difference.
     floor: EventTime,
-    /// Records that passed.
+    /// Number of records that passed.
     pub(crate) passed: u64,
-    /// The watermark to be set behind them.
+    /// The watermark to be set behind the records that passed.
     pub(crate) due: Option<EventTime>,
 }
 
@@ -257,10 +258,11 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
         if count == 0 {
-            // A watermark may be due already: a source that pushes several runs in one poll asks once too often.
+            // A watermark may be due already: a source that pushes several runs in one poll makes one call
+            // too many.
             return;
         }
-        // Before the records are gone.
+        // Found before the records are taken.
         let limit = self.run_of(input, count);
         let mut prefix = Prefix { input, limit };
         self.output.push_all(&mut prefix);
@@ -270,7 +272,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// How many of the next `count` records, one at least, come before the next mark; notes which that is.
+    /// Returns how many of the next `count` records, at least one, come before the next mark. Stores that
+    /// mark in `due`.
     #[inline(always)]
     fn run_of<T, I: Input<T>>(&mut self, input: &I, count: usize) -> usize
     where
@@ -288,7 +291,7 @@ impl<W, O> Watched<'_, W, O> {
         count
     }
 
-    /// The first of the records from place `first` up to `count` that makes a watermark due.
+    /// Returns the first place from `first` up to `count` whose record makes a watermark due.
     #[inline(always)]
     fn first_due<T, I: Input<T>>(&mut self, input: &I, first: usize, count: usize) -> Option<usize>
     where
@@ -302,8 +305,8 @@ impl<W, O> Watched<'_, W, O> {
         if first == count || !is_due(count - 1) {
             return None;
         }
-        // Event times ascend, so the records that are due are a tail: look in twice as many places each time, then halve,
-        // until its first is found.
+        // Event times ascend, so the records that are due are a tail. The search doubles its stride until it
+        // finds one of them, then bisects to find the first.
         let (mut low, mut high, mut stride) = (first, first, 1);
         while high < count - 1 && !is_due(high) {
             low = high + 1;

@@ -1,9 +1,10 @@
-//! A query before it runs: tasks, the edges between them, and checks.
+//! A query before it runs: its tasks, the edges between them, and checks.
 //!
-//! A graph is built front to back or back to front; each end of an edge is a value that can be used once, so an
-//! edge cannot get two writers, and types of neighbours must agree before anything compiles. What types cannot
-//! say, [`check`] does. No edge is mapped and nothing runs before these checks have passed. How many queries and tasks there are
-//! already is known later, to the driver that runs them: a query that is one too many is refused then, and its edges are given back.
+//! A graph is built from front to back or from back to front. Each end of an edge is a value that can be used
+//! once, so an edge cannot have two writers. Neighbours whose types do not agree do not compile. [`check`]
+//! covers everything that types cannot express. No edge is mapped and nothing runs before these checks have
+//! passed. Only the driver that runs the queries knows how many queries and tasks there are already. A query
+//! that exceeds these limits is refused by the driver, and the edges of the query are given back.
 
 mod build;
 mod check;
@@ -41,7 +42,7 @@ pub use physical::{LinkSpec, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, T
 /// A link that several tasks read.
 pub type SharedEdge<T> = Link<T, Lending>;
 
-/// One of the reading ends of a shared link.
+/// Reading end of a shared link.
 pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 
 /// A query that does not run yet.
@@ -52,41 +53,42 @@ pub struct Graph {
     edges: Vec<EdgePlan>,
 }
 
-/// Makes a task once its edges are open.
+/// Makes a task when its edges are open.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
 /// The way in which a planned task is made.
 enum Making {
     /// One task.
     Single(BuildTask),
-    /// Several, which share an operator, and what closes their epochs.
+    /// Several tasks that share an operator and, if it has state, one task that closes their epochs.
     Stage(Box<dyn StagePlan>),
 }
 
 struct TaskPlan {
     name: String,
-    /// True if it is a further copy of another, and counted there.
+    /// True if the task is a further copy of another task. The two count as one task.
     is_copy: bool,
     /// The preferred worker of the task, if the graph sets one.
     preferred_worker: Option<u32>,
-    /// The strategy of a source; none for other tasks.
+    /// The watermark strategy of a source; none for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
-    /// Edges.
+    /// Numbers of the edges that the task writes.
     outputs: Vec<usize>,
-    /// At which watermarks something happens in its chain.
+    /// The watermarks at which something happens in the chain of the task.
     horizon: Horizon,
-    /// True if its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
+    /// True if the edges of the task may be queues. Only chains of one operator allow queues: every other
+    /// chain would have to be compiled once more for them.
     may_queue: bool,
-    /// Names of the operators of its chain, in the order in which records pass them.
+    /// Names of the operators of the chain, in the order in which records pass them.
     operators: Vec<String>,
-    /// True if its results come in their own time.
+    /// True if the results of the task arrive in their own time.
     is_deferred: bool,
     making: Making,
 }
 
 impl TaskPlan {
-    /// A task without operators, whose edges are no queues.
+    /// Makes the plan of a task without operators, whose edges are not queues.
     fn new(name: String, inputs: Vec<ReaderOf>, outputs: Vec<usize>, making: Making) -> Self {
         TaskPlan {
             name,
@@ -104,7 +106,7 @@ impl TaskPlan {
     }
 }
 
-/// A reader of an edge.
+/// Reader of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ReaderOf {
     edge: usize,
@@ -113,7 +115,8 @@ struct ReaderOf {
 
 struct EdgePlan {
     kind: EdgeKind,
-    /// The number of edges to which one writer distributes its records by key, this one included; 1 without an exchange.
+    /// Number of edges to which one writer distributes its records by key, this edge included; 1 without an
+    /// exchange.
     exchange_width: u32,
     open: Box<dyn OpenEdge>,
 }
@@ -126,36 +129,36 @@ impl fmt::Debug for Graph {
 }
 
 impl Graph {
-    /// An empty graph of the query called `name`.
+    /// Makes an empty graph of the query called `name`.
     pub fn new(name: impl Into<String>) -> Self {
         Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
     }
 
-    /// Sets other aims, which are checked when it is submitted.
+    /// Sets the aims of the query. They are checked when the graph is submitted.
     pub fn with_aims(self, aims: Aims) -> Self {
         Graph { aims, ..self }
     }
 
-    /// Returns what the query is to reach.
+    /// Returns the aims of the query.
     pub fn aims(&self) -> Aims {
         self.aims
     }
 
-    /// The query's name.
+    /// Returns the name of the query.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of the tasks, in the order in which they were added.
+    /// Returns the names of the tasks, in the order in which they were added.
     pub fn task_names(&self) -> impl Iterator<Item = &str> {
         self.tasks.iter().map(|task| task.name.as_str())
     }
 
-    /// Checks what [`Engine::submit`](crate::Engine::submit) will check, but for what only an engine knows: its
-    /// bounds and its memory.
+    /// Makes the checks of [`Engine::submit`](crate::Engine::submit), except those that need an engine: its
+    /// limits and its memory.
     ///
     /// # Errors
-    /// [`PlanError`] for the first thing that is wrong.
+    /// [`PlanError`] for the first fault found.
     pub fn check(&self) -> Result<(), PlanError> {
         check::check(self).map(drop)
     }
@@ -165,18 +168,19 @@ impl Graph {
         self.edge_of(EdgeKind::Ordered)
     }
 
-    /// Adds a link of this kind with one reader, and returns its handles. Containers can be written by sources and by stateless
-    /// chains that are [shared](Self::shared), and read by an operator that is shared. Partitions are as many edges as are [asked
-    /// for](OutputPlan::again) before they are [read](InputPlan::partitions), each with its own memory.
+    /// Adds a link of this kind with one reader, and returns its handles. Containers can be written by
+    /// sources and by stateless chains that are [shared](Self::shared), and can be read by an operator that
+    /// is shared. A link of kind partitions consists of as many edges as are [asked for](OutputPlan::again)
+    /// before they are [read](InputPlan::partitions). Each partition has memory of its own.
     pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (OutputHandle<T>, InputHandle<T>) {
         let link: Link<T, Taking> = self.link(kind, 1);
         (link.writer(), link.reader())
     }
 
-    /// Adds an exchange by key to this number of readers. Each writer has a partition to each reader, and the key of a record
-    /// selects the partition; each reader reads the partitions that lead to it. So there are as many edges as writers times
-    /// readers. The chunks of these edges have fewer blocks, but at least one each, so that all edges of a writer together hold
-    /// as much as one edge would.
+    /// Adds an exchange by key to this number of readers. Each writer has a partition to each reader, and the
+    /// key of a record selects the partition. Each reader reads the partitions that lead to it. So there are
+    /// as many edges as writers times readers. The chunks of these edges have fewer blocks than usual, but at
+    /// least one each. All edges of a writer together hold as much as one edge would.
     pub fn exchange<T: Send + 'static>(
         &mut self,
         readers: u32,
@@ -189,9 +193,9 @@ impl Graph {
         (AddressedOutputHandle(outputs), inputs)
     }
 
-    /// Adds a link of this kind that any number of tasks may read; each asks for a [`reader`](Self::reader) and sees all values. A
-    /// block is used again when the slowest reader has passed it. All tasks that read containers must be
-    /// [shared](Self::shared).
+    /// Adds a link of this kind that any number of tasks may read. Each task asks for a
+    /// [`reader`](Self::reader), which sees all values. A block is used again when the slowest reader has
+    /// passed it. All tasks that read containers must be [shared](Self::shared).
     pub fn shared_edge<T: Clone + Send + Sync + 'static>(
         &mut self,
         kind: EdgeKind,
@@ -205,7 +209,8 @@ impl Graph {
         edge.reader()
     }
 
-    /// Adds a link, and an edge of the graph for it, unless it is partitions, each of which has an edge.
+    /// Adds a link, and an edge of the graph for it. A link of kind partitions gets no edge here, because
+    /// each partition has an edge of its own.
     fn link<T: Send + 'static, K: Reading<T>>(&mut self, kind: EdgeKind, exchange_width: u32) -> Link<T, K> {
         if kind == EdgeKind::Partitions {
             return Link::new(link::NO_EDGE, kind, exchange_width);
@@ -257,16 +262,17 @@ impl Graph {
         });
     }
 
-    /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
-    /// `prefers_own_worker`, that is the worker of its number, whichever task feeds it: as it should be for a copy with state, which
-    /// many feed.
+    /// Records that the task added last is one of several tasks that run copies of one chain. `number` is its
+    /// number among them, from 0 on. If it `prefers_own_worker`, its preferred worker is the worker of that
+    /// number, whichever task feeds it. That is right for a copy with state, because many tasks feed it.
     pub fn note_copy(&mut self, number: u32, prefers_own_worker: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.preferred_worker) = (number > 0, prefers_own_worker.then_some(number));
     }
 
-    /// Gives the task that was added last a preferred worker, the worker of this number: what it keeps then lies in one core's cache.
-    /// Other workers may run a source with a preferred worker at any time, unlike a copy: one that prefers no task as urgent runs it.
+    /// Gives the task added last a preferred worker, so that the state of the task stays in the cache of one
+    /// core. Unlike a copy, a source with a preferred worker may be run by another worker at any time:
+    /// another worker runs it if it finds no task of equal urgency that prefers that worker.
     pub fn prefer_worker(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a note follows the task that it is about").preferred_worker =
             Some(worker);
@@ -301,12 +307,14 @@ impl Graph {
         });
     }
 
-    /// Adds a chain that so many workers may run at once, each a copy of its own, on blocks that they claim from `input`:
-    /// containers. It must be one that can be [shared](thalweg_model::Sharing): what merges may write any `output`, what has
-    /// no state must write containers.
+    /// Adds a chain of which several workers run copies at once, on blocks that they claim from `input`, up
+    /// to `copies` of them. The input must be containers. The chain must be one that can be
+    /// [shared](thalweg_model::Sharing): a chain whose state can be merged may write to any `output`, and a
+    /// chain without state must write to containers.
     ///
     /// # Panics
-    /// If it cannot be shared, or the kinds of its edges are others.
+    /// If the input is not containers. If the chain cannot be shared, or has no state and does not write to
+    /// containers, the build of the graph panics.
     pub fn shared<T, N, C, X>(
         &mut self,
         name: impl Into<String>,
@@ -336,7 +344,8 @@ impl Graph {
         });
     }
 
-    /// Adds an operator whose results come in their own time, which reads `input`; they go through `chain` to `output`.
+    /// Adds an operator with asynchronous results. It reads `input`; its results go through `chain` to
+    /// `output`.
     pub fn deferred<T, N, D, C, X>(
         &mut self,
         name: impl Into<String>,
@@ -378,21 +387,21 @@ impl Graph {
     }
 }
 
-/// The edges that a task writes.
+/// Returns the edges that a task writes.
 fn edges_of<T>(output: &impl OutputPlan<T>) -> Vec<usize> {
     let mut edges = Vec::new();
     output.visit_edges(&mut |edge| edges.push(edge));
     edges
 }
 
-/// The edges that a task reads, and which of their readers it is.
+/// Returns the edges that a task reads, each with the number of the reader.
 fn readers_of<T>(input: &impl InputPlan<T>) -> Vec<ReaderOf> {
     let mut inputs = Vec::new();
     input.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
     inputs
 }
 
-/// The names of the operators of a chain.
+/// Returns the names of the operators of a chain.
 fn operators_of<T>(chain: &impl Operator<T>) -> Vec<String> {
     let mut operators = Vec::new();
     chain.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));

@@ -1,4 +1,5 @@
-//! The modes of Enjima's ablation (section 5.2.5): who runs tasks, and what the edges between them are made of.
+//! The modes of Enjima's ablation (section 5.2.5): tasks are run by workers or by one thread each, and the
+//! edges between tasks are queues or blocks.
 //!
 //! | | queue | queue, batched | blocks |
 //! |---|---|---|---|
@@ -9,32 +10,33 @@ use thalweg_memory::{HandOver, QueueOptions};
 
 use crate::limits::{self, EdgeLimits};
 
-/// Who runs the tasks of an engine.
+/// The way in which the tasks of an engine are run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Execution {
-    /// A few workers, each on a core of its own, and the policy says which task each of them runs next.
+    /// A few workers, each on a core of its own. The policy decides which task each worker runs next.
     #[default]
     Workers,
-    /// A thread for each task, on the cores that workers would have, and the operating system says which of them runs:
-    /// the baseline of Enjima's ablation. There is no policy.
+    /// A thread for each task, on the cores that workers would have: the baseline of Enjima's ablation. The
+    /// operating system decides which thread runs. There is no policy.
     Threads,
 }
 
-/// What the edges of an engine's queries are made of.
+/// Memory of the edges of an engine's queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeMemory {
     /// Blocks, which are used again while they are in the cache.
     #[default]
     Blocks,
-    /// Bounded queues, into which each record is put and out of which it is taken by itself: the baseline of Enjima's
-    /// ablation. For serial queries. What single operators of a chain take is not measured.
+    /// Bounded queues, into which records are put one by one, and from which they are taken one by one: the
+    /// baseline of Enjima's ablation. Only for serial queries. The costs of the single operators of a chain
+    /// are not measured.
     Queue,
-    /// Bounded rings whose records are handed over in batches: the better baseline. For serial queries.
+    /// Bounded rings whose records are handed over in batches: the better baseline. Only for serial queries.
     QueueBatched,
 }
 
 impl EdgeMemory {
-    /// How values get from hand to hand, if edges are queues.
+    /// Returns the way in which values are handed over, if edges are queues.
     pub(crate) fn hand_over(self) -> Option<HandOver> {
         match self {
             EdgeMemory::Blocks => None,
@@ -44,8 +46,8 @@ impl EdgeMemory {
     }
 }
 
-/// What bounds the queue in the place of an edge of blocks: it holds as many records as those blocks may, up to
-/// [`limits::QUEUE_RECORDS`].
+/// Returns the bounds of the queue that replaces an edge of blocks: it holds as many records as the blocks
+/// would hold, up to [`limits::QUEUE_RECORDS`].
 pub(crate) fn queue_options(hand_over: HandOver, limits: EdgeLimits) -> QueueOptions {
     let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
     let blocks = u64::from(chunk_blocks) * u64::from(chunks_max);

@@ -1,4 +1,4 @@
-//! Where a task writes: an edge to other tasks, or a sink.
+//! Outputs of tasks: edges to other tasks, or a sink.
 
 mod addressed;
 mod blocks;
@@ -21,15 +21,15 @@ pub use addressed::ToAddressed;
 pub(crate) use blocks::Epochs;
 pub use blocks::ToContainers;
 
-/// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
+/// The end of a task's chain. It is generic, so that the loop of the chain calls nothing there.
 pub trait TaskOutput<T>: Send {
-    /// The output that the chain pushes into.
+    /// The output into which the chain pushes.
     type Output<'a>: Output<T>
     where
         Self: 'a;
 
-    /// True if its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
-    /// compared with: each chain is compiled for them a second time as it is.
+    /// True if the task of this output is compiled a second time, to run operator by operator. False if edges
+    /// are queues: they exist for comparison only, and each chain is compiled a second time for them already.
     const IS_MEASURED: bool = true;
 
     /// Gives a sink the allowance of its task, before the first step.
@@ -38,49 +38,50 @@ pub trait TaskOutput<T>: Send {
     /// Begins a step of this worker.
     fn begin(&mut self, _worker: usize) {}
 
-    /// Opens it for pushing; `arrival` is said of what is pushed.
+    /// Opens the output for pushing. `arrival` is recorded for the records that are pushed.
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
-    /// Returns true if a mark may be set: none is held back.
+    /// Returns true if a mark may be set, because none is held back.
     fn is_ready(&mut self) -> bool;
 
-    /// Returns true if the last mark is held back until an epoch is closed: then [`is_ready`](TaskOutput::is_ready) is asked again
-    /// when there may be room for one more.
+    /// Returns true if the last mark is held back until an epoch is closed. Then
+    /// [`is_ready`](TaskOutput::is_ready) is called again when there may be room for one more epoch.
     fn awaits_epoch(&self) -> bool {
         false
     }
 
-    /// Watermarks below this need not be [set](TaskOutput::mark): none makes a difference.
+    /// Returns the least watermark that makes a difference. Lower watermarks need not be
+    /// [set](TaskOutput::mark).
     fn next_due(&self) -> EventTime {
         EventTime::MIN
     }
 
-    /// Sets a mark behind all that was pushed, of which `arrival` is said; only while
-    /// [`is_ready`](TaskOutput::is_ready).
+    /// Sets a mark behind all records that were pushed, and records `arrival` for it. Called only while
+    /// [`is_ready`](TaskOutput::is_ready) holds.
     ///
     /// # Errors
     /// A sink's [`Fault`].
     fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault>;
 
-    /// Returns what went wrong while records were pushed.
+    /// Returns the fault that occurred while records were pushed, if there was one.
     ///
     /// # Errors
     /// A sink's [`Fault`].
     fn check(&mut self) -> Result<(), Fault>;
 
-    /// Ends a step: hands over what was pushed and is not handed over yet.
+    /// Ends a step: hands over the records that were pushed and not handed over yet.
     fn flush(&mut self) {}
 
-    /// Records pushed since the start.
+    /// Returns the number of records pushed since the start.
     fn pushed(&self) -> u64;
 
-    /// Returns what a sink has written so far, if its records count for several.
+    /// Returns the amount that a sink has written so far, if its records count for several.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Bytes held for buffers, beyond blocks.
+    /// Returns the bytes held for buffers, without blocks.
     fn held_bytes(&self) -> usize;
 }
 
@@ -172,7 +173,7 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 
     fn is_ready(&mut self) -> bool {
-        // Both are asked: a mark that is held back is let go as soon as somebody looks.
+        // Both are asked, because `is_ready` also sets a mark that was held back, if there is room now.
         let (left, right) = (self.left.is_ready(), self.right.is_ready());
         left && right
     }
@@ -195,36 +196,39 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 }
 
-/// Record of what the sinks of a query have seen; shared with its handle.
+/// Progress of a query as its sinks have seen it; shared with the handle of the query.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Delays,
-    /// The latest intended time of the latency markers that sinks have seen, in ns; 0 before the first. Relaxed: a figure
-    /// for people, which only grows.
+    /// The latest intended time of the latency markers that sinks have seen, in ns; 0 before the first.
+    /// Relaxed: a figure for people, which only grows.
     last_marker_ns: AtomicU64,
-    /// From the ingestion of a watermark that closes something to its arrival at all sinks.
+    /// Delays from the ingestion of a watermark that closes something to its arrival at all sinks.
     pub(crate) output_delays: Delays,
-    /// From the instant itself that such a watermark closes, by the stamps of records.
+    /// Delays from the instant that such a watermark closes, by the stamps of records, to its arrival at all
+    /// sinks.
     pub(crate) result_latencies: Delays,
     pub(crate) firings: FiringLatencies,
     /// True if something closes before the end of the stream.
     has_firings: bool,
-    /// The watermarks of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a
-    /// watermark has closed is delivered: never by a step that delivers nothing of the kind.
+    /// The last watermark of each sink. The lock is taken when a sink is made, when a handle asks, and when
+    /// results that a watermark has closed are delivered. A step that delivers no such results never takes
+    /// it.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
 /// Delays of one kind.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// Since they were last taken.
+    /// Delays since they were last taken.
     pub(crate) all: Mutex<Latencies>,
-    /// Sum, in ns, and number of all since the start. Relaxed: the policy looks at their change over a tenth of a second.
+    /// Sum, in ns, and number of all delays since the start. Relaxed: the policy uses their change over a
+    /// tenth of a second.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// The bound that delays are to keep, and how many kept it. Relaxed, as above.
+    /// The target of delays, and the number of delays within it. Relaxed, as above.
     target_ns: Option<u64>,
     met: AtomicU64,
 }
@@ -252,27 +256,29 @@ impl Delays {
         }
     }
 
-    /// How many were within the target, if there is one. Read one after the other: what comes in between is not yet met.
+    /// Returns the number of delays within the target, if there is a target. The two counters are read one
+    /// after the other: a delay noted between the two reads counts as not met.
     fn deadlines(&self) -> Option<Deadlines> {
         let met = self.met.load(Ordering::Relaxed);
         self.target_ns.map(|_| Deadlines { met, all: self.count.load(Ordering::Relaxed) })
     }
 
-    /// All since the start, whatever a handle has taken out.
+    /// Returns the sum and number of all delays since the start, including those that a handle has taken.
     pub(crate) fn sums(&self) -> LatencySums {
         LatencySums { sum_ns: self.sum_ns.load(Ordering::Relaxed), count: self.count.load(Ordering::Relaxed) }
     }
 
-    /// Takes out what was counted since the last time.
+    /// Takes the delays that were noted since the last call.
     pub(crate) fn take(&self) -> Latencies {
-        // Made before the lock is taken: sinks wait for it.
+        // Made before the lock is taken, because sinks wait for that lock.
         let nothing = Latencies::new();
         std::mem::replace(&mut *self.all.lock(), nothing)
     }
 }
 
 impl Delivered {
-    /// Makes the record of a query in which something happens at these watermarks, and whose results are to be out so soon.
+    /// Makes the record for a query in which something happens at the watermarks of `horizon`, and whose
+    /// results have this latency target.
     pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
@@ -286,41 +292,44 @@ impl Delivered {
         })
     }
 
-    /// The first instant behind what all sinks have `seen` at which something happens; none if that is not known.
+    /// Returns the first instant at which something happens, after the watermark that all sinks have `seen`;
+    /// none if it is not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         self.firings.next_window_end(seen)
     }
 
-    /// Takes note of a latency marker that a sink sees now.
+    /// Records a latency marker that a sink sees now.
     fn note_marker(&self, intended: ProcessingTime, clock: &dyn Clock) {
         self.latencies.note(clock.now().nanos_since(intended));
         self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A marker that was
-    /// intended for 0 ns counts as none.
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A
+    /// marker that was intended for 0 ns counts as none.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))
     }
 
-    /// The ages, at `now`, of what has closed by the stamps of records after `since` and is not delivered.
+    /// Returns the ages, at `now`, of the firings that have closed by the stamps of records after `since` and
+    /// are not delivered.
     pub(crate) fn overdue(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.firings.overdue(self.watermark(), since, now)
     }
 
-    /// How many results were out in time, if there is a target: of a query with windows, what watermarks have closed, from the
-    /// ingestion of the watermark (Cameo, section 4.1, "latency"); else latency markers.
+    /// Returns how many results were in time, if there is a target. For a query with windows, these are the
+    /// results that watermarks have closed, measured from the ingestion of the watermark (Cameo, section 4.1,
+    /// "latency"). For other queries they are latency markers.
     pub(crate) fn deadlines(&self) -> Option<Deadlines> {
         if self.has_firings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
     }
 
-    /// Adds what policies see of each source of `query`.
+    /// Adds the policies' view of each source of `query`.
     pub(crate) fn streams(&self, query: QueryId, all: &mut Vec<StreamState>) {
         self.firings.streams(query, self.watermark(), all);
     }
 
-    /// A sink has seen a watermark.
+    /// Records that a sink has seen a watermark.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
         if self.firings.may_deliver(watermark) {
             let note = |delay_ns, since_end_ns: Option<u64>| {
@@ -331,19 +340,20 @@ impl Delivered {
         }
     }
 
-    /// The least of what each sink has seen last; none before every sink has seen one.
+    /// Returns the least of the last watermarks of all sinks; none before every sink has seen one.
     pub(crate) fn watermark(&self) -> Option<EventTime> {
         let least = self.watermarks.lock().iter().map(|seen| seen.get()).min();
         least.filter(|&watermark| watermark > EventTime::MIN)
     }
 }
 
-/// The last watermark that a sink has seen, as the bits of its microseconds; [`EventTime::MIN`], which promises
-/// nothing, before the first.
+/// The last watermark that a sink has seen, as the bits of its microseconds; [`EventTime::MIN`], which
+/// promises nothing, before the first.
 ///
-/// Written by the worker that runs the sink, once per watermark that reaches it, and by nobody else; read by handles.
-/// Relaxed: a figure for people, which orders nothing; one word, so it is never half of one mark and half of the next,
-/// and whoever reads it twice does not see it go back, since its writers are ordered by the task's own runs.
+/// Written only by the worker that runs the sink, once per watermark that reaches the sink; read by handles.
+/// Relaxed: a figure for people, which orders nothing. It is one word, so a reader never sees half of one
+/// watermark and half of the next. The runs of the task order the writers, so a reader that loads it twice
+/// does not see it go back.
 #[derive(Debug)]
 struct SeenWatermark(AtomicU64);
 
@@ -365,7 +375,7 @@ impl SeenWatermark {
 pub struct ToSink<S> {
     sink: S,
     pushed: u64,
-    /// How many of `pushed` are counted in `delivered`.
+    /// Number of records of `pushed` that are counted in `delivered`.
     reported: u64,
     fault: Option<Fault>,
     watermark: Arc<SeenWatermark>,
@@ -390,7 +400,7 @@ impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
 
     #[inline]
     fn push(&mut self, record: Record<T>) {
-        // After a fault the query is over; what is still on its way to the sink goes nowhere.
+        // A fault ends the query. Records that are still on their way to the sink are dropped.
         if self.0.fault.is_none() {
             match self.0.sink.write(record) {
                 Ok(()) => self.0.pushed += 1,
@@ -402,7 +412,7 @@ impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
 
 impl<S> Drop for SinkOutput<'_, S> {
     fn drop(&mut self) {
-        // Once per step, not per record: several sinks of a query add to one counter.
+        // Counted once per step, not per record, because several sinks of a query add to one counter.
         let news = self.0.pushed - self.0.reported;
         if news > 0 {
             self.0.reported = self.0.pushed;
@@ -474,7 +484,8 @@ mod tests {
         }
     }
 
-    /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the one at the end of the stream.
+    /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the watermark at the end of the
+    /// stream.
     fn check(marks: &str, expected: Option<EventTime>) {
         let delivered = Delivered::new(Horizon::NONE, None);
         let mut sinks = [(); 2].map(|()| ToSink::new(Nowhere, Arc::clone(&delivered)));

@@ -1,4 +1,4 @@
-//! Ports: the edges that a task reads, spoken to one by one, whatever the number and the types.
+//! Ports: the edges that a task reads, addressed one by one, whatever their number and types are.
 //!
 //! ```text
 //!   Taken<T>           one edge, whose only reader takes values out
@@ -9,7 +9,8 @@
 //!   Sided<P, Q>        the edges of P, whose values become `Either::Left`, then those of Q, `Either::Right`
 //! ```
 //!
-//! Everything is known to the compiler, so the loop of a chain is compiled once for each way in, with the wrapping in it.
+//! The compiler knows all types. So the loop of a chain is compiled once for each kind of ports, and the
+//! wrapping of values is part of that loop.
 
 use std::marker::PhantomData;
 
@@ -18,32 +19,33 @@ use thalweg_model::{Either, Input, Mark, Record};
 
 use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 
-/// What came of a port.
+/// Result of a read from a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// Values were there, and handed to the visitor.
+    /// Values were there, and were given to the visitor.
     Values,
-    /// A mark, which counts as read now.
+    /// A mark, which counts as read from now on.
     Mark(Mark),
-    /// Nothing yet.
+    /// Nothing was there.
     Nothing,
 }
 
-/// Who is handed a run of values.
+/// A receiver of runs of values.
 pub trait Visit<T> {
-    /// Takes as many as it likes of `input`, which has at least one; what it leaves comes again.
+    /// Takes any number of the values of `input`, which has at least one. Values that are not taken come
+    /// again.
     fn values<I: Input<T>>(&mut self, input: &mut I);
 }
 
 /// The input edges of a task.
 pub trait Ports<T>: Send {
-    /// Whether there is never more than one.
+    /// True if there is never more than one edge.
     const IS_SINGLE: bool = false;
 
-    /// How many there are.
+    /// Returns the number of edges.
     fn count(&self) -> usize;
 
-    /// Hands what comes next on edge `port`, at most `max` values, to `visitor`.
+    /// Gives the next values of edge `port`, at most `max` of them, to `visitor`, or returns the next mark.
     fn next<V: Visit<T>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came;
 }
 
@@ -93,7 +95,7 @@ impl<T: Send + 'static> Ports<T> for Queued<T> {
     }
 }
 
-/// One of several readers of an edge; what it takes is cloned.
+/// One of several readers of an edge. The values that it takes are cloned.
 pub struct Lent<T: Send + Sync + 'static>(pub(crate) SharedReader<T>);
 
 impl<T: Clone + Send + Sync + 'static> Ports<T> for Lent<T> {
@@ -116,7 +118,7 @@ impl<T: Clone + Send + Sync + 'static> Ports<T> for Lent<T> {
     }
 }
 
-/// The edges of two, all of one type.
+/// The edges of two inputs of one type.
 pub struct United<P, Q>(pub(crate) P, pub(crate) Q);
 
 impl<T, P: Ports<T>, Q: Ports<T>> Ports<T> for United<P, Q> {
@@ -153,7 +155,7 @@ impl<T, P: Ports<T>> Ports<T> for Many<P> {
     }
 }
 
-/// The edges of two, whose values keep their side.
+/// The edges of two inputs, whose values keep their side.
 pub struct Sided<P, Q, L, R> {
     left: P,
     right: Q,
@@ -180,7 +182,7 @@ impl<L: Clone, R: Clone, P: Ports<L>, Q: Ports<R>> Ports<Either<L, R>> for Sided
     }
 }
 
-/// A visitor of wrapped values, handed those that are not.
+/// Passes values to a visitor that expects wrapped values.
 struct Wrapping<'a, V, U, W> {
     visitor: &'a mut V,
     wrap: W,
@@ -200,7 +202,8 @@ impl<T: Clone, U, V: Visit<U>, W: Fn(T) -> U + Copy> Visit<T> for Wrapping<'_, V
     }
 }
 
-/// An input whose values are wrapped as they are taken. One that is only looked at is cloned for it: joins take.
+/// An input whose values are wrapped as they are taken. A value that is only inspected is cloned for that,
+/// because wrapping consumes it; joins take their values.
 struct Wrapped<'a, T, I, W> {
     input: &'a mut I,
     wrap: W,

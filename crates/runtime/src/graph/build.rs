@@ -1,9 +1,12 @@
-//! Builds a checked graph: maps its edges, makes its tasks, and tells each task which others it reads from and writes to.
+//! Builds a checked graph: maps its edges, makes its tasks, and tells each task from which tasks it reads and
+//! to which it writes.
 //!
-//! Four passes, each of which needs what the one before it has made:
+//! There are four passes. Each needs the results of the one before it:
 //!
-//! 1. [`open_edges`] and [`open_containers`] map memory; a budget that is too small is refused here, with the name of the edge.
-//! 2. [`make_tasks`] makes tasks of plans: one of each, or the copies of a shared operator and what closes their epochs.
+//! 1. [`open_edges`] and [`open_containers`] map memory. If the budget is too small, the query is refused
+//!    here, and the error names the edge.
+//! 2. [`make_tasks`] makes tasks of plans. A plan becomes one task, or the copies of a shared operator and
+//!    the task that closes their epochs.
 //! 3. [`wire`] connects tasks with their neighbours, downstream stages first.
 //! 4. [`read_edges`] names the edges for metrics.
 
@@ -29,7 +32,7 @@ use crate::state_grant::StateGrant;
 use crate::task::deferred::TaskWaker;
 use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
-/// The memory and the bounds of all edges of an engine.
+/// Memory and limits of all edges of an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgePlans {
     pub(crate) memory: EdgeMemory,
@@ -37,7 +40,7 @@ pub(crate) struct EdgePlans {
     pub(crate) ablations: Ablations,
 }
 
-/// Holds what one task is built from.
+/// Parts from which one task is built.
 pub(super) struct Opened {
     /// True if edges are queues.
     pub(super) is_queued: bool,
@@ -48,38 +51,38 @@ pub(super) struct Opened {
     pub(super) families: Vec<usize>,
 }
 
-/// A task, ready to run.
+/// A task that is ready to run.
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
     pub(crate) state_grant: Arc<StateGrant>,
     pub(crate) waker: Arc<TaskWaker>,
-    /// Names of the operators of its chain.
+    /// Names of the operators of the chain.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
-    /// The watermarks at which something happens in its chain.
+    /// The watermarks at which something happens in the chain.
     pub(crate) horizon: Horizon,
-    /// The tasks that write what it reads, by place in the query.
+    /// The tasks that write the inputs of this task, by their places in the query.
     pub(crate) upstream: Vec<usize>,
-    /// The tasks that read what it writes.
+    /// The tasks that read the outputs of this task.
     pub(crate) downstream: Vec<usize>,
-    /// Tasks that must hear of epochs which it writes or reads: those that share an operator with it, and the stages
-    /// downstream.
+    /// The tasks that must be notified of changes in the epochs that this task writes or reads: the tasks
+    /// that share an operator with it, and the stages downstream.
     pub(crate) further: Vec<usize>,
     /// The other tasks that write the same containers.
     pub(crate) peers: Vec<usize>,
-    /// Its number among the copies that share an operator; none if it is alone.
+    /// Number of the task among the copies that share an operator; none for any other task.
     pub(crate) copy: Option<u32>,
-    /// Its preferred worker, if it has one of its own.
+    /// The preferred worker of the task, if the graph sets one.
     pub(crate) preferred_worker: Option<u32>,
-    /// The most rows of a record, if its records count for several. Asked for when the graph is built, since the answer is
-    /// user code, which must not run under a lock of the engine.
+    /// Most rows of a record, if records count for several. The number is asked for when the graph is built,
+    /// because user code answers, and user code must not run under a lock of the engine.
     pub(crate) rows_max: Option<u32>,
-    /// True if its results come in their own time.
+    /// True if the results of the task arrive in their own time.
     pub(crate) is_deferred: bool,
 }
 
-/// A query, ready to run.
+/// A query that is ready to run.
 pub(crate) struct Built {
     pub(crate) name: String,
     pub(crate) aims: Aims,
@@ -90,12 +93,12 @@ pub(crate) struct Built {
 
 /// An edge as one of its readers sees it.
 pub(crate) struct ReadEdge {
-    /// `from -> to`.
+    /// Written as `from -> to`.
     pub(crate) name: String,
     pub(crate) kind: ReadKind,
 }
 
-/// The transport of an edge, and its reader.
+/// Transport of an edge, and its reader.
 pub(crate) enum ReadKind {
     /// Blocks in order, and the number of the reader.
     Ordered(Arc<Cursors>, usize),
@@ -107,7 +110,8 @@ impl Graph {
     /// Checks the graph, opens its edges and builds its tasks.
     ///
     /// # Errors
-    /// [`PlanError`] for the first thing that is wrong, and if the budget does not hold the first chunks of its edges.
+    /// [`PlanError`] for the first fault found, and if the budget does not hold the first chunks of the
+    /// edges.
     pub(crate) fn build(
         self,
         pool: &Arc<Pool>,
@@ -139,7 +143,7 @@ impl Graph {
     }
 }
 
-/// The error for an edge that cannot be opened.
+/// Makes the error for an edge that cannot be opened.
 fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queued: bool) -> PlanError {
     let edge = names.iter().find(|(of, _)| of.edge == edge).map_or(String::new(), |(_, name)| name.clone());
     match error {
@@ -149,7 +153,8 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
     }
 }
 
-/// Opens all edges but containers, which the stages that read them open. The error has the number of the edge.
+/// Opens all edges except containers, which are opened by the stages that read them. The error has the number
+/// of the edge.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -170,7 +175,7 @@ fn open_edges(
     plans.iter().enumerate().map(open).collect()
 }
 
-/// The readers and edges of a planned task.
+/// Readers and edges of a planned task.
 struct Path {
     inputs: Vec<ReaderOf>,
     outputs: Vec<usize>,
@@ -186,11 +191,11 @@ impl Path {
     }
 }
 
-/// The tasks that one plan became, by their places.
+/// The tasks that were made of one plan, by their places.
 struct Made {
-    /// All of them.
+    /// All tasks of the plan.
     all: Range<usize>,
-    /// Those that write the outputs of the plan.
+    /// The tasks that write the outputs of the plan.
     writers: Range<usize>,
 }
 
@@ -204,7 +209,7 @@ struct MakeTasks<'a> {
 }
 
 impl MakeTasks<'_> {
-    /// Makes all tasks, and tells what each plan became.
+    /// Makes all tasks. The second result has, for each plan, the tasks that were made of it.
     fn make_tasks(&self, plans: Vec<TaskPlan>, entropy: &mut dyn Entropy) -> (Vec<BuiltTask>, Vec<Made>) {
         let sources = plans.iter().filter(|task| task.strategy.is_some()).count();
         let families = families_of(&plans, self.edges.len());
@@ -236,7 +241,8 @@ impl MakeTasks<'_> {
         (built, made)
     }
 
-    /// Adds the tasks of a shared operator: its copies, then the one that closes their epochs, if there is one.
+    /// Adds the tasks of a shared operator: its copies, then the task that closes their epochs, if there is
+    /// one.
     fn finish_stage(
         &self,
         parts: Vec<Part>,
@@ -248,7 +254,7 @@ impl MakeTasks<'_> {
         let first = built.len();
         let copies = parts.iter().filter(|part| part.copy.is_some()).count();
         for Part { task, probe, copy } in parts {
-            // Copies are told apart by their numbers, in figures and errors.
+            // Figures and errors tell copies apart by their numbers.
             let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
             let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
             (part.copy, part.preferred_worker, part.horizon) = (copy, copy, horizon.clone());
@@ -256,7 +262,7 @@ impl MakeTasks<'_> {
         }
         let closing = first + copies..built.len();
         for (copy, task) in (first..).zip(&mut built[first..first + copies]) {
-            // The closing task reads what copies gather, and writes what they do not write.
+            // The closing task reads the state that copies gather, and writes the output in their place.
             task.downstream.extend(closing.clone());
             task.further = (first..closing.end).filter(|&other| other != copy).collect();
         }
@@ -273,7 +279,8 @@ impl MakeTasks<'_> {
     }
 }
 
-/// Tells each task which tasks it reads from and writes to. Downstream plans come first: an epoch that ends here may end there.
+/// Tells each task from which tasks it reads and to which it writes. Downstream plans come first, because the
+/// end of an epoch in one plan may end an epoch downstream.
 fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     for (place, path) in paths.iter().enumerate().rev() {
         let readers = made[place].all.clone();
@@ -301,7 +308,8 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells the tasks that write the containers of a shared operator of each other; `reader` is its first copy.
+/// Tells the tasks that write the containers of a shared operator about each other. `reader` is the first
+/// copy of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();
     for &writer in &writing {
@@ -311,8 +319,8 @@ fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     }
 }
 
-/// Adds the sources that may wait until an epoch is closed to the tasks which a closing task notifies when it has made room. Tasks
-/// without state may lie between them.
+/// Extends the tasks that a closing task notifies when it has made room: adds the sources that may wait until
+/// an epoch is closed. Tasks without state may lie between a source and the closing task.
 fn note_waiting_sources(built: &mut [BuiltTask]) {
     for place in 0..built.len() {
         if built[place].probe.closes_epochs() {
@@ -325,7 +333,8 @@ fn note_waiting_sources(built: &mut [BuiltTask]) {
     }
 }
 
-/// Returns the tasks from which records come to a task, through however many others, each of them once.
+/// Returns the tasks from which records come to a task, directly or through any number of other tasks. Each
+/// task is returned once.
 pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<usize>) -> Vec<usize> {
     let mut before = upstream(task).clone();
     let mut next = 0;
@@ -340,7 +349,7 @@ pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<us
     before
 }
 
-/// The edges as their readers see them. Everything that writes the same containers is one edge.
+/// Returns the edges as their readers see them. All tasks that write the same containers count as one edge.
 fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadEdge> {
     let mut read_edges: Vec<ReadEdge> = Vec::new();
     for (of, name) in names {
@@ -361,15 +370,15 @@ fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadE
     read_edges
 }
 
-/// Returns one number per edge. Edges whose records come from the same set of sources have the same number: they fall silent
-/// together, and never apart.
+/// Returns one number per edge. Edges whose records come from the same set of sources have the same number:
+/// they fall silent together, and never one by one.
 pub(super) fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
     let mut sources: Vec<Option<BTreeSet<usize>>> = vec![None; edges];
     (0..edges).for_each(|edge| find_sources(edge, tasks, &mut sources));
     (0..edges).map(|edge| (0..edge).find(|&other| sources[other] == sources[edge]).unwrap_or(edge)).collect()
 }
 
-/// Finds the sources of the records of an edge and of all edges before it. No edge leads back to itself.
+/// Finds the sources of the records of an edge, and of all edges before it. No edge leads back to itself.
 fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<usize>>]) {
     if known[edge].is_some() {
         return;
@@ -412,7 +421,8 @@ impl OpenedEdge {
     }
 }
 
-/// Opens the containers in front of every stage. Downstream stages come first, since ends of epochs are handed on to them.
+/// Opens the containers in front of every stage. Downstream stages come first, because the ends of epochs are
+/// passed on to their trackers.
 fn open_containers(
     tasks: &mut [TaskPlan],
     edges: &mut [OpenedEdge],
@@ -444,7 +454,7 @@ impl Opened {
         Opened { is_queued, delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
     }
 
-    /// Gives a task what it needs before its first step. The tasks that it feeds are told later.
+    /// Prepares a task for its first step. The tasks that it feeds are set later.
     fn finish(
         &mut self,
         name: String,

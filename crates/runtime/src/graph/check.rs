@@ -1,6 +1,8 @@
-//! What must hold before a graph is opened: it has a source, every name is there, once, and every edge leads from
-//! one task to at least one other. Each end of an edge is used once, so the only cycle there could be is one that no source
-//! feeds, and that shows as tasks which nothing feeds.
+//! Checks that must pass before a graph is opened: the graph has a source, each task has a name, no name
+//! occurs twice, and every edge leads from one task to at least one other.
+//!
+//! Each end of an edge is used once. So a cycle can only be one that no source feeds, and it is found as
+//! tasks that nothing feeds.
 
 use std::collections::HashSet;
 
@@ -10,7 +12,7 @@ use super::{Graph, ReaderOf};
 use crate::error::PlanError;
 use crate::limits;
 
-/// Checks the graph; answers what to call each edge, `from -> to`, for each of its readers.
+/// Checks the graph. Returns the name of each edge, `from -> to`, for each reader of the edge.
 pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError> {
     if graph.name.is_empty() {
         return Err(PlanError::EmptyQueryName);
@@ -18,7 +20,7 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError>
     if !graph.tasks.iter().any(|task| task.inputs.is_empty()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
-    // Copies are as many as there are workers, which has a limit of its own.
+    // There are as many copies as workers, whose number has a limit of its own.
     let is_counted = |task: &&super::TaskPlan| !task.is_copy;
     limits::TASKS_PER_QUERY.check(graph.tasks.iter().filter(is_counted).count() as u64)?;
     let mut names = HashSet::new();
@@ -61,7 +63,7 @@ pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), P
     }
 }
 
-/// What to call an edge, for each of its readers.
+/// Adds the names of an edge, one for each reader.
 fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> Result<(), PlanError> {
     let readers = graph.edges[edge].open.readers();
     limits::READERS_PER_EDGE.check(readers.max(1) as u64)?;
@@ -72,7 +74,7 @@ fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> 
         names.push(match (writer, read_by) {
             (Some(writer), Some(reader)) => {
                 let name = format!("{} -> {}", writer.name, reader.name);
-                // Two tasks may have several edges between them, and one may read an edge twice.
+                // Two tasks may have several edges between them, and a task may read an edge twice.
                 let is_same = |(_, known): &&(ReaderOf, String)| {
                     known.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" #"))
                 };
@@ -87,7 +89,7 @@ fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> 
     Ok(())
 }
 
-/// Which tasks sources reach by every one of their inputs.
+/// Returns true for each task all of whose inputs are reached by sources.
 fn fed_tasks(graph: &Graph) -> Vec<bool> {
     let mut fed = vec![false; graph.tasks.len()];
     loop {

@@ -1,4 +1,4 @@
-//! Inputs of planned tasks: reading ends of links, alone or put together. Each is a value that can be used once.
+//! Inputs of planned tasks: reading ends of links, alone or combined. Each is a value that can be used once.
 
 use std::sync::Arc;
 
@@ -10,28 +10,29 @@ use super::stage::Opening;
 use crate::epochs::{Carrier, Containers, EpochTracker, NoCarrier};
 use crate::ports::{Many, Ports, Queued, Sided, United};
 
-/// Where a planned task will read.
+/// Input of a planned task.
 pub trait InputPlan<T>: Send + 'static {
-    /// The type that it becomes.
+    /// Type of the ports that the input becomes.
     type Ports: Ports<T> + 'static;
 
     /// Calls `each` with every edge and the index of the reader there.
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize));
 
-    /// Makes the ports, once the edges are open.
+    /// Makes the ports, when the edges are open.
     fn open(self) -> Self::Ports;
 
-    /// The type that it becomes where edges are queues.
+    /// Type of the ports that the input becomes if edges are queues.
     type Queued: Ports<T> + 'static;
 
-    /// Makes these, once the edges are open.
+    /// Makes the ports that read queues, when the edges are open.
     fn open_queued(self) -> Self::Queued;
 
-    /// How records are carried that come from containers.
+    /// Carrier of the records that come from containers.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
-    /// Opens the containers that it reads, and tells those who write them. Ends go to `outlets`.
+    /// Opens the containers that this input reads, and connects their writers with them. Ends of epochs go to
+    /// `outlets`.
     #[doc(hidden)]
     fn open_containers(
         &self,
@@ -44,20 +45,21 @@ pub trait InputPlan<T>: Send + 'static {
         unreachable!("what several streams meet in is not read from containers");
     }
 
-    /// One of its partitions.
+    /// Type of one partition of the input.
     type Partition: InputPlan<T>;
 
-    /// Each partition by itself: as many as there are writers so far if it is partitions, else one.
+    /// Returns each partition as an input: one for each writer so far if the link consists of partitions,
+    /// otherwise one.
     fn partitions(self) -> Vec<Self::Partition>;
 
-    /// Tells those who write this one to write what another reads.
+    /// Makes the writers of this input write into the containers that `other` reads.
     #[doc(hidden)]
     fn write_as(&self, _other: &Self) {
         unreachable!("what several streams meet in is not read from containers");
     }
 }
 
-/// A reading end of a link: of an edge, of containers, or of all partitions.
+/// Reading end of a link: of an edge, of containers, or of all partitions.
 pub struct InputHandle<T: Send + 'static, K: Reading<T> = Taking> {
     link: Link<T, K>,
     reader: usize,
@@ -116,7 +118,7 @@ impl<T: Send + 'static, K: Reading<T>> InputPlan<T> for InputHandle<T, K> {
     }
 }
 
-/// Two inputs of one type, read as one.
+/// Two inputs of one type, read as one input.
 pub struct Both<M, N>(pub M, pub N);
 
 impl<T, M: InputPlan<T>, N: InputPlan<T>> InputPlan<T> for Both<M, N> {
@@ -146,7 +148,7 @@ impl<T, M: InputPlan<T>, N: InputPlan<T>> InputPlan<T> for Both<M, N> {
     }
 }
 
-/// Any number of inputs, read as one.
+/// Any number of inputs of one type, read as one input.
 pub struct Several<N>(pub Vec<N>);
 
 impl<T, N: InputPlan<T>> InputPlan<T> for Several<N> {
@@ -189,11 +191,11 @@ impl<T, N: InputPlan<T>> InputPlan<T> for Several<N> {
     }
 }
 
-/// Two inputs of different types, read as one of either.
+/// Two inputs of different types, read as one input of [`Either`] type.
 pub struct Sides<M, N> {
-    /// Whose values become [`Either::Left`].
+    /// Input whose values become [`Either::Left`].
     pub left: M,
-    /// Whose values become [`Either::Right`].
+    /// Input whose values become [`Either::Right`].
     pub right: N,
 }
 

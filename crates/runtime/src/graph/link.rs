@@ -1,13 +1,14 @@
-//! Links: the typed edges of a graph while it is written. A link is opened once the graph has passed its checks; its handles
-//! then take their ends.
+//! Links: the typed edges of a graph that is not built yet. A link is opened when the graph has passed its
+//! checks. Then its handles take their ends.
 //!
 //! ```text
 //!   Graph::edge          OutputHandle -> [Link<T, Taking>]  -> InputHandle            one reader, which takes the values
 //!   Graph::shared_edge   OutputHandle -> [Link<T, Lending>] -> InputHandle, ..        any number, to which values are lent
 //! ```
 //!
-//! A link is one edge, containers, or partitions: then it consists of one link for each writer. How its readers get the values
-//! is a type ([`Reading`]), since the loop of a chain is compiled for it. The transport is a value ([`EdgeKind`]).
+//! A link is one edge, containers, or partitions. A link of kind partitions consists of one link for each
+//! writer. The way in which readers get the values is a type ([`Reading`]), because the loop of a chain is
+//! compiled for it. The transport is a value ([`EdgeKind`]).
 
 use std::sync::Arc;
 
@@ -26,13 +27,14 @@ use crate::limits::EdgeLimits;
 use crate::output::{Epochs, ToContainers};
 use crate::ports::{Lent, Ports, Taken};
 
-/// The place where an end waits for its handle between the opening of the edge and the building of the task.
+/// Place of an end between the opening of its edge, which fills it, and the building of its task, which
+/// empties it.
 pub(super) type Opened<T> = Mutex<Option<T>>;
 
-/// The index of a link that is no edge itself, but partitions.
+/// Index of a link that is not an edge, but consists of partitions.
 pub(super) const NO_EDGE: usize = usize::MAX;
 
-/// The kinds of edges.
+/// Transports of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeKind {
     /// Blocks in order, from one writer: Enjima's serial model.
@@ -40,15 +42,16 @@ pub enum EdgeKind {
     Ordered,
     /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
     Containers,
-    /// An edge for each writer, of blocks in order; a task that reads them reads a union: StreamBox's tasks that need order.
+    /// One edge of blocks in order for each writer. A task that reads them reads a union: StreamBox's tasks
+    /// that need order.
     Partitions,
 }
 
-/// Makes the outputs of containers, once these are open.
+/// Makes the outputs that write containers, when these are open.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
-    /// Trackers of the stages that read them.
+    /// Trackers of the stages that read the containers.
     trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
@@ -57,9 +60,9 @@ pub struct Feed<T: Send + 'static> {
 struct Splits {
     count: usize,
     horizon: Horizon,
-    /// How many have been opened.
+    /// Number of splits that have been opened.
     opened: usize,
-    /// Made when the first is opened: by then all who read are known.
+    /// Made when the first split is opened: by then all readers are known.
     origin: Option<Arc<Origin>>,
 }
 
@@ -77,7 +80,7 @@ impl<T: Send + 'static> Feed<T> {
         Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
-    /// The trackers of the stages that read the containers.
+    /// Returns the trackers of the stages that read the containers.
     pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         self.trackers.clone()
     }
@@ -93,7 +96,8 @@ impl<T: Send + 'static> Feed<T> {
         self.open(Epochs::split(origin, index))
     }
 
-    /// Makes the output of one more copy, whose records stay in the epochs of the blocks that it claims.
+    /// Makes the output of one more copy, whose records stay in the epochs of the blocks that the copy
+    /// claims.
     pub(super) fn open_claimed(&self) -> ToContainers<T> {
         self.open(Epochs::Claimed)
     }
@@ -103,15 +107,15 @@ impl<T: Send + 'static> Feed<T> {
     }
 }
 
-/// The material of an ordered edge.
+/// Memory of an ordered edge.
 #[derive(Clone, Copy, Debug)]
 pub enum EdgeMaking {
     Blocks(EdgeLimits),
     Queue(QueueOptions),
 }
 
-/// An end of blocks or of a queue: which it is was decided when the edge was opened, and is known again where its task is
-/// built.
+/// End of an edge of blocks, or of a queue. The kind is chosen when the edge is opened, and the code that
+/// builds the task is told the kind.
 pub enum End<B, Q> {
     /// Blocks.
     Blocks(B),
@@ -143,16 +147,16 @@ fn options(limits: EdgeLimits) -> EdgeOptions {
     EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max }
 }
 
-/// How the readers of a link get its values.
+/// The way in which the readers of a link get its values.
 pub trait Reading<T: Send + 'static>: Sized + 'static {
-    /// A reading end of blocks.
+    /// Reading end of an edge of blocks.
     #[doc(hidden)]
     type Blocks: Send;
 
-    /// The ports of a task that reads blocks.
+    /// Ports of a task that reads blocks.
     type Ports: Ports<T> + 'static;
 
-    /// The blocks that a worker claims from containers.
+    /// Carrier of the blocks that a worker claims from containers.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
@@ -169,14 +173,14 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
 
-/// The ends of an edge that was opened.
+/// Ends of an edge that was opened.
 pub struct LinkEnds<T: Send + 'static, K: Reading<T>> {
     writer: WriteEnd<T>,
     readers: Vec<ReadEnd<T, K>>,
     cursors: Arc<Cursors>,
 }
 
-/// The only reader takes the values out.
+/// Reading by a single reader, which takes the values out.
 pub enum Taking {}
 
 impl<T: Send + 'static> Reading<T> for Taking {
@@ -209,7 +213,7 @@ impl<T: Send + 'static> Reading<T> for Taking {
     }
 }
 
-/// Values are lent to several readers, each of which clones those that it takes.
+/// Reading by several readers, to which values are lent. Each reader clones the values that it takes.
 pub enum Lending {}
 
 impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {
@@ -243,14 +247,14 @@ impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {
     }
 }
 
-/// A typed edge of a graph. Its clones are the same link.
+/// A typed edge of a graph. All clones refer to the same link.
 pub struct Link<T: Send + 'static, K: Reading<T>>(Arc<LinkState<T, K>>);
 
 struct LinkState<T: Send + 'static, K: Reading<T>> {
-    /// The number of the edge; partitions have none.
+    /// Number of the edge; a link of kind partitions has none.
     index: usize,
     kind: EdgeKind,
-    /// The number of links of the exchange that this one belongs to; 1 without an exchange.
+    /// Number of links in the exchange to which this link belongs; 1 without an exchange.
     exchange_width: u32,
     writer: Opened<WriteEnd<T>>,
     /// One place for each reader, filled when the edge is opened.
@@ -258,7 +262,7 @@ struct LinkState<T: Send + 'static, K: Reading<T>> {
     feed: Opened<Feed<T>>,
     /// The containers of all stages that read the link.
     containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
-    /// The partitions that there are so far.
+    /// The partitions that were added so far.
     partitions: Mutex<Vec<Link<T, K>>>,
 }
 
@@ -282,7 +286,7 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         }))
     }
 
-    /// The number of the edge.
+    /// Returns the number of the edge.
     pub(super) fn index(&self) -> usize {
         self.0.index
     }
@@ -292,7 +296,8 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         self.0.kind
     }
 
-    /// Returns the handle of the writer; of containers and partitions, the handle from which each writer gets its own.
+    /// Returns the handle of the writer. For containers and partitions, each writer gets its own handle from
+    /// this one.
     pub(super) fn writer(&self) -> OutputHandle<T> {
         OutputHandle(Arc::new(self.clone()))
     }
@@ -304,7 +309,7 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         InputHandle::new(self.clone(), readers.len() - 1)
     }
 
-    /// A reader of each partition that there is so far.
+    /// Adds a reader to each partition that was added so far, and returns these readers.
     pub(super) fn partition_readers(&self) -> Vec<InputHandle<T, K>> {
         self.0.partitions.lock().iter().map(Link::reader).collect()
     }
@@ -335,24 +340,25 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         Ok(containers)
     }
 
-    /// Makes the writers of this link write into the containers of another.
+    /// Makes the writers of this link write into the containers of another link.
     pub(super) fn write_as(&self, other: &Self) {
         *self.0.feed.lock() = other.0.feed.lock().as_ref().map(Feed::again);
     }
 }
 
-/// A link as its writers see it, whatever its readers do.
+/// A link as its writers see it, whatever the type of its readers is.
 pub(super) trait Written<T: Send + 'static>: Send + Sync {
-    /// The number of the edge.
+    /// Returns the number of the edge.
     fn index(&self) -> usize;
 
-    /// The transport.
+    /// Returns the transport.
     fn kind(&self) -> EdgeKind;
 
     /// Takes the writing end of the edge.
     fn take_writer(&self) -> WriteEnd<T>;
 
-    /// Makes the outputs of containers; `None` until these are open.
+    /// Returns the place of the value that makes outputs of containers; the place is empty until the
+    /// containers are open.
     fn feed(&self) -> &Opened<Feed<T>>;
 
     /// Adds a partition for one more writer.
@@ -383,9 +389,9 @@ impl<T: Send + 'static, K: Reading<T>> Written<T> for Link<T, K> {
     }
 }
 
-/// An edge that can be opened once the graph has passed its checks, whatever its type.
+/// An edge of any type that can be opened when the graph has passed its checks.
 pub(super) trait OpenEdge: Send {
-    /// The number of its readers.
+    /// Returns the number of readers.
     fn readers(&self) -> usize;
 
     /// Opens the edge for all its readers.

@@ -1,5 +1,5 @@
-//! Outputs of planned tasks: the writing end of a link, several of them, or a sink. Each is a value that can be used once;
-//! containers and partitions give one for each writer.
+//! Outputs of planned tasks: the writing end of a link, several such ends, or a sink. Each is a value that
+//! can be used once. Containers and partitions give a value to each writer.
 
 use std::sync::Arc;
 
@@ -10,39 +10,39 @@ use super::link::{EdgeKind, Feed, Written};
 use crate::epochs::EpochTracker;
 use crate::output::{Delivered, TaskOutput, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue, ToSink};
 
-/// Where a planned task will write.
+/// Output of a planned task.
 pub trait OutputPlan<T>: Send + 'static {
-    /// The type that it becomes.
+    /// Type of the output when it is open.
     type Output: TaskOutput<T> + 'static;
 
-    /// Calls `each` with every edge, of which a sink has none.
+    /// Calls `each` with every edge. A sink has no edge.
     fn visit_edges(&self, each: &mut dyn FnMut(usize));
 
-    /// Makes the output, once the edges are open.
+    /// Makes the output, when the edges are open.
     fn open(self, delivered: &OutputContext) -> Self::Output;
 
-    /// The type that it becomes where edges are queues.
+    /// Type of the output if edges are queues.
     type Queued: TaskOutput<T> + 'static;
 
-    /// Makes this, once the edges are open.
+    /// Makes the output that writes queues, when the edges are open.
     fn open_queued(self, delivered: &OutputContext) -> Self::Queued;
 
-    /// True if its edges may be queues.
+    /// True if the edges of the output may be queues.
     const MAY_QUEUE: bool = true;
 
-    /// True if it is one edge, which may be containers.
+    /// True if the output is one edge, which may be containers.
     const IS_EDGE: bool = false;
 
-    /// True if it may be partitions.
+    /// True if the output may be partitions.
     const MAY_BE_PARTITIONS: bool = false;
 
-    /// Returns what it is, if it is an edge or two.
+    /// Returns the transport of the edges. An output without edges returns [`EdgeKind::Ordered`].
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
 
-    /// Returns one more end of the same containers, or one more partition, which is an edge; none if it is something else, which
-    /// has one writer.
+    /// Returns one more end of the same containers, or one more partition, which is an edge. Returns none for
+    /// other outputs, because they have one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
         Self: Sized,
@@ -51,13 +51,13 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// The trackers of the containers, if it leads there, once they are open.
+    /// Returns the trackers of the containers, if the output leads to containers that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()
     }
 
-    /// Containers as the output of one more split.
+    /// Opens containers as the output of one more split.
     #[doc(hidden)]
     fn open_split(&self) -> Option<ToContainers<T>>
     where
@@ -66,7 +66,8 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Containers as the output of one more of those who claim what they write it of.
+    /// Opens containers as the output of one more copy of a chain that derives its records from claimed
+    /// blocks.
     #[doc(hidden)]
     fn open_claimed(&self) -> Option<ToContainers<T>>
     where
@@ -79,11 +80,11 @@ pub trait OutputPlan<T>: Send + 'static {
 /// Surroundings in which outputs are made.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
-/// The writing end of a link.
+/// Writing end of a link.
 pub struct OutputHandle<T: Send + 'static>(pub(super) Arc<dyn Written<T>>);
 
 impl<T: Send + 'static> OutputHandle<T> {
-    /// Returns the same partitions, for other writers.
+    /// Returns a handle of the same partitions, for other writers.
     fn share_partitions(&self) -> Self {
         assert!(self.0.kind() == EdgeKind::Partitions, "an edge has one writer");
         OutputHandle(Arc::clone(&self.0))
@@ -137,11 +138,11 @@ impl<T: Send + 'static> OutputPlan<T> for OutputHandle<T> {
     }
 }
 
-/// Two edges of one kind, for the values of either type.
+/// Two edges of one kind, one for the values of each type.
 pub struct EitherOutputHandle<L: Send + 'static, R: Send + 'static> {
-    /// Where [`Either::Left`] goes.
+    /// Edge of the values of [`Either::Left`].
     pub left: OutputHandle<L>,
-    /// Where [`Either::Right`] goes.
+    /// Edge of the values of [`Either::Right`].
     pub right: OutputHandle<R>,
 }
 
@@ -174,11 +175,11 @@ impl<L: Send + 'static, R: Send + 'static> OutputPlan<Either<L, R>> for EitherOu
     }
 }
 
-/// As many edges as there are readers, or partitions to each of them: the key of a record says which of them it goes to.
+/// One edge to each reader, or partitions to each reader. The key of a record selects the reader.
 pub struct AddressedOutputHandle<T: Send + 'static>(pub(super) Vec<OutputHandle<T>>);
 
 impl<T: Send + 'static> AddressedOutputHandle<T> {
-    /// Returns the same partitions, for other writers.
+    /// Returns a handle of the same partitions, for other writers.
     pub fn share(&self) -> Self {
         AddressedOutputHandle(self.0.iter().map(OutputHandle::share_partitions).collect())
     }

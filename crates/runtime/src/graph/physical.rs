@@ -1,42 +1,43 @@
 //! The physical plan of a query as data: its tasks and the links between them, before any memory is mapped.
 //!
-//! [`Graph::physical_plan`] makes it. It can be compared, printed and tested, and says what a layout has decided: which operators
-//! share a task, how many workers share an operator, and over which transport records pass. Two graphs with equal plans run in
-//! the same way, but for what their functions do.
+//! [`Graph::physical_plan`] makes the plan. It can be compared, printed and tested. It shows the decisions of
+//! a layout: which operators share a task, how many workers share an operator, and over which transport
+//! records pass. Two graphs with equal plans run in the same way, apart from the functions that they call.
 //!
-//! As text, a line for each task and one for each link that it reads:
+//! The text of a plan has one line for each task, and one for each link that the task reads:
 //!
 //! ```text
-//! source-filter        source                     filter
-//! window-sink          2 workers, then one        window
-//!   <- source-filter   containers
+//! source-filter: source, runs filter
+//! window-sink: 2 workers, then one, runs window
+//!   <- source-filter: containers
 //! ```
 
 use std::fmt;
 
 use super::{EdgeKind, Graph, Making, ReaderOf, TaskPlan};
 
-/// Tasks and links of a query. Tasks stand in the order in which they were planned: writers before readers.
+/// Tasks and links of a query. Tasks stand in the order in which they were planned, writers before readers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PhysicalPlan {
     /// Name of the query.
     pub query: String,
-    /// Its tasks.
+    /// Tasks of the query.
     pub tasks: Vec<TaskSpec>,
-    /// Its links, in the order of the tasks that read them and of their inputs.
+    /// Links of the query, in the order of the tasks that read them and of the inputs of these tasks.
     pub links: Vec<LinkSpec>,
 }
 
 /// A task before it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskSpec {
-    /// Its name, unique within the query.
+    /// Name of the task, unique within the query.
     pub name: String,
-    /// Operators of its chain in the order in which records pass them. A source and a sink are in the name alone.
+    /// Operators of the chain, in the order in which records pass them. Only the name of the task shows a
+    /// source and a sink.
     pub operators: Vec<OperatorSpec>,
-    /// How it runs.
+    /// The way in which the task runs.
     pub kind: TaskKind,
-    /// The worker that prefers it, if it has one of its own.
+    /// The preferred worker of the task, if the layout sets one.
     pub preferred_worker: Option<u32>,
     /// True for the second and further copies of a task, which count as one with the first in reports.
     pub is_further_copy: bool,
@@ -45,20 +46,20 @@ pub struct TaskSpec {
 /// An operator of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OperatorSpec {
-    /// Identifies the operator in every layout and every run of a query: it depends on nothing but the name, which is unique
-    /// within the query.
+    /// Identifies the operator in every layout and every run of a query. The id depends only on the name,
+    /// which is unique within the query.
     pub id: OperatorId,
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
 }
 
-/// Identifies an operator of a query. Saved state is found by it.
+/// Identifies an operator of a query. Saved state is found by this id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OperatorId(pub u64);
 
 impl OperatorId {
-    /// The id of the operator of this name: its FNV-1a hash of 64 bits (draft-eastlake-fnv), which is the same on every machine and
-    /// in every version.
+    /// Returns the id of the operator with this name: the FNV-1a hash of the name with 64 bits
+    /// (draft-eastlake-fnv), which is the same on every machine and in every version.
     pub fn of(name: &str) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0100_0000_01b3;
@@ -73,20 +74,21 @@ impl fmt::Display for OperatorId {
     }
 }
 
-/// How a task runs.
+/// The way in which a task runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskKind {
-    /// It begins with a source.
+    /// The task begins with a source.
     Source,
-    /// It reads links; one worker at a time is in it.
+    /// The task reads links, and one worker at a time runs it.
     Operator,
-    /// It reads links and waits for answers from elsewhere, such as a look-up.
+    /// The task reads links and waits for external answers, such as those of a look-up.
     Deferred,
-    /// So many workers are in it at once, each in a copy with blocks that it claims.
+    /// Several workers run the task at once, each with a copy of its own and with blocks that the copy
+    /// claims.
     Shared {
-        /// How many.
+        /// Number of copies.
         copies: usize,
-        /// True if what the copies gather is put together by one more task, which writes the results.
+        /// True if a further task merges the state of the copies and writes the results.
         merges: bool,
     },
 }
@@ -94,24 +96,24 @@ pub enum TaskKind {
 /// A path of records from one task to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkSpec {
-    /// The task that writes, by its place in [`PhysicalPlan::tasks`].
+    /// The task that writes, as an index into [`PhysicalPlan::tasks`].
     pub from: usize,
-    /// The task that reads.
+    /// The task that reads, as an index into [`PhysicalPlan::tasks`].
     pub to: usize,
-    /// What the records pass over.
+    /// Transport of the records.
     pub transport: Transport,
-    /// How many readers see the same records; 1 unless the stream is shared.
+    /// Number of readers that see the same records; 1 unless the stream is shared.
     pub readers: usize,
 }
 
-/// What the records of a link pass over.
+/// Transport of the records of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// Blocks in order, from one writer: Enjima's serial model (Enjima, section 4.1).
     Edge,
-    /// The same, one of so many partitions among which the writer exchanges records by key.
+    /// Blocks in order, on one of several partitions. The writer distributes its records over them by key.
     Exchange {
-        /// How many.
+        /// Number of partitions.
         partitions: u32,
     },
     /// Containers of epochs, whose blocks any worker may claim (StreamBox, section 4).
@@ -119,7 +121,8 @@ pub enum Transport {
 }
 
 impl Graph {
-    /// What will run, as data; for graphs that are [checked](Graph::check) each task is fed. Nothing is opened or mapped.
+    /// Returns the tasks and links that will run, as data. Every task is fed if the graph was
+    /// [checked](Graph::check). Nothing is opened or mapped.
     pub fn physical_plan(&self) -> PhysicalPlan {
         let tasks = self.tasks.iter().map(spec).collect();
         let mut links = Vec::new();

@@ -1,4 +1,4 @@
-//! An operator that several workers share, before it runs: what it becomes.
+//! A stage: an operator that several workers share, before it runs, and the tasks that are made of it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,66 +19,70 @@ use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{FirstSeen, Inlet, Outlet, Probe, Task};
 
-/// The most that blocks of an edge make together when they become one that goes from hand to hand: what a worker fills and
-/// another operator empties is to stay in its second-level cache. A single block of an edge may be larger.
+/// Most bytes of a container's block that has the size of several blocks of an edge. One worker fills the
+/// block and another operator empties it, so it must stay in the second-level cache. A single block of an
+/// edge may be larger.
 const BUNDLE_BYTES_MAX: usize = 128 << 10;
 
-/// What containers are opened with.
+/// Surroundings in which containers are opened.
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     pub(super) ablations: Ablations,
-    /// Sources that write into them.
+    /// Number of sources that write into the containers.
     pub(super) splits: usize,
-    /// At which watermarks something happens in the query.
+    /// The watermarks at which something happens in the query.
     pub(super) horizon: &'a Horizon,
-    /// How many share the operator behind them.
+    /// Number of copies that share the operator behind the containers.
     pub(super) copies: usize,
 }
 
 impl Opening<'_> {
-    /// How blocks are claimed.
+    /// Returns the rules by which blocks are claimed.
     pub(super) fn claiming(&self) -> Claiming {
         Claiming {
             holds_epochs: self.ablations.in_order_epochs,
-            // Splits know their epochs.
+            // This ablation applies only to containers that no split writes, because splits know their
+            // epochs.
             mixes_epochs: self.ablations.no_epoch_boundaries && self.splits == 0,
             is_local: !self.ablations.no_locality,
         }
     }
 
-    /// The blocks for containers of so many copies. Each is as large as a chunk of an edge, or as [`BUNDLE_BYTES_MAX`], so
-    /// that what a block costs when it goes from hand to hand, two counts that all workers share and two locks, is paid by
-    /// more records: with 384 of them it is a fifth of YSB's speed on two workers.
+    /// Makes the block pool of the containers. A block is as large as a chunk of an edge, up to
+    /// [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that all workers
+    /// share, and two locks. A larger block has more records to pay for it. With 384 records to a block, this
+    /// cost is a fifth of YSB's speed on two workers.
     pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();
         let fitting = (BUNDLE_BYTES_MAX / block_bytes.max(1)).clamp(1, chunk_blocks as usize) as u32;
         let shape = BlockShape { block_records: block_records.saturating_mul(fitting), chunk_blocks: 1 };
-        // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
+        // Each writer and each copy may hold blocks while it runs. With fewer than two chunks for each of
+        // them, none could continue.
         let chunks_max = chunks_max.max(2 * (self.splits + self.copies) as u32);
         let options = EdgeOptions { shape, chunks_max, marks_max };
         BlockPool::new(self.pool, options, self.copies)
     }
 }
 
-/// One of the tasks that a stage becomes.
+/// One of the tasks that are made of a stage.
 pub(super) struct Part {
     pub(super) task: Box<dyn Task>,
     pub(super) probe: Arc<Probe>,
-    /// Which of the copies it is; none if it closes epochs.
+    /// Number of the copy; none for the task that closes epochs.
     pub(super) copy: Option<u32>,
 }
 
-/// An operator that is shared, whatever its types.
+/// A shared operator of any type.
 pub(super) trait StagePlan: Send {
-    /// How its tasks run.
+    /// Returns the way in which the tasks run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers that it reads, behind those that it writes.
+    /// Opens the containers that the stage reads. The containers that it writes are open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
-    /// Makes its tasks: the copies, then what closes epochs, if there is anything to close.
+    /// Makes the tasks: the copies, then the task that closes epochs, if the operator has state.
     fn build(
         self: Box<Self>,
         outputs: Box<[Outlet]>,
@@ -134,10 +138,10 @@ where
         let Stage { mut chain, output, copies: count, containers, .. } = *self;
         let containers = containers.expect("containers are opened before tasks are built");
         let tracker = &containers.tracker;
-        // Before it is copied: what keys are hashed with is the same in all copies.
+        // Seeded before it is copied: all copies hash keys with the same seed.
         chain.seed(entropy);
         let mut parts = Vec::with_capacity(count + 1);
-        // Settled when this is compiled: a chain becomes tasks of one kind only.
+        // Decided at compile time, so that a chain is compiled for one kind of task only.
         if const { matches!(C::SHARING, Sharing::Stateless) } {
             for copy in 0..count {
                 let own = Outlet::Epochs(Arc::clone(tracker));

@@ -1,9 +1,10 @@
-//! Edges that come from the same sources; ids of operators.
+//! Tests of the families of edges, of the tasks in front of a task, and of the ids of operators.
 
 use super::build::{all_before, families_of};
 use super::*;
 
-/// Tasks as `what it reads>what it writes`, edges by their numbers; the family of each edge is the first edge that has it.
+/// Tasks are written as `inputs>outputs`, edges as their numbers. The family of each edge is the first edge
+/// of that family.
 fn check(tasks: &str, expected: &[usize]) {
     let edges_of = |list: &str| -> Vec<usize> { list.split(',').flat_map(str::parse).collect() };
     let plan = |task: &str| {
@@ -16,7 +17,7 @@ fn check(tasks: &str, expected: &[usize]) {
     assert_eq!(families_of(&tasks, expected.len()), expected);
 }
 
-/// Two sources, two copies of a stage that both write, what closes epochs behind them, and what reads that.
+/// Two sources, two copies of a stage that both write, the task that closes their epochs, and its reader.
 #[test]
 fn all_that_a_task_reads_from_is_found_once() {
     let upstream = [vec![], vec![], vec![0, 1], vec![0, 1], vec![2, 3], vec![4]];
@@ -32,25 +33,26 @@ fn sources_are_apart() {
     check(">0 0>1 >2", &[0, 0, 2]);
 }
 
-/// Two branches of one stream, and what works on each.
+/// Two branches of one stream, with a chain on each.
 #[test]
 fn branches_are_one() {
     check(">0 0>1 0>2 2>3", &[0, 0, 0, 0]);
 }
 
-/// Two splits into containers, and two stages that read them.
+/// Two splits that write containers, and two stages that read them.
 #[test]
 fn stages_over_the_same_containers_are_one() {
     check(">0 >0 0>1 0>2", &[0, 0, 0]);
 }
 
-/// Two splits with an exchange to two copies each, and their partitions; the splits themselves may fall silent one by one.
+/// Two splits with an exchange to two copies each, and the partitions of these copies. One split may fall
+/// silent without the other.
 #[test]
 fn partitions_of_copies_are_one() {
     check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
 }
 
-/// The stream of a task that unites several is apart from each of them.
+/// The stream of a task that unites several streams has another family than each of them.
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);

@@ -1,11 +1,12 @@
-//! Edges as an output, of which the key of each record chooses one: those to the copies of a keyed operator.
+//! Edges to the copies of a keyed operator, as an output. The key of each record selects the edge.
 //!
-//! Records of a key keep their order, and all marks go to all edges: so each copy sees of its keys what one operator would
-//! see. There is room while every edge has some, since it is not known which of them the next record goes to. As long as it
-//! is known how much the fullest has, none is asked.
+//! The records of a key keep their order, and every mark goes to all edges. So each copy sees, of its keys,
+//! the same as a single operator would. There is room only while every edge has some, because it is not known
+//! to which edge the next record goes. The room of the fullest edge is counted down, and edges are asked
+//! again only when it is used up.
 //!
-//! A writer that was idle is no longer when it writes again, whoever its records go to: so all are told, by its last watermark,
-//! that it is back.
+//! A writer that was idle stops being idle when it writes again, to whichever edge. So its last watermark is
+//! then sent to all edges, which tells every copy that the writer is back.
 
 use thalweg_memory::Stamp;
 use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, Record};
@@ -16,23 +17,23 @@ use crate::edge::Writer;
 
 /// Several edges as an output.
 pub struct ToAddressed<T: Send + 'static> {
-    /// At least one.
+    /// At least one edge.
     partitions: Box<[Writer<T>]>,
     rest: Rest,
-    /// The last that was set.
+    /// The last watermark that was set.
     watermark: EventTime,
-    /// What is said of what was written last.
+    /// Stamp of the records that were written last.
     stamp: Stamp,
 }
 
-/// Whether the writer is idle.
+/// Idleness of the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
-    /// It is not.
+    /// The writer is not idle.
     None,
-    /// It has said so.
+    /// The writer has announced that it is idle.
     Idle,
-    /// It has said so and has written since, which is to be told.
+    /// The writer has announced that it is idle, and has written since. This must be announced, too.
     Over,
 }
 
@@ -54,11 +55,11 @@ impl<T: Send + 'static> ToAddressed<T> {
     }
 }
 
-/// The open edges. What was pushed is handed over when this is dropped.
+/// The open edges. Pushed records are handed over when this value is dropped.
 pub struct AddressedOutput<'a, T: Send + 'static> {
     partitions: &'a mut [Writer<T>],
     rest: &'a mut Rest,
-    /// So many find room, wherever they go.
+    /// Number of records for which there is room, whichever edges they go to.
     room: usize,
     stamp: Stamp,
 }
@@ -81,7 +82,7 @@ impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
     }
 }
 
-/// What the fullest has.
+/// Returns the room of the fullest edge.
 #[cold]
 fn room_of<T: Send + 'static>(partitions: &[Writer<T>]) -> usize {
     partitions.iter().map(Writer::room_left).min().unwrap_or(0)
@@ -108,7 +109,7 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
     }
 
     fn is_ready(&mut self) -> bool {
-        // All are asked: a mark that is held back is let go as soon as somebody looks.
+        // All edges are asked, because `is_held` also sets a mark that was held back, if there is room now.
         let mut are_ready = true;
         for partition in &mut self.partitions {
             are_ready &= !partition.is_held();
@@ -148,7 +149,7 @@ mod tests {
     use crate::arrival::at;
     use crate::edge::{EdgeMarks, Reader};
 
-    /// Edges of four records each, and their other ends.
+    /// Makes edges of four records each, and returns the output and the readers.
     fn output(readers: usize) -> (ToAddressed<u64>, Vec<Reader<u64>>) {
         let pool = Pool::new(Budget::new(1 << 20));
         let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
@@ -158,7 +159,7 @@ mod tests {
         (ToAddressed::new(writers.into()), readers)
     }
 
-    /// Pushes values while there is room; each says itself to which of two readers it goes.
+    /// Pushes values while there is room. Each value selects one of two readers.
     fn push(output: &mut ToAddressed<u64>, values: &[u64]) -> usize {
         let mut output = output.open(at(ProcessingTime::ZERO));
         let mut pushed = 0;
@@ -173,7 +174,7 @@ mod tests {
         pushed
     }
 
-    /// What a reader finds: values, and marks, whatever they are, as `W`.
+    /// Reads everything that a reader finds, as text: values as numbers, and any mark as `W`.
     fn read(reader: &mut Reader<u64>) -> String {
         let mut found = Vec::new();
         loop {
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["0 2 W 4", "1 W 3"]);
     }
 
-    /// There is room as long as every edge has some, whichever is asked for.
+    /// There is room only while every edge has some, whichever edge the record selects.
     #[test]
     fn the_fullest_edge_says_what_room_there_is() {
         let (mut output, mut readers) = output(2);
@@ -211,12 +212,12 @@ mod tests {
         assert_eq!(read(&mut readers[1]), "1 3 5");
         assert_eq!(push(&mut output, &[7]), 0);
         assert_eq!(read(&mut readers[0]), "0 2 4 6");
-        // One slot is left of the block that is not read to its end.
+        // The block that is not read to its end has one free slot.
         assert_eq!(push(&mut output, &[7, 9, 11, 13, 15]), 3);
         assert_eq!(read(&mut readers[1]), "7 9 11");
     }
 
-    /// Whoever has been idle and writes to one is back for all.
+    /// A writer that has been idle and writes to one edge is back for all edges.
     #[test]
     fn all_are_told_that_the_writer_is_back() {
         let (mut output, mut readers) = output(2);
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W", "1 W 3"]);
     }
 
-    /// A mark that one edge holds back holds back what would come behind it on any.
+    /// A mark that one edge holds back also holds back the records behind it on all edges.
     #[test]
     fn a_mark_that_is_held_back_holds_all() {
         let (mut output, mut readers) = output(2);

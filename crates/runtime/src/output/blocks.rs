@@ -1,4 +1,4 @@
-//! Containers as an output: blocks are filled, and deposited with the epoch that they belong to.
+//! Containers as an output: blocks are filled, and deposited with the epoch to which they belong.
 
 use thalweg_memory::sync::Arc;
 use thalweg_memory::{Block, BlockPool, BlockWriter};
@@ -9,26 +9,27 @@ use crate::arrival::Arrival;
 use crate::edge::BlocksOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
-/// The party that says which epoch it is.
+/// The party that determines the epoch of the output.
 pub(crate) enum Epochs {
-    /// A split of a source says it, by its own watermarks.
+    /// A split of a source, by its own watermarks.
     Split {
         origin: Arc<Origin>,
-        /// Which of the splits.
+        /// Number of the split.
         index: usize,
-        /// True if it asks before it deposits: it has said that it is silent, or that it is at the end of time.
+        /// True if the split must ask for an epoch before it deposits: it has reported that it is silent, or
+        /// that it is at the end of time.
         is_away: bool,
         /// The last watermark that made a difference.
         watermark: EventTime,
-        /// True while all splits are silent and that is not told: too many epochs are open.
+        /// True while all splits are silent and that is not announced, because too many epochs are open.
         owes_silence: bool,
     },
-    /// The claimed blocks say it: records derived of a block belong to its epoch.
+    /// The claimed blocks: records derived from a block belong to the epoch of the block.
     Claimed,
 }
 
 impl Epochs {
-    /// A split that has said nothing yet.
+    /// Makes the state of a split that has reported nothing yet.
     pub(crate) fn split(origin: Arc<Origin>, index: usize) -> Self {
         Epochs::Split { origin, index, is_away: false, watermark: EventTime::MIN, owes_silence: false }
     }
@@ -42,9 +43,9 @@ pub struct ToContainers<T: Send + 'static> {
     standing: Standing,
     /// The worker on whose work queue blocks are put.
     worker: usize,
-    /// Records deposited.
+    /// Number of records deposited.
     deposited: u64,
-    /// When the step began.
+    /// Start of the step.
     now: ProcessingTime,
 }
 
@@ -62,7 +63,8 @@ impl<T: Send + 'static> ToContainers<T> {
         ToContainers { target, block_writer, epochs, standing, worker: 0, deposited: 0, now }
     }
 
-    /// Goes on in this epoch: what is pushed from now on is derived of its records, late by this watermark.
+    /// Continues in this epoch. Records pushed from now on are derived from records of that epoch, and are
+    /// late by this watermark.
     pub(crate) fn go_on_in(&mut self, epoch: u64, late_by: EventTime) {
         if (epoch, late_by) != (self.standing.epoch, self.standing.late_by) {
             self.deposit_all();
@@ -70,14 +72,14 @@ impl<T: Send + 'static> ToContainers<T> {
         }
     }
 
-    /// Deposits what is full.
+    /// Deposits the blocks that are full.
     pub(crate) fn deposit_full(&mut self) {
         while let Some(block) = self.block_writer.take_full() {
             self.deposit(Some(block), None);
         }
     }
 
-    /// Deposits all that is filled.
+    /// Deposits all records, including those of a block that is not full.
     fn deposit_all(&mut self) {
         self.block_writer.seal();
         self.deposit_full();
@@ -96,9 +98,10 @@ impl<T: Send + 'static> ToContainers<T> {
         self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
     }
 
-    /// Puts a latency marker behind all that was pushed. Without a block it is dropped if too many wait like that; and if the
-    /// split is silent or at the end of time, for then it has left its epoch, and others leave it out as well: so does
-    /// [`Merge`](crate::task::merge).
+    /// Puts a latency marker behind all records that were pushed. A marker that no block can carry is dropped
+    /// in two cases. One is that too many such markers wait. The other is that the split is silent or at the
+    /// end of time: then it has left its epoch, and does not count. [`Merge`](crate::task::merge) leaves out
+    /// such an input in the same way.
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
         self.block_writer.seal();
         while let Some(block) = self.block_writer.take_full() {
@@ -162,7 +165,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
                     Mark::Watermark(watermark) => {
                         self.standing = origin.advance(*index, watermark);
                         (*is_away, *last) = (watermark == EventTime::MAX, watermark);
-                        // There it leaves the others alone, which may all be silent.
+                        // At the end of time the split no longer counts, and all others may be silent.
                         *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {
@@ -188,7 +191,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
         if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
             &mut self.epochs
         {
-            // What it had of the last instant is deposited.
+            // The records of the last instant are deposited.
             self.standing = origin.advance(*index, EventTime::MAX);
             *is_away = true;
         }

@@ -7,7 +7,7 @@ use super::*;
 use crate::arrival::at;
 use crate::epochs::{Claiming, Containers, Item};
 
-/// The outputs of two splits of windows of ten seconds, and the containers that both write.
+/// Makes the outputs of two splits with windows of ten seconds, and the containers that both write.
 fn splits() -> ([ToContainers<u32>; 2], Arc<Containers<u32>>) {
     let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 4, marks_max: 1 };
@@ -33,7 +33,8 @@ fn second(second: i64) -> Mark {
     Mark::Watermark(EventTime::from_secs(second))
 }
 
-/// A silent split has left its epoch, which may have ended: a latency marker of its own is dropped, and counted.
+/// A silent split has left its epoch, which may have ended. So a latency marker of that split is dropped, and
+/// counted.
 #[test]
 fn a_marker_of_a_silent_split_is_dropped() {
     let latency = Mark::Latency(ProcessingTime::from_nanos(7));
@@ -52,7 +53,7 @@ fn a_marker_of_a_silent_split_is_dropped() {
     }
 }
 
-/// Records of the last instant go into an epoch that has no end, and hold it open until their step is over.
+/// Records of the last instant go into an epoch without an end, and hold it open until their step is over.
 #[test]
 fn records_at_the_end_of_time_are_deposited_before_their_epoch_ends() {
     let ([mut ending, mut other], containers) = splits();
