@@ -373,7 +373,7 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Makes records to be kept, unless some are left.
+    /// Generates the next records into the buffer, if the buffer is empty.
     #[inline]
     fn keep(&mut self) {
         if self.kept.rest().is_empty() && self.ahead.is_none() {
@@ -381,7 +381,7 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Under a load: makes records to be kept and their times, unless some are left. Returns the number of all
+    /// Generates the next records of a load and their times into the buffer, if the buffer is empty. Returns the number of all
     /// records that have arrived, as far as it is known, and updates the next marked index.
     #[cold]
     #[inline(never)]

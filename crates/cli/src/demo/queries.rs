@@ -15,7 +15,7 @@ use thalweg_runtime::Latencies;
 use thalweg_workloads::nyt::{self, Cell, NytGenerator, TripSummary};
 use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions};
 
-/// Rate offered to a query, and the windows in which it counts.
+/// Rate of the records offered to a query, and the length of the windows in which the query counts them.
 struct Load {
     rate_per_s: u64,
     window: Span,

@@ -1,8 +1,8 @@
 //! The unclaimed blocks of all open epochs in front of one task, on the work queue of the worker that filled
 //! them.
 //!
-//! A work queue is a list behind a lock that almost always only its own worker takes. It holds bundles in the
-//! order of their epochs. A copy of the task claims from the work queue with its number: from the oldest
+//! A work queue is a list behind a lock that almost always only its own worker takes. Its entries are bundles: a block with
+//! its epoch and the watermark by which its records are late. They stand in the order of their epochs. A copy of the task claims from the work queue with its number: from the oldest
 //! epoch it takes the newest block, which is still in the cache. It leaves the blocks of other work queues to
 //! the copies of those, which any idle worker may run. Only a block that has waited there for long it takes
 //! as well, because the worker that runs that copy is held up.

@@ -462,7 +462,7 @@ impl EpochTracker {
         self.oldest.store(oldest, Ordering::Relaxed);
     }
 
-    /// The first epoch that is not consumed, here or downstream.
+    /// Returns the oldest epoch with unconsumed blocks, in front of this task or of a task downstream.
     pub(crate) fn oldest(&self) -> u64 {
         let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))

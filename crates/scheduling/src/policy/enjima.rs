@@ -126,7 +126,7 @@ struct OperatorPlan {
     priority: f64,
     /// ET, rounded up, because pending records are whole.
     event_threshold_records: u64,
-    /// IT, rounded down, because nanoseconds are whole and IT must be exceeded.
+    /// The paper's idle threshold IT, rounded down to whole nanoseconds: an idle time must exceed IT, and is a whole number.
     idle_threshold_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Courses by hand, in milliseconds, and against a recomputation in numbers of any size.
+//! The course of a load, which is the times at which its messages are sent and arrive: compared with times worked out by
+//! hand, in milliseconds, and with a recomputation in integers of any size.
 
 use proptest::prelude::*;
 use thalweg_model::Span;

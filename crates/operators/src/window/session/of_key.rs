@@ -118,7 +118,7 @@ pub(super) fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
 }
 
-/// Counts of sessions that were merged into another.
+/// Effects of merging sessions into another one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merged {
     /// Number of sessions merged, and of trees that became empty.

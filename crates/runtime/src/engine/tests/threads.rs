@@ -212,7 +212,7 @@ fn a_thread_that_dies_takes_the_engine_with_it() {
     let engine = builder.clock(Arc::<Brittle>::clone(&clock)).build().unwrap();
     let (query, _allow, _heard) = gated(&engine);
     clock.0.store(1, Ordering::Relaxed);
-    // A sleeping thread looks at the clock when it is woken.
+    // The pause wakes the sleeping thread of the task, which reads the clock and so panics.
     query.pause();
     assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
     clock.0.store(0, Ordering::Relaxed);

@@ -244,7 +244,8 @@ fn noise_moves_deadlines() {
         let found = deadlines(&mut Cameo::new(noisy), &all);
         assert_eq!(found, deadlines(&mut Cameo::new(noisy), &all));
         let variance = found.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 1_000.0;
-        // EDF leaves the own cost out, and no operator has readers here.
+        // The deadline of EDF leaves out the operator's own cost, and these operators have no downstream costs: so noise of
+        // costs cannot change it.
         let expected = if form == CameoForm::EarliestDeadline { 0.0..=0.0 } else { 9.0..=11.0 };
         assert!(expected.contains(&variance.sqrt()), "{form:?}: {variance}");
     }
