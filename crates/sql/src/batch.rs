@@ -3,14 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData};
-use arrow::datatypes::DataType;
-use arrow::record_batch::RecordBatch;
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Allowance, EventTime, Payment, Weighed};
 
 use crate::error::cut;
+use crate::expression::arrow_error;
 use crate::formats::RowKind;
 use crate::functions::EvaluationError;
+use crate::scratch::value_bytes;
+use crate::types::relabelled;
 
 /// Greatest number of rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 4_096;
@@ -167,28 +170,22 @@ impl Batch {
     }
 }
 
-/// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
-pub(crate) fn value_bytes(array: &dyn Array) -> usize {
-    bytes_of_values(&array.to_data())
-}
-
-fn bytes_of_values(array: &ArrayData) -> usize {
-    if array.is_empty() {
-        return 0;
-    }
-    let nulls = array.nulls().map_or(0, |_| array.len().div_ceil(8));
-    match array.data_type() {
-        // The library counts all items of the lists of which these are a slice.
-        DataType::List(_) | DataType::Map(..) => {
-            let offsets =
-                &array.buffers()[0].typed_data::<i32>()[array.offset()..=array.offset() + array.len()];
-            let (first, last) = (offsets[0] as usize, offsets[array.len()] as usize);
-            let items = array.child_data()[0].slice(first, last - first);
-            nulls + size_of_val(offsets) + bytes_of_values(&items)
-        }
-        DataType::Struct(_) => nulls + array.child_data().iter().map(bytes_of_values).sum::<usize>(),
-        _ => array.get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
-    }
+/// Creates a batch of `columns` with `rows` rows, even if it has no columns.
+///
+/// # Errors
+/// [`EvaluationError`] if the columns do not fit the schema or the number of rows.
+pub fn batch_of(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, EvaluationError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let columns = columns
+        .into_iter()
+        .zip(schema.fields())
+        .map(|(column, field)| relabelled(column, field.data_type()).map_err(arrow_error));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
 /// Checks that the memory budget has `bytes` to spare for a moment, for example while a hash table is copied into a

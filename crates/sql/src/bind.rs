@@ -336,7 +336,7 @@ fn plan_error(message: &str) -> SqlError {
                 "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
             ));
         }
-        return match crate::error::nearest(&name, known) {
+        return match crate::suggestion::nearest(&name, known) {
             Some(near) => error.help(format!("did you mean {near}?")),
             None => error.help("the manual lists the functions that there are"),
         };

@@ -43,7 +43,7 @@ use thalweg::{
 };
 use thalweg_model::ProcessingTime;
 
-use crate::catalog::{Entry, Table, TableColumnKind};
+use crate::catalog::Entry;
 use crate::connect::memory::{Collect, Collected};
 use crate::connect::{World, gives_changes};
 use crate::deliver::{TableSink, Tally};
@@ -54,6 +54,7 @@ use crate::functions::cast::Writer;
 use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
+use crate::table::{Table, TableColumnKind};
 
 /// The processing time of every run. The clock stands still, so that no result depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);

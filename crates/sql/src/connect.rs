@@ -60,7 +60,7 @@ pub mod together;
 mod ysb;
 
 #[cfg(test)]
-mod bed;
+pub(crate) mod bed;
 #[cfg(test)]
 mod tests;
 
@@ -77,10 +77,11 @@ use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
 use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
 
-use crate::catalog::Table;
-use crate::error::{Code, Place, SqlError, nearest};
+use crate::error::{Code, Place, SqlError};
 use crate::formats::{RowKind, is_changelog};
 use crate::scan::rows::RowSource;
+use crate::suggestion::nearest;
+use crate::table::Table;
 use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
 use job_end::JobEnd;
 use memory::Collected;

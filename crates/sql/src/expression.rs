@@ -12,12 +12,11 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute;
 use arrow::record_batch::RecordBatch;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use crate::functions::{EvaluationError, Kernel, column};
 use crate::scratch;
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// An expression with the type and nullability of its values.
 #[derive(Clone)]

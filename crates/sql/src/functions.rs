@@ -39,11 +39,10 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use thalweg_model::Clock;
 
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// An argument as a function sees it when it is bound.
 #[derive(Clone, Debug)]
@@ -193,7 +192,7 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
     if let ColumnarValue::Scalar(value) = argument {
         // A long text repeated for each row may need more than the memory.
         let bytes = value.size().saturating_mul(rows);
-        if bytes > crate::batch::BATCH_BYTES_MAX {
+        if bytes > crate::scratch::UNCHECKED_BYTES_MAX {
             crate::scratch::check(bytes)?;
         }
     }

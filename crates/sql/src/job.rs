@@ -12,13 +12,12 @@ use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 
-use crate::batch::Failure;
+use crate::batch::{Failure, batch_of};
 use crate::bind::changelog::{self, Accepts, Changes, changes};
 use crate::connect::job_end::JobEnd;
 use crate::connect::{self, Output, RowSink, World, bind_sink};
 use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
-use crate::exec::calc::batch_of;
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{Encoder, Format, FormatColumn, RowKind};
 use crate::functions::Context;

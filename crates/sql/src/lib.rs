@@ -49,5 +49,8 @@ pub mod scan;
 pub mod scratch;
 pub mod secrets;
 pub mod session;
+pub mod suggestion;
+pub mod table;
 pub mod text;
 pub mod types;
+pub mod values;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 
 use crate::aggregates::{BoundAggregate, aggregate};
-use crate::catalog::Table;
 use crate::expression::Typed;
+use crate::table::Table;
 use crate::text::plain::EXPRESSION_DEPTH_MAX;
 use crate::types::SqlType;
 

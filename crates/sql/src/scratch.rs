@@ -14,12 +14,12 @@
 
 use std::cell::RefCell;
 
+use arrow::array::{Array, ArrayData};
 use arrow::datatypes::DataType;
-use datafusion_expr::ColumnarValue;
 use thalweg_model::Allowance;
 
-use crate::batch::value_bytes;
 use crate::functions::EvaluationError;
+use crate::values::ColumnarValue;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +36,9 @@ pub const ROW_PARTS: usize = 4;
 
 /// Bytes which each evaluation may use without asking the budget; most evaluations need less.
 const FREE_BYTES: usize = 1 << 20;
+
+/// Greatest number of bytes of a scalar repeated over the rows of a batch for which nothing is asked.
+pub(crate) const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
 /// Least number of bytes for which a result asks at a time.
 const GRANT_BYTES_MIN: usize = 64 << 10;
@@ -150,6 +153,30 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
         ColumnarValue::Array(array) if is_long(array.data_type()) => ask(value_bytes(array)),
         ColumnarValue::Scalar(scalar) if is_long(&scalar.data_type()) => ask(scalar.size()),
         _ => Ok(()),
+    }
+}
+
+/// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
+pub fn value_bytes(array: &dyn Array) -> usize {
+    bytes_of_values(&array.to_data())
+}
+
+fn bytes_of_values(array: &ArrayData) -> usize {
+    if array.is_empty() {
+        return 0;
+    }
+    let nulls = array.nulls().map_or(0, |_| array.len().div_ceil(8));
+    match array.data_type() {
+        // The library counts all items of the lists of which these are a slice.
+        DataType::List(_) | DataType::Map(..) => {
+            let offsets =
+                &array.buffers()[0].typed_data::<i32>()[array.offset()..=array.offset() + array.len()];
+            let (first, last) = (offsets[0] as usize, offsets[array.len()] as usize);
+            let items = array.child_data()[0].slice(first, last - first);
+            nulls + size_of_val(offsets) + bytes_of_values(&items)
+        }
+        DataType::Struct(_) => nulls + array.child_data().iter().map(bytes_of_values).sum::<usize>(),
+        _ => array.get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
     }
 }
 

@@ -17,11 +17,13 @@ use thalweg::scheduling::policy;
 use thalweg_model::Clock;
 
 use crate::bind::{Binder, Views, declare};
-use crate::catalog::{Catalog, Entry, Table, View, check_parts};
-use crate::error::{Code, Place, SqlError, nearest};
+use crate::catalog::{Catalog, Entry, View, check_parts};
+use crate::error::{Code, Place, SqlError};
 use crate::functions::Context;
 use crate::functions::cast;
 use crate::plan::{Column, Plan, Role, prune::prune, steady};
+use crate::suggestion::nearest;
+use crate::table::Table;
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
@@ -519,7 +521,7 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
 fn widened(
     value: crate::expression::Typed,
     name: &str,
-    column: &crate::catalog::TableColumn,
+    column: &crate::table::TableColumn,
     context: &Context,
 ) -> Result<crate::expression::Typed, SqlError> {
     let is_free = value.of == crate::types::SqlType::Null || cast::implicit(&value.of, &column.of);

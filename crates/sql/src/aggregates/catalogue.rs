@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Decimal128Type, Float64Type};
-use datafusion_common::ScalarValue;
 
 use super::approximate::Approximate;
 use super::arrivals::Arrivals;
@@ -28,6 +27,7 @@ use super::variance::Variance;
 use super::{Accumulator, AggregateFunction, BoundAggregate, Create};
 use crate::functions::{Argument, BindError, Context};
 use crate::types::SqlType;
+use crate::values::ScalarValue;
 
 /// Returns all aggregate functions, by name.
 pub fn aggregates() -> &'static [AggregateFunction] {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::util::display::array_value_to_string;
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
 use thalweg_model::{StateReader, StateWriter, VirtualClock};
 
 use super::*;
 use crate::functions::{Argument, Context};
+use crate::values::ScalarValue;
 
 mod oracle;
 mod properties;

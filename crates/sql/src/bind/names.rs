@@ -30,9 +30,10 @@ use sqlparser::ast::{BinaryOperator, DataType as AstType, ExactNumberInfo, Objec
 
 use super::expression::{ARITHMETIC, guess_aggregate, guess_function};
 use super::relations::WindowFunctions;
-use crate::catalog::{Catalog, Entry, Table};
+use crate::catalog::{Catalog, Entry};
 use crate::error::SqlError;
 use crate::functions::{self, Context};
+use crate::table::Table;
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
@@ -117,7 +118,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(table: Arc<Table>) -> Self {
-        let field = |column: &crate::catalog::TableColumn| column.of.field(&column.name, column.is_nullable);
+        let field = |column: &crate::table::TableColumn| column.of.field(&column.name, column.is_nullable);
         let fields: Vec<FieldRef> = table.columns.iter().map(field).collect();
         Source { schema: Arc::new(Schema::new(fields)), table }
     }

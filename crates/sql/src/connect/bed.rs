@@ -1,20 +1,21 @@
 //! Helpers for tests of connectors: a temporary folder, tables from declarations, rows as text.
 
+mod declaration;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateReader, StateWriter, VirtualClock};
+use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateReader, StateWriter};
 
 use super::{World, bind_sink, bind_source};
-use crate::catalog::{Entry, Table};
 use crate::error::SqlError;
 use crate::formats::{Format, FormatColumn, RowKind};
 use crate::functions::cast::Writer;
 use crate::scan::rows::{RowSource, Rows};
-use crate::session::Session;
+use crate::table::Table;
 use crate::types::SqlType;
 
 /// A temporary folder, removed on drop.
@@ -76,13 +77,8 @@ fn walk(root: &Path, directory: &Path, names: &mut Vec<String>) {
 }
 
 /// Returns the table that `CREATE TABLE t ..` declares.
-pub(super) fn table(declaration: &str) -> Table {
-    let mut session = Session::new(Arc::new(VirtualClock::default()));
-    session.read(declaration).unwrap();
-    match session.catalog().get("t").unwrap() {
-        Entry::Table(table) => table.as_ref().clone(),
-        Entry::View(_) => panic!("a view is no table"),
-    }
+pub(crate) fn table(declaration: &str) -> Table {
+    declaration::declared(declaration)
 }
 
 /// Opens all sources of a table, with all of its columns that come from a connector.

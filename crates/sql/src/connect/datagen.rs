@@ -40,9 +40,9 @@ use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader
 use super::layout::{batch_of, check_metadata, record_columns, schema_of};
 use super::options::Given;
 use super::{Abilities, Connection, World};
-use crate::catalog::Table;
 use crate::error::{Code, SqlError};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::Table;
 use column::{Column, Moment};
 
 /// The greatest size of a generated row.

@@ -24,11 +24,11 @@ use super::bad::{BadOptions, BadRecords};
 use super::decoding::{Decoding, More, Step};
 use super::error::ConnectError;
 use super::layout::{batch_of, record_columns, schema_of};
-use crate::catalog::Table;
 use crate::error::{Code, SqlError};
 use crate::formats::{Format, Position};
 use crate::panics::caught;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::Table;
 
 /// The capacity of a feed.
 pub const FEED_BYTES_MAX: usize = 1 << 20;

@@ -48,12 +48,12 @@ use super::layout::{bind_format, check_metadata, record_columns};
 use super::options::Given;
 use super::standard::encoder;
 use super::{Abilities, Connection, RowSink, World};
-use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::formats::Format;
 use crate::functions::cast::is_castable;
 use crate::functions::text::pattern;
 use crate::scan::rows::RowSource;
+use crate::table::{Table, TableColumnKind};
 use crate::types::SqlType;
 use parquet::ParquetOptions;
 

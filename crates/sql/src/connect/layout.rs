@@ -8,9 +8,10 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::options::Given;
-use crate::catalog::{Table, TableColumn, TableColumnKind};
-use crate::error::{Code, SqlError, nearest};
+use crate::error::{Code, SqlError};
 use crate::formats::{FORMATS, Format, FormatColumn, FormatError};
+use crate::suggestion::nearest;
+use crate::table::{Table, TableColumn, TableColumnKind};
 use crate::types::SqlType;
 
 /// Returns the places of the columns in records: physical columns that are no partition columns.

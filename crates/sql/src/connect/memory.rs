@@ -7,9 +7,9 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use super::RowSink;
-use crate::catalog::{Table, TableColumnKind};
 use crate::formats::RowKind;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::{Table, TableColumnKind};
 
 /// A source of rows in memory.
 pub struct Given {

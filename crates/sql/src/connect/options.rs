@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::catalog::Table;
-use crate::error::{Code, Place, SqlError, nearest};
+use crate::error::{Code, Place, SqlError};
 use crate::secrets::{MASK, is_secret};
+use crate::suggestion::nearest;
+use crate::table::{OptionValue, Table};
 
 /// The prefix of keys that only this engine has.
 pub const OWN_PREFIX: &str = "thalweg.";
@@ -172,7 +173,7 @@ impl<'a> Given<'a> {
     /// Returns all options with a key prefix, by their full keys. The caller must check them.
     pub fn with_prefix(&mut self, prefix: &str) -> BTreeMap<String, String> {
         let own = |(key, option): (&'a String, _)| -> Option<(String, String)> {
-            let option: &crate::text::ddl::OptionValue = option;
+            let option: &OptionValue = option;
             key.starts_with(prefix).then(|| (key.clone(), option.value.clone()))
         };
         self.left.retain(|key| !key.starts_with(prefix));

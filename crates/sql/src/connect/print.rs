@@ -22,9 +22,9 @@ use super::layout::check_metadata;
 use super::options::Given;
 use super::standard::{Shared, failed};
 use super::{Abilities, Connection, Output, RowSink, World};
-use crate::catalog::Table;
 use crate::error::SqlError;
 use crate::formats::RowKind;
+use crate::table::Table;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
     check_metadata(given.table(), "print", &[])?;

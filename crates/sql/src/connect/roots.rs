@@ -159,7 +159,7 @@ mod tests {
         World { files: Arc::new(files.map_err(|(root, _)| root).expect("the roots exist")), ..folder.world() }
     }
 
-    fn of(path: &str, more: &str) -> crate::catalog::Table {
+    fn of(path: &str, more: &str) -> crate::table::Table {
         table(&format!(
             "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv'{more})"
         ))

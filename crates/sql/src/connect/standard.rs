@@ -48,7 +48,7 @@ pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<
 
 /// Creates the encoder of a format.
 pub(super) fn encoder(
-    table: &crate::catalog::Table,
+    table: &crate::table::Table,
     format: &crate::formats::Format,
 ) -> Result<Box<dyn Encoder>, SqlError> {
     format.encoder().map_err(|error| SqlError::new(Code::Invalid, error.to_string()).at(table.options_place))
@@ -80,7 +80,7 @@ impl Connection for Stdin<'_> {
 }
 
 struct Stdout<'a> {
-    table: &'a crate::catalog::Table,
+    table: &'a crate::table::Table,
     format: crate::formats::Format,
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use super::World;
 use super::files::{Purpose, absolute};
-use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError};
+use crate::table::Table;
 
 /// The tables of a run, which are added one after the other.
 pub struct Together<'a> {

@@ -37,9 +37,10 @@ use super::layout::{check_metadata, record_columns, schema_of};
 use super::nexmark::millis_of;
 use super::options::Given;
 use super::{Abilities, Connection, World, draw};
-use crate::catalog::Table;
-use crate::error::{Code, SqlError, nearest};
+use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
+use crate::suggestion::nearest;
+use crate::table::Table;
 use crate::types::SqlType;
 
 /// The number of events that are made in advance.

@@ -9,10 +9,10 @@ use chrono_tz::Tz;
 use thalweg_model::{EventTime, ProcessingTime, StateReader, StateWriter, VirtualClock};
 
 use super::Now;
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::operator::BatchOperator;
 use crate::aggregates::aggregate;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::formats::RowKind;
 use crate::functions::{Argument, Context};
 use crate::plan::{AggregateCall, Column, Role};

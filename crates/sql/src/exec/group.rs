@@ -22,12 +22,12 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room, pay};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 use crate::formats::RowKind;
 use crate::plan::{AggregateCall, Column};
 use crate::scratch::EVALUATION_BYTES_MAX;

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::calc::batch_of;
+use crate::batch::batch_of;
 use crate::keys::{ROW_FORMAT, check_row_format};
 
 /// Saves rows.

@@ -7,7 +7,7 @@ use arrow::compute::{SortColumn, SortOptions, concat_batches, lexsort_to_indices
 use arrow::record_batch::RecordBatch;
 
 use super::operator::Outcome;
-use crate::batch::Batch;
+use crate::batch::{Batch, batch_of};
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
@@ -37,7 +37,7 @@ pub(super) fn sorted(
 /// Returns the rows of a batch at `places`, in that order.
 pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordBatch> {
     let columns = rows.columns().iter().map(|column| take(column, places, None)).collect::<Result<_, _>>();
-    super::calc::batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
+    batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
 /// Returns the rows of a batch, copied if they fill less than half of the memory that they hold: a slice holds the whole batch.

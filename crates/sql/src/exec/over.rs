@@ -39,7 +39,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
-use super::calc::{batch_of, filtered, schema_of};
+use super::calc::{filtered, schema_of};
 use super::calls::{Calls, gathered};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
@@ -47,7 +47,7 @@ use super::order::bytes_of;
 use super::runs::Runs;
 use super::windows::passed_ms;
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::expression::arrow_error;
 use crate::keys::heap_bytes;
 use crate::plan::{AggregateCall, Column, Frame};

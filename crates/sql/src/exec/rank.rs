@@ -26,11 +26,11 @@ use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::expression::arrow_error;
 use crate::formats::RowKind;
 use crate::keys::{ROW_FORMAT, check_row_format, heap_bytes};

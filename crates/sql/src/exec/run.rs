@@ -16,7 +16,7 @@ use thalweg_model::{
 };
 
 use super::Now;
-use super::calc::Calc;
+use super::calc::{Calc, schema_of};
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinStage};
 use super::limit::Limit;
@@ -28,7 +28,6 @@ use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::catalog::Table;
 use crate::connect::{World, bind_source};
 use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
@@ -37,6 +36,7 @@ use crate::functions::{Context, EvaluationError};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
 use crate::scan::source::{Reading, TableSource};
+use crate::table::Table;
 use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -393,7 +393,7 @@ impl<'a> Assembly<'a> {
         places: &[usize],
         columns: &[Column],
     ) -> Result<Vec<TableSource>> {
-        let reading = Arc::new(Reading::new(table, places, columns));
+        let reading = Arc::new(Reading::new(table, places, schema_of(columns)));
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {

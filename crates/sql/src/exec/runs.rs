@@ -167,7 +167,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::exec::calc::{batch_of, schema_of};
+    use crate::batch::batch_of;
+    use crate::exec::calc::schema_of;
     use crate::plan::Column;
     use crate::types::SqlType;
 

@@ -34,13 +34,13 @@ use chrono_tz::Tz;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted};
 use super::window::with_windows;
 use super::windows::Clocks;
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::expression::arrow_error;
 use crate::keys::{growth_bytes, heap_bytes};
 use crate::plan::Column;

@@ -26,12 +26,12 @@ use thalweg_model::{
     Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
 };
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
 use crate::aggregates::Accumulator;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, check_room, pay};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 use crate::expression::arrow_error;
 use crate::functions::EvaluationError;
 use crate::keys::KeyIndex;

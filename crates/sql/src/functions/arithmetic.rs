@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrowNativeTypeOp, ArrowPrimitiveType};
 use arrow::datatypes::*;
-use datafusion_expr::ColumnarValue;
 
 use super::over::{Evaluated, both, map, only, try_zip, zip};
 use super::{Argument, BindError, Bound, EvaluationError, Kernel};
 use crate::types::{SqlType, common_type};
+use crate::values::ColumnarValue;
 
 /// An operator of arithmetic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

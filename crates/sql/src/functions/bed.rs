@@ -9,13 +9,12 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use thalweg_model::VirtualClock;
 
 use super::cast::bind_cast;
 use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Returns the binding context of a session in a time zone.
 pub(super) fn context(zone: Tz) -> Context {

@@ -28,13 +28,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
 use chrono_tz::Tz;
-use datafusion_expr::ColumnarValue;
 
 pub use to_text::Writer;
 
 use super::over::{column_map, only};
 use super::{BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// Greatest length to which text or bytes are padded, in characters or bytes. CHAR(n) and BINARY(n) take their length
 /// in every row, so a batch of 4,096 rows takes 256 MiB at this length.

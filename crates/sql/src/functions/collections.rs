@@ -21,11 +21,11 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{concat, take};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows, SortField};
-use datafusion_expr::ColumnarValue;
 
 use super::each::{self, failure};
 use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
 use crate::types::{SqlType, relabelled};
+use crate::values::ColumnarValue;
 
 /// All functions of collections.
 pub static COLLECTIONS: &[Function] = &[

@@ -18,7 +18,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::cmp;
 use arrow::datatypes::*;
 use arrow::error::ArrowError;
-use datafusion_expr::ColumnarValue;
 
 use super::cast::bind_cast;
 use super::cast::text::{parse_date, parse_time, parse_timestamp, ticks_per_second};
@@ -26,6 +25,7 @@ use super::decimal::wide_power_of_ten;
 use super::over::{Evaluated, Operand, both, columns_map, first, of_arrow, truth, zip_boolean};
 use super::{Argument, BindError, Bound, Context, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType, common_type};
+use crate::values::ColumnarValue;
 
 /// An operator of comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

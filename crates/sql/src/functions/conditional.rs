@@ -9,9 +9,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::{boolean, zip};
 use arrow::compute::{nullif, prep_null_mask_filter};
 
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
-
 use super::cast::bind_cast;
 use super::cast::text::parse_double;
 use super::compare::{ComparisonOp, bind_comparison};
@@ -19,6 +16,7 @@ use super::math::common_of;
 use super::over::{Evaluated, Operand, both, column_map, columns_map, of_arrow, only, text, truth};
 use super::{Argument, BindError, Bound, Context, Function, Kernel};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// The functions of this module.
 pub static CONDITIONAL: &[Function] = &[

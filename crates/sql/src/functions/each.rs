@@ -13,12 +13,11 @@ use arrow::array::{
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field};
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::{Argument, BindError, Bound, EvaluationError, Kernel};
 use crate::scratch::{self, Room};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 #[cfg(test)]
 pub(crate) mod bed;

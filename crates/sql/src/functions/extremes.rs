@@ -2,8 +2,6 @@
 //! each type go through every cast, operator and function which takes them.
 
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::arithmetic::{ArithmeticOp, bind_arithmetic, bind_negate};
 use super::bed::{argument, context, scalar};
@@ -13,6 +11,7 @@ use super::conditional::CONDITIONAL;
 use super::math::MATH;
 use super::{Argument, Bound};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Returns a column for each type: its extremes, zero, NULL and other special values.
 fn columns() -> Vec<(SqlType, ColumnarValue)> {

@@ -8,14 +8,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::bed::{context, row_of, scalar};
 use super::cast::bind_cast;
 use super::{Argument, Bound, EvaluationError, Function};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Default number of calls drawn for each function; `THALWEG_CALLS` replaces it.
 const CALLS: usize = 60;

@@ -16,13 +16,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, StringBuilder};
 use arrow::compute::kernels::{boolean, cmp, zip};
 use arrow::datatypes::*;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::arithmetic::{ArithmeticOp, bind_arithmetic};
 use super::over::{self, Evaluated, Operand, column_map, first, map, only, try_map};
 use super::{Argument, BindError, Bound, Context, Function, Kernel, decimal};
 use crate::types::{SqlType, common_type};
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// The functions of this module.
 pub static MATH: &[Function] = &[

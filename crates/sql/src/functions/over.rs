@@ -15,10 +15,9 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::kernels::arity;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use datafusion_common::{DataFusionError, ScalarValue};
-use datafusion_expr::ColumnarValue;
 
 use super::EvaluationError;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Result of a kernel.
 pub type Evaluated = Result<ColumnarValue, EvaluationError>;
@@ -274,7 +273,7 @@ pub fn mistyped(array: &ArrayRef, instead_of: &str) -> EvaluationError {
 /// # Errors
 /// [`EvaluationError`] if there is no such column.
 pub fn one(scalar: &ScalarValue) -> Result<ArrayRef, EvaluationError> {
-    scalar.to_array().map_err(|error| of_datafusion(&error))
+    scalar.to_array().map_err(|error| internal(&error))
 }
 
 /// Returns the first row of a column as a scalar.
@@ -282,7 +281,7 @@ pub fn one(scalar: &ScalarValue) -> Result<ArrayRef, EvaluationError> {
 /// # Errors
 /// [`EvaluationError`] if the column is of a type without scalars.
 pub fn first(array: &ArrayRef) -> Evaluated {
-    ScalarValue::try_from_array(array, 0).map(ColumnarValue::Scalar).map_err(|error| of_datafusion(&error))
+    ScalarValue::try_from_array(array, 0).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }
 
 /// Returns NULL of a type.
@@ -290,7 +289,7 @@ pub fn first(array: &ArrayRef) -> Evaluated {
 /// # Errors
 /// [`EvaluationError`] if there are no scalars of the type.
 pub fn null(of: &DataType) -> Evaluated {
-    ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| of_datafusion(&error))
+    ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }
 
 /// Gives a column a type which differs only in its parameters: the digits of a decimal number, or a zone. A type
@@ -367,10 +366,6 @@ fn side<T: ArrowPrimitiveType>(value: &ColumnarValue) -> Result<Side<'_, T>, Eva
             Side::One(array.is_valid(0).then(|| array.value(0)))
         }
     })
-}
-
-fn of_datafusion(error: &DataFusionError) -> EvaluationError {
-    internal(error)
 }
 
 fn internal(error: &dyn fmt::Display) -> EvaluationError {

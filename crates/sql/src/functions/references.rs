@@ -5,8 +5,6 @@ use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Decimal128Type, Int64Type};
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use proptest::prelude::*;
 
 use super::arithmetic::{ArithmeticOp, bind_arithmetic};
@@ -14,6 +12,7 @@ use super::bed::context;
 use super::cast::bind_cast;
 use super::{Argument, Bound, EvaluationError};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 fn evaluated(
     bound: &Bound,

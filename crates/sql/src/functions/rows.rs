@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::{is_null, nullif};
-use datafusion_expr::ColumnarValue;
 
 use super::each::failure;
 use super::{Argument, BindError, Bound, EvaluationError, Function, column};
-use crate::error::nearest;
+use crate::suggestion::nearest;
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// The function as which `row.field` is planned: the field's name is the second argument.
 pub static ROWS: &[Function] = &[Function {
@@ -69,9 +69,9 @@ mod tests {
     use arrow::array::{ArrayRef, Int64Array, StringArray, StructArray};
     use arrow::buffer::NullBuffer;
     use arrow::datatypes::DataType;
-    use datafusion_common::ScalarValue;
 
     use super::*;
+    use crate::values::ScalarValue;
 
     fn bind(name: &str) -> Result<Bound, BindError> {
         let of = SqlType::Row(vec![("id".into(), SqlType::BigInt), ("name".into(), SqlType::STRING)]);

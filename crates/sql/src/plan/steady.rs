@@ -13,9 +13,9 @@
 
 use super::changes::{Changes, Rule, changes, source_of_changes};
 use super::{Join, JoinMethod, Node, Plan};
-use crate::catalog::TableColumnKind;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
+use crate::table::TableColumnKind;
 
 /// Refuses a plan in which an operator keeps rows whose values differ when they are retracted.
 ///

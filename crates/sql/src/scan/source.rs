@@ -13,16 +13,14 @@ use thalweg_model::{
 };
 
 use super::rows::{RowSource, Rows};
-use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED};
-use crate::catalog::{Table, TableColumnKind};
+use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED, batch_of};
 use crate::connect::job_end::JobEnd;
 use crate::deliver::Tally;
-use crate::exec::calc::{batch_of, schema_of};
 use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
 use crate::functions::EvaluationError;
-use crate::plan::Column;
 use crate::scratch::{self, RESULT_TOO_LONG};
+use crate::table::{Table, TableColumnKind};
 
 /// The columns of a table that are read, and how the other columns follow from them.
 #[derive(Clone, Debug)]
@@ -56,8 +54,8 @@ struct Timing {
 }
 
 impl Reading {
-    /// Reads the columns of a table at `places`, and puts them out as `columns`.
-    pub fn new(table: &Table, places: &[usize], columns: &[Column]) -> Self {
+    /// Reads the columns of a table at `places`, and puts them out as the columns of `schema`.
+    pub fn new(table: &Table, places: &[usize], schema: SchemaRef) -> Self {
         let mut needed: Vec<bool> = vec![false; table.columns.len()];
         let mut need = |place: usize| needed[place] = true;
         places.iter().for_each(|place| need(*place));
@@ -93,7 +91,7 @@ impl Reading {
             table: table.name.clone(),
             computed: made.iter().map(making).collect(),
             outputs: places.iter().map(|place| among(*place)).collect(),
-            schema: schema_of(columns),
+            schema,
             time: table.rowtime.as_ref().map(|rowtime| Timing {
                 column: among(rowtime.column),
                 watermark: moved(&rowtime.watermark),

@@ -220,7 +220,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
                 "DESCRIBE", "WITH", "VALUES",
             ];
-            let error = match crate::error::nearest(&name, known) {
+            let error = match crate::suggestion::nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
                     SqlError::new(Code::Syntax, format!("no statement begins with {name}"))
                         .help(format!("did you mean {near}?"))

@@ -18,10 +18,10 @@ use super::{JoinKey, JoinKind, JoinMethod, Result};
 use crate::bind::expression::{Scope, is_cast};
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
-use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError};
 use crate::expression::{Expression, Typed};
 use crate::plan::{Counted, Node, Plan, Role};
+use crate::table::Table;
 use crate::types::SqlType;
 
 /// A table as of a time, behind whatever names it has.

@@ -27,8 +27,6 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMillisecondArray};
 use arrow::datatypes::SchemaRef;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
 use thalweg_model::disk::{Disk, FileIdentity};
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
@@ -37,7 +35,6 @@ use super::listing::{Found, Listing};
 use super::parquet::{OpenPages, ParquetColumn, ParquetFile};
 use super::{FileFormat, FileSystem};
 use crate::batch::BATCH_ROWS_MAX;
-use crate::catalog::TableColumnKind;
 use crate::connect::World;
 use crate::connect::bad::{BadRecords, SavedBad};
 use crate::connect::decoding::{Decoding, More, Resume, Step};
@@ -48,7 +45,9 @@ use crate::formats::{Format, Position, RowKind};
 use crate::functions::cast::bind_cast;
 use crate::functions::{Context, column};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::TableColumnKind;
 use crate::types::{INSTANT_ZONE, SqlType};
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// The most bytes that one poll reads, with rows or without, before other tasks may run: far more than the
 /// records of a batch.

@@ -12,7 +12,7 @@ use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources
 use crate::scan::rows::RowSource;
 
 /// Declares a table of two columns with further columns and options.
-pub(super) fn of(columns: &str, options: &str) -> crate::catalog::Table {
+pub(super) fn of(columns: &str, options: &str) -> crate::table::Table {
     table(&format!("CREATE TABLE t (a INT, b STRING{columns}) WITH ('connector' = 'filesystem', {options})"))
 }
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int32Type, Int64Type, TimestampMillisecondType};
-use thalweg_model::{ProcessingTime, SourceStatus, StateReader, StateWriter, VirtualClock};
+use thalweg_model::{ProcessingTime, SourceStatus, StateReader, StateWriter};
 
-use crate::catalog::{Entry, Table};
-use crate::connect::{World, bind_source, check};
+use crate::connect::{World, bed, bind_source, check};
 use crate::error::SqlError;
 use crate::scan::rows::RowSource;
-use crate::session::Session;
+use crate::table::Table;
 
 const BIDS: &str = "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3), extra STRING";
 const AUCTIONS: &str = "id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, \
@@ -24,14 +23,9 @@ const BASE: i64 = 1_436_918_400_000;
 
 /// Declares a table with further options.
 fn table(columns: &str, options: &str) -> Arc<Table> {
-    let mut session = Session::new(Arc::new(VirtualClock::default()));
     let comma = if options.is_empty() { "" } else { ", " };
     let text = format!("CREATE TABLE t ({columns}) WITH ('connector' = 'nexmark'{comma}{options})");
-    session.read(&text).expect("a table");
-    match session.catalog().get("t") {
-        Ok(Entry::Table(table)) => Arc::clone(table),
-        other => panic!("{other:?}"),
-    }
+    Arc::new(bed::table(&text))
 }
 
 /// The table of all events.

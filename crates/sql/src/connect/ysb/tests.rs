@@ -5,23 +5,15 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
-use thalweg_model::{ProcessingTime, SourceStatus, VirtualClock};
+use thalweg_model::{ProcessingTime, SourceStatus};
 
-use crate::catalog::{Entry, Table};
-use crate::connect::{World, bind_source, check};
-use crate::session::Session;
+use crate::connect::{World, bed, bind_source, check};
+use crate::table::Table;
 
 const COLUMNS: &str = "event_time TIMESTAMP(3), user_id BIGINT, page_id BIGINT, ad_id BIGINT, ad_type BIGINT, event_type BIGINT, ip BIGINT";
 
 fn table(columns: &str, options: &str) -> Arc<Table> {
-    let mut session = Session::new(Arc::new(VirtualClock::default()));
-    session
-        .read(&format!("CREATE TABLE t ({columns}) WITH ('connector' = 'ysb'{options})"))
-        .expect("a table");
-    match session.catalog().get("t") {
-        Ok(Entry::Table(table)) => Arc::clone(table),
-        other => panic!("{other:?}"),
-    }
+    Arc::new(bed::table(&format!("CREATE TABLE t ({columns}) WITH ('connector' = 'ysb'{options})")))
 }
 
 fn rows(table: &Table, wanted: &[usize], seed: u64, batch_rows: usize) -> RecordBatch {

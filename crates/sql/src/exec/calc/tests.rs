@@ -3,7 +3,7 @@
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
-use datafusion_expr::ColumnarValue;
+use arrow::record_batch::RecordBatch;
 use thalweg_model::GrantSource;
 
 use super::*;
@@ -11,6 +11,7 @@ use crate::expression::Expression;
 use crate::functions::each;
 use crate::scratch::EVALUATION_BYTES_MAX;
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 struct Budget(usize);
 

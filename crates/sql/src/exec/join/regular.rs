@@ -32,8 +32,7 @@ use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, St
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
-use crate::exec::calc::batch_of;
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::expression::arrow_error;

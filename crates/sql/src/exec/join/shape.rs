@@ -8,7 +8,8 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::Side;
-use crate::exec::calc::{batch_of, schema_of};
+use crate::batch::batch_of;
+use crate::exec::calc::schema_of;
 use crate::exec::operator::Outcome;
 use crate::expression::{Typed, arrow_error};
 use crate::plan::{Column, Join, JoinKind};

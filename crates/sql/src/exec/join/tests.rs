@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use thalweg_model::{EventTime, StateReader, StateWriter, VirtualClock};
 
 use super::{JoinOperator, Side, operator};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::exec::calc::{batch_of, schema_of};
+use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
+use crate::exec::calc::schema_of;
 use crate::expression::{Expression, State, Typed};
 use crate::formats::RowKind;
 use crate::functions::compare::{ComparisonOp, bind_comparison};

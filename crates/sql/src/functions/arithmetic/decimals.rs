@@ -19,7 +19,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::*;
-use datafusion_expr::ColumnarValue;
 
 use super::ArithmeticOp;
 use crate::functions::decimal::{
@@ -28,6 +27,7 @@ use crate::functions::decimal::{
 use crate::functions::over::{both, try_zip};
 use crate::functions::{BindError, Bound, EvaluationError};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
+use crate::values::ColumnarValue;
 
 /// Binds an operator to a decimal and another exact number.
 pub(super) fn bind(

@@ -14,14 +14,13 @@
 use std::sync::Arc;
 
 use arrow::datatypes::*;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::ArithmeticOp;
 use crate::functions::cast::text::{civil_of_days, days_of_civil, days_of_month, ticks_per_second};
 use crate::functions::over::{both, try_zip, zip};
 use crate::functions::{Argument, BindError, Bound, EvaluationError, Kernel};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 const MILLISECONDS_PER_DAY: i64 = SECONDS_PER_DAY * 1_000;

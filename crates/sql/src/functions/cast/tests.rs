@@ -4,11 +4,11 @@
 
 use arrow::array::{ArrayRef, AsArray, Int32Array, ListArray, MapArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion_common::ScalarValue;
 
 use super::*;
 use crate::functions::bed::{argument, context, evaluated, row_of, scalar, show, sql_type};
 use crate::functions::over;
+use crate::values::ScalarValue;
 
 /// Checks a cast of a value to a type: the result is a value, `NULL`, `fails` (NULL for TRY_CAST) or `refused`.
 fn check_in(zone: Tz, written: &str, to: &str, expected: &str) {

@@ -3,13 +3,13 @@
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
-use datafusion_common::ScalarValue;
 
 use super::{Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, taken};
 use crate::functions::each::{self, Input, Nulls, Text, bound, failure, one_or_many};
 use crate::functions::rows::bind_field;
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
+use crate::values::ScalarValue;
 
 /// Binds CARDINALITY: the number of elements or entries, an INT.
 pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

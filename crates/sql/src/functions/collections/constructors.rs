@@ -4,12 +4,12 @@
 
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion_expr::ColumnarValue;
 
 use super::{check_comparable, joined, lists, maps};
 use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, column};
 use crate::types::{SqlType, common_type, relabelled};
+use crate::values::ColumnarValue;
 
 /// Binds `ARRAY[a, ..]`.
 pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

@@ -16,6 +16,7 @@ use super::{
 use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
+use crate::values::ColumnarValue;
 
 /// Binds MAP_KEYS: the keys as an array.
 pub(super) fn keys(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -110,12 +111,12 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
 
 /// Builds a column of maps, row by row, from positions of keys and values; of equal keys the last counts.
 pub(super) fn maps(
-    arguments: &[datafusion_expr::ColumnarValue],
+    arguments: &[ColumnarValue],
     rows: usize,
     of: &SqlType,
     (keys, values): (&ArrayRef, &ArrayRef),
     mut row: impl FnMut(usize, &mut Vec<(usize, usize)>) -> Option<()>,
-) -> Result<datafusion_expr::ColumnarValue, EvaluationError> {
+) -> Result<ColumnarValue, EvaluationError> {
     let all = comparable(&[keys])?;
     let [compared] = &all[..] else { return Err(failure(&"one column makes one")) };
     let count = each::row_count(arguments, rows);

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::COLLECTIONS;
 use crate::functions::each::bed;
 use crate::functions::text::TEXT;
 use crate::functions::{Argument, Function};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 fn check(call: &str, expected: &str) {
     bed::check(COLLECTIONS, call, expected);

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use arrow::array::{Array, BooleanArray};
 use arrow::datatypes::DataType;
 use arrow::row::{Row, RowConverter, SortField};
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use crate::functions::Kernel;
 use crate::functions::over::{Evaluated, column_map, of_arrow};
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Returns the kernel for types whose values are equal if their bits or bytes are. Returns `None` for other types,
 /// and if a literal is not of the type.

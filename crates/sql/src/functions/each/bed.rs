@@ -15,12 +15,11 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use chrono_tz::Tz;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use thalweg_model::{ProcessingTime, VirtualClock};
 
 use crate::functions::{Argument, Context, EvaluationError, Function};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Returns a binding context with a zone and a clock at 2024-02-29T12:34:56.789Z.
 pub(crate) fn context(zone: &str) -> Context {

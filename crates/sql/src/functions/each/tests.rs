@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::buffer::NullBuffer;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 use proptest::prelude::*;
 
 use super::bed;
@@ -13,6 +11,7 @@ use crate::functions::text::TEXT;
 use crate::functions::text::pattern::PATTERNS_MAX;
 use crate::functions::{Argument, Bound, EvaluationError};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 fn bind(name: &str, types: &[SqlType]) -> Bound {
     let function = TEXT.iter().find(|function| function.name == name).expect("a function");

@@ -15,13 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Float64Array, Int32Array, StringBuilder};
 use arrow::datatypes::*;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::numbers;
 use crate::functions::over::{Evaluated, both, null, only, primitive, try_map, try_zip};
 use crate::functions::{Argument, BindError, Bound, EvaluationError, Kernel, column};
 use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Binds RAND.
 pub(super) fn bind_rand(arguments: &[Argument]) -> Result<Bound, BindError> {

@@ -13,8 +13,6 @@ use std::sync::Arc;
 
 use arrow::array::ArrowPrimitiveType;
 use arrow::datatypes::*;
-use datafusion_common::ScalarValue;
-use datafusion_expr::ColumnarValue;
 
 use super::{kept, mapped, numbers, real};
 use crate::functions::cast::text::Form;
@@ -22,6 +20,7 @@ use crate::functions::decimal::{divide_half_up, power_of_ten, rescale};
 use crate::functions::over::{both, map, only, try_zip};
 use crate::functions::{Argument, BindError, Bound, Kernel};
 use crate::types::{DECIMAL_PRECISION_MAX, SqlType};
+use crate::values::{ColumnarValue, ScalarValue};
 
 /// Treatment of the digits behind the last kept one.
 #[derive(Clone, Copy, PartialEq, Eq)]

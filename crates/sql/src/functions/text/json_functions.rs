@@ -12,13 +12,13 @@ use arrow::array::{
     StructArray,
 };
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
-use datafusion_expr::ColumnarValue;
 
 use super::json::{Found, Json, Path, quote, write_number};
 use super::pattern::Cache;
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// Binds JSON_VALUE: the scalar at a path, as text; NULL for anything else.
 pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

@@ -2,11 +2,11 @@
 //! CONCAT_WS, REPEAT, ELT.
 
 use arrow::datatypes::{Int32Type, Int64Type};
-use datafusion_expr::ColumnarValue;
 
 use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
+use crate::values::ColumnarValue;
 
 /// Binds UPPER. Differs from Flink: the locale of the JVM is ignored.
 pub(super) fn upper(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

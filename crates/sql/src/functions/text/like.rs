@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use datafusion_expr::ColumnarValue;
 use regex::Regex;
 
 use super::pattern::{self, Cache, Refusal};
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// Binds LIKE: true if the whole text matches a pattern.
 pub(super) fn like(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

@@ -9,13 +9,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow::datatypes::{Int32Type, Int64Type};
-use datafusion_expr::ColumnarValue;
 use regex::Regex;
 
 use super::pattern::{Cursor, Invalid, Patterns, check_literal, finds};
 use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// Binds REGEXP: true if some part of the text matches. The empty pattern matches nothing.
 ///

@@ -8,13 +8,13 @@ use arrow::datatypes::{
     DataType, Date32Type, Int32Type, Int64Type, Time32MillisecondType, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType,
 };
-use datafusion_expr::ColumnarValue;
 
 use super::calendar::DAY_SECONDS;
 use super::zone::{Overlap, Zone};
 use crate::functions::EvaluationError;
 use crate::functions::each::{self, Outcome, failure, one_or_many};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// A local date and time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
-use datafusion_common::ScalarValue;
 
 use super::calendar::{DAY_SECONDS, civil};
 use super::moments::{self, Moment, Moments};
@@ -21,6 +20,7 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect, fail
 use crate::functions::text::pattern::Cache;
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ScalarValue;
 
 const TIMESTAMP: &str = "yyyy-MM-dd HH:mm:ss";
 

@@ -1,7 +1,6 @@
 //! Spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
 
 use arrow::datatypes::{DurationMillisecondType, Int32Type, Int64Type, IntervalYearMonthType};
-use datafusion_expr::ColumnarValue;
 
 use super::calendar::add_months;
 use super::moments::{self, Moment, Moments};
@@ -10,6 +9,7 @@ use super::zone::Zone;
 use crate::functions::each::{self, Input, Nulls, bound};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
+use crate::values::ColumnarValue;
 
 /// Binds TIMESTAMPADD: moves a time by a number of units, YEAR to SECOND. A DATE becomes a TIMESTAMP(6) for units
 /// below a day. A TIME wraps within its day, so units from a day on do not change it. Months of instants are those of

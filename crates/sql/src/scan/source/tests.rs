@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
+use arrow::datatypes::Schema;
 use thalweg_model::VirtualClock;
 
 use super::*;
-use crate::catalog::Entry;
+use crate::connect::bed;
 use crate::scan::rows::PolledRows;
-use crate::session::Session;
 use crate::types::SqlType;
 
 /// A connector that is always ready and never gives a row, as with endless bad records.
@@ -91,10 +91,8 @@ fn what_was_read_is_pending_until_it_is_out() {
 
 fn one_column() -> (Reading, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::default());
-    let mut session = Session::new(Arc::clone(&clock) as _);
-    session.read("CREATE TABLE t (a INT)").unwrap();
-    let Entry::Table(table) = session.catalog().get("t").unwrap() else { panic!("a view is no table") };
-    (Reading::new(table, &[0], &[Column::plain("a", SqlType::Int, true)]), clock)
+    let schema = Schema::new(vec![SqlType::Int.field("a", true)]);
+    (Reading::new(&bed::table("CREATE TABLE t (a INT)"), &[0], Arc::new(schema)), clock)
 }
 
 struct Room;

@@ -13,8 +13,8 @@ use flate2::write::GzEncoder;
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::parquet::int96;
-use crate::catalog::Table;
 use crate::connect::bed::{Folder, rows_of, table, write};
+use crate::table::Table;
 
 /// The time limit for one file of a few kilobytes, in an unoptimised build on a busy machine.
 const READ_MAX: Duration = Duration::from_secs(20);

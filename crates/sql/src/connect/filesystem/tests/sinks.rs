@@ -29,7 +29,7 @@ fn names(folder: &Folder) -> Vec<String> {
     folder.names().into_iter().map(plain).filter(|name| !name.ends_with("/.part-UID.inprogress")).collect()
 }
 
-fn sink(of: &crate::catalog::Table, world: &World) -> Box<dyn RowSink> {
+fn sink(of: &crate::table::Table, world: &World) -> Box<dyn RowSink> {
     bind_sink(of, &of.written_columns(), world).unwrap()
 }
 
@@ -261,7 +261,7 @@ fn what_is_gathered_follows_the_memory_budget() {
     }
 }
 
-fn parted(format: &str) -> crate::catalog::Table {
+fn parted(format: &str) -> crate::table::Table {
     table(&format!(
         "CREATE TABLE t (a INT, b STRING, p INT) PARTITIONED BY (p)
          WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = '{format}')"
