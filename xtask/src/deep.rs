@@ -144,6 +144,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             &[
                 "test",
                 "-p",
+                "thalweg-sql-functions",
+                "-p",
                 "thalweg-sql",
                 "--lib",
                 "--test",

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlparser::ast::Query;
+use thalweg_sql_functions::suggestion::nearest;
 
 use crate::error::{Code, SqlError};
-use crate::suggestion::nearest;
 use crate::table::Table;
 use crate::text::ddl::Name;
 

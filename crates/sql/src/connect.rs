@@ -72,16 +72,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_connectors::in_progress::in_progress_path;
-use thalweg_model::disk::Disk;
-use thalweg_model::net::Net;
-use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
-
-use crate::error::{Code, Place, SqlError};
-use crate::formats::{RowKind, is_changelog};
-use crate::scan::rows::RowSource;
-use crate::suggestion::nearest;
-use crate::table::Table;
 use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
 use job_end::JobEnd;
 use memory::Collected;
@@ -89,6 +79,17 @@ use net::RealNet;
 use notes::Notes;
 use options::{Given, OWN_PREFIX};
 use roots::Rooted;
+use thalweg_connectors::in_progress::in_progress_path;
+use thalweg_model::disk::Disk;
+use thalweg_model::net::Net;
+use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_sql_functions::keys::process_seed;
+use thalweg_sql_functions::suggestion::nearest;
+
+use crate::error::{Code, Place, SqlError};
+use crate::formats::{RowKind, is_changelog};
+use crate::scan::rows::RowSource;
+use crate::table::Table;
 
 /// A sink of the rows of a query.
 pub trait RowSink: Send {
@@ -209,7 +210,7 @@ impl Default for World {
     fn default() -> Self {
         World {
             seed: 0,
-            hash_seed: crate::keys::process_seed(),
+            hash_seed: process_seed(),
             given: BTreeMap::new(),
             given_kinds: BTreeMap::new(),
             collected: BTreeMap::new(),

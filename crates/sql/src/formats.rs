@@ -49,8 +49,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use serde::{Deserialize, Serialize};
 use thalweg_model::Coded;
-
-use crate::types::SqlType;
+use thalweg_sql_functions::types::SqlType;
 
 /// Greatest length of a record, in bytes without its line end: 1 MiB. A quote or bracket which is never closed costs
 /// one record of this length, not the file.

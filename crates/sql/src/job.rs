@@ -11,6 +11,9 @@ use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_functions::functions::cast::Writer;
+use thalweg_sql_functions::types::SqlType;
 
 use crate::batch::{Failure, batch_of};
 use crate::bind::changelog::{self, Accepts, Changes, changes};
@@ -20,11 +23,8 @@ use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{Encoder, Format, FormatColumn, RowKind};
-use crate::functions::Context;
-use crate::functions::cast::Writer;
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
-use crate::types::SqlType;
 
 /// Limits of an edge of batches: at most 32 batches of up to 4,096 rows and, unless one row is larger, 256
 /// KiB each.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
+
 use crate::error::Place;
-use crate::expression::Typed;
-use crate::types::SqlType;
 
 /// A table: its columns, its event time and the options of its connector.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// Every package of the workspace and the packages it may depend on.
-pub(super) const ROOMS: [(&str, &[&str]); 15] = [
+pub(super) const ROOMS: [(&str, &[&str]); 16] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -18,7 +18,11 @@ pub(super) const ROOMS: [(&str, &[&str]); 15] = [
     ("thalweg-runtime", &["thalweg-model", "thalweg-memory", "thalweg-scheduling"]),
     ("thalweg", &["thalweg-model", "thalweg-operators", "thalweg-runtime"]),
     ("thalweg-connectors", &["thalweg-model", "thalweg-memory"]),
-    ("thalweg-sql", &["thalweg-model", "thalweg-operators", "thalweg", "thalweg-connectors"]),
+    ("thalweg-sql-functions", &["thalweg-model"]),
+    (
+        "thalweg-sql",
+        &["thalweg-model", "thalweg-operators", "thalweg", "thalweg-connectors", "thalweg-sql-functions"],
+    ),
     ("thalweg-steer", &["thalweg-model", "thalweg-scheduling"]),
     ("thalweg-sim", &["thalweg-model", "thalweg-scheduling"]),
     (

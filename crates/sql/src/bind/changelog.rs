@@ -8,14 +8,14 @@
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
 use datafusion_common::ScalarValue;
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
 
 use super::over::rank_as_over;
 use crate::error::{Code, SqlError};
-use crate::expression::Typed;
 pub use crate::plan::changes::{Changes, Keep, changes, deduplication};
 use crate::plan::changes::{Rule, source_of_changes};
 use crate::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
-use crate::types::SqlType;
 
 #[cfg(test)]
 mod tests;

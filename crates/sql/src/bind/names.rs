@@ -27,17 +27,18 @@ use datafusion_expr::{
     TableSource, TypeSignature, Volatility, WindowUDF, WindowUDFImpl,
 };
 use sqlparser::ast::{BinaryOperator, DataType as AstType, ExactNumberInfo, ObjectNamePart, TimezoneInfo};
+use thalweg_sql_functions::aggregates::aggregates;
+use thalweg_sql_functions::functions::{self, Context};
+use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
 
 use super::expression::{ARITHMETIC, guess_aggregate, guess_function};
 use super::relations::WindowFunctions;
 use crate::catalog::{Catalog, Entry};
 use crate::error::SqlError;
-use crate::functions::{self, Context};
 use crate::table::Table;
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
-use crate::types::{LENGTH_MAX, SqlType};
 
 /// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
 pub(super) const RANKS: [&str; 10] = [
@@ -85,9 +86,7 @@ impl<'a> Names<'a> {
             let udf = AggregateUDF::new_from_impl(StandInAggregate(StandIn::new(&name, context)));
             (name, Arc::new(udf))
         };
-        let aggregates = crate::aggregates::aggregates()
-            .iter()
-            .map(|function| stand_in_aggregate(function.name.to_lowercase()));
+        let aggregates = aggregates().iter().map(|function| stand_in_aggregate(function.name.to_lowercase()));
         let rank = |name: &str| (name.to_owned(), Arc::new(WindowUDF::new_from_impl(StandInRank::new(name))));
         let mut options = ConfigOptions::default();
         options.sql_parser.enable_subquery_sort_elimination = false;

@@ -42,6 +42,11 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parquet::ParquetOptions;
+use thalweg_sql_functions::functions::cast::is_castable;
+use thalweg_sql_functions::functions::text::pattern;
+use thalweg_sql_functions::types::SqlType;
+
 use super::bad::BadOptions;
 use super::files::is_below;
 use super::layout::{bind_format, check_metadata, record_columns};
@@ -50,12 +55,8 @@ use super::standard::encoder;
 use super::{Abilities, Connection, RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::formats::Format;
-use crate::functions::cast::is_castable;
-use crate::functions::text::pattern;
 use crate::scan::rows::RowSource;
 use crate::table::{Table, TableColumnKind};
-use crate::types::SqlType;
-use parquet::ParquetOptions;
 
 /// The greatest number of splits; files are distributed among them, and each split reads its files one after
 /// the other.

@@ -21,11 +21,10 @@ use std::fmt::Write;
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::*;
-
-use crate::functions::cast::text::{
+use thalweg_sql_functions::functions::cast::text::{
     civil_of_days, ticks_per_second, write_decimal, write_double, write_float,
 };
-use crate::types::SqlType;
+use thalweg_sql_functions::types::SqlType;
 
 /// Writes values of one type.
 pub(super) struct JavaText(Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>);

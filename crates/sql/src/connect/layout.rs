@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
 
 use super::options::Given;
 use crate::error::{Code, SqlError};
 use crate::formats::{FORMATS, Format, FormatColumn, FormatError};
-use crate::suggestion::nearest;
 use crate::table::{Table, TableColumn, TableColumnKind};
-use crate::types::SqlType;
 
 /// Returns the places of the columns in records: physical columns that are no partition columns.
 pub(super) fn record_columns(table: &Table) -> Vec<usize> {

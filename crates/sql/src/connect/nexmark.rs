@@ -44,6 +44,12 @@ mod tests;
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use chrono::NaiveDateTime;
+use column::{Column, Field, Figures, Prices, extra_lengths, fields_of, fields_of_row};
+use mix::{Kind, Mix};
+use schedule::{Schedule, Shape};
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
+use words::Words;
 
 use super::generated::{Generate, Generated};
 use super::layout::{check_metadata, record_columns, schema_of};
@@ -51,13 +57,7 @@ use super::options::Given;
 use super::{Abilities, Connection, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
-use crate::suggestion::nearest;
 use crate::table::{Table, TableColumn};
-use crate::types::SqlType;
-use column::{Column, Field, Figures, Prices, extra_lengths, fields_of, fields_of_row};
-use mix::{Kind, Mix};
-use schedule::{Schedule, Shape};
-use words::Words;
 
 /// The greatest size to which one event may be filled up.
 const SIZE_BYTES_MAX: u64 = 1 << 20;

@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
+use thalweg_sql_functions::suggestion::nearest;
+
 use crate::error::{Code, Place, SqlError};
 use crate::secrets::{MASK, is_secret};
-use crate::suggestion::nearest;
 use crate::table::{OptionValue, Table};
 
 /// The prefix of keys that only this engine has.

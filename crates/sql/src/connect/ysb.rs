@@ -31,6 +31,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, TimestampMillisecondArray};
 use arrow::error::ArrowError;
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
 
 use super::generated::{Generate, Generated};
 use super::layout::{check_metadata, record_columns, schema_of};
@@ -39,9 +41,7 @@ use super::options::Given;
 use super::{Abilities, Connection, World, draw};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
-use crate::suggestion::nearest;
 use crate::table::Table;
-use crate::types::SqlType;
 
 /// The number of events that are made in advance.
 const CACHE_EVENTS: u64 = 1 << 20;

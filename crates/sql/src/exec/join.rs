@@ -23,11 +23,11 @@ use thalweg_model::{
     Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Span,
     StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::functions::{Context, EvaluationError};
 
 use super::emission::{Emission, together};
 use super::operator::Outcome;
 use crate::batch::Batch;
-use crate::functions::{Context, EvaluationError};
 use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;

@@ -7,9 +7,9 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 
 use crate::batch::batch_of;
-use crate::keys::{ROW_FORMAT, check_row_format};
 
 /// Saves rows.
 ///
@@ -73,9 +73,9 @@ mod tests {
 
     use arrow::array::{ArrayRef, Float64Array, StringArray, TimestampMillisecondArray};
     use arrow::datatypes::Schema;
+    use thalweg_sql_functions::types::SqlType;
 
     use super::*;
-    use crate::types::SqlType;
 
     fn round_trip(rows: &RecordBatch) -> RecordBatch {
         let mut state = StateWriter::default();

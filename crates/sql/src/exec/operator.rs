@@ -11,10 +11,10 @@ use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
     StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::functions::EvaluationError;
 
 use super::emission::{Emission, together};
 use crate::batch::Batch;
-use crate::functions::EvaluationError;
 
 /// The result of an operator, or the reason why it cannot go on.
 pub type Outcome<T> = Result<T, EvaluationError>;

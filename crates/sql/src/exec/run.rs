@@ -14,6 +14,9 @@ use thalweg_model::{
     Either, EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
     StateWriter,
 };
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions::{Context, EvaluationError};
+use thalweg_sql_functions::types::SqlType;
 
 use super::Now;
 use super::calc::{Calc, schema_of};
@@ -31,13 +34,10 @@ use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::connect::{World, bind_source};
 use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
-use crate::expression::Typed;
-use crate::functions::{Context, EvaluationError};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
 use crate::scan::source::{Reading, TableSource};
 use crate::table::Table;
-use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
 

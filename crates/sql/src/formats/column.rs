@@ -16,9 +16,9 @@ use arrow::datatypes::{
     Int8Type, Int16Type, Int32Type, Int64Type, IntervalYearMonthType, SchemaRef, Time32MillisecondType,
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
+use thalweg_sql_functions::types::SqlType;
 
 use super::FormatColumn;
-use crate::types::SqlType;
 
 /// The reason why a record is bad, and the wanted column which does not fit, if it is a column.
 #[derive(Debug)]

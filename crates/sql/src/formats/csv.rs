@@ -36,7 +36,10 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+use convert::Convert;
 pub(super) use encode::CsvEncoder;
+use split::{Marks, Record, Split};
+use thalweg_sql_functions::types::SqlType;
 
 use super::column::{Bad, Rows};
 use super::json::text_of;
@@ -46,9 +49,6 @@ use super::{
     BATCH_BYTES_MAX, BadRecord, Decoded, Decoder, FormatColumn, FormatError, Ignored, Position,
     RECORD_BYTES_MAX, Taken,
 };
-use crate::types::SqlType;
-use convert::Convert;
-use split::{Marks, Record, Split};
 
 /// The options of `csv`.
 #[derive(Clone, Debug)]

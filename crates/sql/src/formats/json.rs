@@ -39,6 +39,7 @@ pub(super) use convert::{Convert, ValueRules, unit, wrong};
 pub(super) use encode::{EncodeRules, JsonEncoder, JsonRow, NullKeys};
 pub(super) use scan::{Broken, Scan, Slot};
 pub(super) use text::string_of;
+use thalweg_sql_functions::types::SqlType;
 pub(super) use walk::Walk;
 
 use super::column::{Bad, Rows};
@@ -46,7 +47,6 @@ use super::lines::{LineDecoder, LineRules, Records};
 use super::options::Given;
 use super::value::TimestampForm;
 use super::{Decoded, FormatColumn, FormatError, RECORD_ROWS_MAX};
-use crate::types::SqlType;
 
 /// The options of `json`.
 #[derive(Clone, Debug)]

@@ -11,15 +11,16 @@ use thalweg_model::{
     Allowance, Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
     StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::expression::{Typed, arrow_error};
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
+use thalweg_sql_functions::types::INSTANT_ZONE;
 
 use super::rows::{RowSource, Rows};
 use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED, batch_of};
 use crate::connect::job_end::JobEnd;
 use crate::deliver::Tally;
-use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
-use crate::functions::EvaluationError;
-use crate::scratch::{self, RESULT_TOO_LONG};
 use crate::table::{Table, TableColumnKind};
 
 /// The columns of a table that are read, and how the other columns follow from them.
@@ -227,7 +228,7 @@ impl TableSource {
                 Making::Proctime => {
                     let millis = i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX);
                     let column = arrow::array::TimestampMillisecondArray::from(vec![millis; count]);
-                    Arc::new(column.with_timezone(crate::types::INSTANT_ZONE)) as ArrayRef
+                    Arc::new(column.with_timezone(INSTANT_ZONE)) as ArrayRef
                 }
             };
             columns.push(column);

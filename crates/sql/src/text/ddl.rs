@@ -9,11 +9,11 @@ use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
+use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 
 use super::plain;
 use crate::error::Place;
 use crate::table::OptionValue;
-use crate::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 
 /// The declaration of a table.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use thalweg_sql_functions::suggestion::nearest;
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
@@ -220,7 +221,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
                 "DESCRIBE", "WITH", "VALUES",
             ];
-            let error = match crate::suggestion::nearest(&name, known) {
+            let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
                     SqlError::new(Code::Syntax, format!("no statement begins with {name}"))
                         .help(format!("did you mean {near}?"))

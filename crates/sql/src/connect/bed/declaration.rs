@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
+
 use crate::error::Place;
 use crate::table::{OptionValue, Table, TableColumn, TableColumnKind};
-use crate::types::{LENGTH_MAX, SqlType};
 
 /// Returns the table that a text declares.
 pub(super) fn declared(text: &str) -> Table {

@@ -10,14 +10,14 @@ use arrow::datatypes::*;
 use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 use thalweg_model::ProcessingTime;
+use thalweg_sql_functions::functions::cast::text::{decimal_of_double, ticks_per_second};
+use thalweg_sql_functions::functions::cast::zone::local_of_instant;
+use thalweg_sql_functions::functions::decimal::power_of_ten;
+use thalweg_sql_functions::types::{INSTANT_ZONE, LENGTH_MAX, SqlType};
 
 use super::random;
 use crate::connect::options::Given;
 use crate::error::{Code, SqlError};
-use crate::functions::cast::text::{decimal_of_double, ticks_per_second};
-use crate::functions::cast::zone::local_of_instant;
-use crate::functions::decimal::power_of_ten;
-use crate::types::{INSTANT_ZONE, LENGTH_MAX, SqlType};
 
 /// The greatest length of generated text.
 const TEXT_LENGTH_MAX: u32 = 1 << 20;

@@ -37,8 +37,17 @@ use ::parquet::file::properties::WriterProperties;
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use int96::Seconds;
+pub(super) use open::OpenPages;
+use open::{PaidPages, Room};
+use pages::Needs;
 use thalweg_model::Allowance;
 use thalweg_model::disk::FileIdentity;
+use thalweg_sql_functions::functions::cast::bind_cast;
+use thalweg_sql_functions::functions::{Bound, column};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ColumnarValue;
+use types::{cast_plain, plain};
 
 use super::part::PartFile;
 use super::split::Reading;
@@ -46,17 +55,8 @@ use crate::connect::error::ConnectError;
 use crate::connect::layout::record_columns;
 use crate::connect::options::Given;
 use crate::error::{Code, SqlError};
-use crate::functions::cast::bind_cast;
-use crate::functions::{Bound, column};
 use crate::panics::caught;
 use crate::table::TableColumn;
-use crate::types::SqlType;
-use crate::values::ColumnarValue;
-use int96::Seconds;
-pub(super) use open::OpenPages;
-use open::{PaidPages, Room};
-use pages::Needs;
-use types::{cast_plain, plain};
 
 /// The number of batches between two checks of a file's identity.
 const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };

@@ -30,6 +30,10 @@ use arrow::datatypes::SchemaRef;
 use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
 use thalweg_model::disk::{Disk, FileIdentity};
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::functions::cast::bind_cast;
+use thalweg_sql_functions::functions::{Context, column};
+use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
+use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
 
 use super::listing::{Found, Listing};
 use super::parquet::{OpenPages, ParquetColumn, ParquetFile};
@@ -42,12 +46,8 @@ use crate::connect::error::ConnectError;
 use crate::connect::files::{Files, absolute};
 use crate::connect::layout::{batch_of, record_columns, schema_of};
 use crate::formats::{Format, Position, RowKind};
-use crate::functions::cast::bind_cast;
-use crate::functions::{Context, column};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::TableColumnKind;
-use crate::types::{INSTANT_ZONE, SqlType};
-use crate::values::{ColumnarValue, ScalarValue};
 
 /// The most bytes that one poll reads, with rows or without, before other tasks may run: far more than the
 /// records of a batch.

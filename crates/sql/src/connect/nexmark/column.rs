@@ -12,12 +12,12 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Fields};
 use arrow::error::ArrowError;
+use thalweg_sql_functions::types::SqlType;
 
 use super::mix::{Events, Kind, Mix};
 use super::schedule::Schedule;
 use super::words::{CITIES, FIRST_NAMES, LAST_NAMES, STATES, Words};
 use crate::connect::draw;
-use crate::types::SqlType;
 
 /// The first id of people, and of auctions.
 const FIRST_ID: u64 = 1_000;

@@ -19,6 +19,7 @@ use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
 
 use super::shape::Shape;
 use super::table::{Probe, Table, gathered};
@@ -28,7 +29,6 @@ use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
 use crate::exec::windows::Clocks;
-use crate::expression::arrow_error;
 use crate::plan::WindowPlaces;
 
 /// Joins the rows of windows.

@@ -7,11 +7,12 @@
 //! Source: Flink's `CsvToRowDataConverters`. Differs from Flink: decimals may have blanks around them, as in Flink's
 //! JSON format. The NULL literal makes an ARRAY or a ROW NULL, not one with a NULL element.
 
+use thalweg_sql_functions::types::SqlType;
+
 use super::CsvOptions;
 use crate::formats::column::{Column, Values};
 use crate::formats::json::{unit, wrong};
 use crate::formats::value::{self, TimestampForm, trim};
-use crate::types::SqlType;
 
 /// A converter of the fields of one record.
 pub(super) struct Convert<'a> {

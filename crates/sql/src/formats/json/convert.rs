@@ -23,12 +23,12 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use arrow::datatypes::{DataType, TimeUnit};
+use thalweg_sql_functions::types::SqlType;
 
 use super::scan::{Kind, Scan, Slot};
 use super::text::{compact, unescape};
 use crate::formats::column::{Column, Values};
 use crate::formats::value::{self, TimestampForm, trim};
-use crate::types::SqlType;
 
 /// Options for the conversion of values.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 
 use arrow::datatypes::Schema;
 use thalweg_model::VirtualClock;
+use thalweg_sql_functions::types::SqlType;
 
 use super::*;
 use crate::connect::bed;
 use crate::scan::rows::PolledRows;
-use crate::types::SqlType;
 
 /// A connector that is always ready and never gives a row, as with endless bad records.
 struct Nothing(Arc<Mutex<u64>>);

@@ -20,10 +20,10 @@ use arrow::datatypes::{
 };
 use arrow::record_batch::RecordBatch;
 use chrono::DateTime;
+use thalweg_sql_functions::types::SqlType;
 
 use super::types::with_leaves;
 use crate::batch::BATCH_ROWS_MAX;
-use crate::types::SqlType;
 
 /// Returns the columns with 96-bit timestamps, by their places in the file.
 pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
+use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 
 use super::guarded;
-use crate::types::{INSTANT_ZONE, SqlType};
 
 /// Returns the supported Arrow type that holds all values of a file's type. Timestamps keep their unit, and
 /// are instants if the table declares them so. Rows have the fields that the table declares, in that order,

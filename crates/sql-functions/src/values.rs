@@ -4,4 +4,4 @@
 //! nowhere else among the functions, which use nothing further of DataFusion.
 
 pub use datafusion_common::ScalarValue;
-pub use datafusion_expr::ColumnarValue;
+pub use datafusion_expr_common::columnar_value::ColumnarValue;

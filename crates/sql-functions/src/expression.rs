@@ -346,7 +346,7 @@ fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, Evaluat
 
 /// Converts an error of an Arrow kernel. Checked types and lengths do not cause such errors.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
-pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
+pub fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
@@ -611,7 +611,7 @@ fn is_infix(name: &str, arguments: &[Typed]) -> bool {
 const MEMBERS: &str = "IN (";
 
 /// Returns the name of a call which looks a value up among literals; it is shown behind the value.
-pub(crate) fn members_name(literals: &[ScalarValue]) -> String {
+pub fn members_name(literals: &[ScalarValue]) -> String {
     let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
     format!("{MEMBERS}{})", literals.join(", "))
 }

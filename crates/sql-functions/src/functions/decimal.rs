@@ -9,6 +9,7 @@ use arrow::datatypes::i256;
 use crate::types::DECIMAL_PRECISION_MAX;
 
 /// Returns 10 to the power of an exponent from 0 to 38; `None` beyond.
+#[inline]
 pub fn power_of_ten(exponent: u32) -> Option<i128> {
     if exponent <= u32::from(DECIMAL_PRECISION_MAX) { Some(10_i128.pow(exponent)) } else { None }
 }

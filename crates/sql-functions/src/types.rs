@@ -369,7 +369,7 @@ impl fmt::Display for SqlType {
 ///
 /// # Errors
 /// [`ArrowError`] if Arrow refuses the relabelled data.
-pub(crate) fn relabelled(column: ArrayRef, of: &DataType) -> Result<ArrayRef, ArrowError> {
+pub fn relabelled(column: ArrayRef, of: &DataType) -> Result<ArrayRef, ArrowError> {
     if column.data_type() == of || !column.data_type().is_nested() || !column.data_type().equals_datatype(of)
     {
         return Ok(column);

@@ -33,7 +33,8 @@ mod tests;
 mod whole;
 
 pub(crate) use bytes::{ByteSlices, bytes_column, offset};
-pub(crate) use numbers::{is_whole, whole_column, whole_numbers};
+pub use numbers::whole_numbers;
+pub(crate) use numbers::{is_whole, whole_column};
 pub(crate) use whole::hash_of;
 
 use bytes::BytesKeys;
@@ -41,19 +42,21 @@ use whole::WholeKeys;
 
 /// Returns the bytes which the allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds up to a
 /// multiple of 16.
-pub(crate) fn heap_bytes(bytes: usize) -> usize {
+#[inline]
+pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
 /// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries. It is copied
 /// into a table of twice the size. Returns 0 if the entries fit.
-pub(crate) fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
+#[inline]
+pub fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
     if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
 }
 
 /// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
 /// be read back.
-pub(crate) const ROW_FORMAT: u32 = 59;
+pub const ROW_FORMAT: u32 = 59;
 
 /// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
 /// cannot know which keys collide. Results do not depend on it.
@@ -67,14 +70,20 @@ pub const KEYS_MAX: usize = u32::MAX as usize;
 
 /// Makes a converter from columns of the given types to comparable rows. The types must be made by
 /// [`SqlType::arrow`].
-pub(crate) fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
+///
+/// # Panics
+/// If arrow has no comparable rows of one of the types.
+pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
     let fields = types.into_iter().map(SortField::new).collect();
     // A test of this module checks each type.
     RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
 }
 
 /// Converts columns to rows. The columns have the types of the converter and one length.
-pub(crate) fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
+///
+/// # Panics
+/// If the columns are of other types or of several lengths.
+pub fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
     converter
         .convert_columns(columns)
         .expect("binding casts arguments and keys to the types that the converter was made for")
@@ -207,6 +216,7 @@ impl KeyIndex {
     }
 
     /// Returns the number of distinct keys.
+    #[inline]
     pub fn len(&self) -> usize {
         match &self.keys {
             Keys::None { is_seen } => usize::from(*is_seen),
@@ -216,6 +226,7 @@ impl KeyIndex {
     }
 
     /// Returns whether there are no keys.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -342,7 +353,10 @@ impl KeyIndex {
 }
 
 /// Checks the version number before saved rows.
-pub(crate) fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
+///
+/// # Errors
+/// [`StateError`] if the rows are in the form of another version of arrow.
+pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     match state.take::<u32>()? {
         ROW_FORMAT => Ok(()),
         other => {

@@ -12,6 +12,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Returns the units per second of a column of timestamps with `digits` digits.
+#[inline]
 pub fn ticks_per_second(digits: u8) -> i64 {
     match digits {
         0..=3 => 1_000,

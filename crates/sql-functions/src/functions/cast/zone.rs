@@ -11,6 +11,7 @@ use super::text::ticks_per_second;
 
 /// Returns the local time in a zone at an instant; both in units of a column with `digits` digits. `None` if it does
 /// not fit.
+#[inline]
 pub fn local_of_instant(value: i64, digits: u8, zone: Tz) -> Option<i64> {
     if zone == Tz::UTC {
         return Some(value);

@@ -17,7 +17,7 @@ pub(crate) fn is_whole(of: &DataType) -> bool {
 ///
 /// # Panics
 /// If the column holds no whole numbers.
-pub(crate) fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
+pub fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
     if let Some(column) = column.as_boolean_opt() {
         return column.values().iter().map(i64::from).collect();
     }
