@@ -16,9 +16,9 @@ use serde::Deserialize;
 use thalweg::{Engine, SystemClock};
 use thalweg_model::Clock;
 use thalweg_sql::connect::World;
-use thalweg_sql::formats::{Format, FormatColumn};
 use thalweg_sql::job::{BATCH_EDGES, assemble};
 use thalweg_sql::session::{Action, Session};
+use thalweg_sql_formats::{Format, FormatColumn};
 use thalweg_sql_functions::types::SqlType;
 
 const COLUMNS: [&str; 7] =

@@ -7,13 +7,13 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Allowance, EventTime, Payment, Weighed};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::scratch::value_bytes;
 use thalweg_sql_functions::types::relabelled;
 
 use crate::error::cut;
-use crate::formats::RowKind;
 
 /// Greatest number of rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 4_096;

@@ -42,6 +42,7 @@ use thalweg::{
     VirtualClock,
 };
 use thalweg_model::ProcessingTime;
+use thalweg_sql_formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use thalweg_sql_functions::functions::cast::Writer;
 
 use crate::catalog::Entry;
@@ -50,7 +51,6 @@ use crate::connect::{World, gives_changes};
 use crate::deliver::{TableSink, Tally};
 use crate::error::SqlError;
 use crate::exec::run::{Assembly, Ending};
-use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};

@@ -83,11 +83,11 @@ use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
 use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_sql_formats::{RowKind, is_changelog};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::suggestion::nearest;
 
 use crate::error::{Code, Place, SqlError};
-use crate::formats::{RowKind, is_changelog};
 use crate::scan::rows::RowSource;
 use crate::table::Table;
 

@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
+use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
 use thalweg_sql_functions::types::SqlType;
@@ -22,7 +23,6 @@ use crate::connect::{self, Output, RowSink, World, bind_sink};
 use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
 use crate::exec::run::{Assembly, Ending};
-use crate::formats::{Encoder, Format, FormatColumn, RowKind};
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 
@@ -189,7 +189,7 @@ impl Shown {
                 .insert(0, FormatColumn { name: "op".to_owned(), of: SqlType::STRING, is_nullable: false });
         }
         let options = std::collections::BTreeMap::new();
-        let wrong = |error: crate::formats::FormatError| SqlError::new(Code::Unsupported, error.to_string());
+        let wrong = |error: FormatError| SqlError::new(Code::Unsupported, error.to_string());
         let encoder =
             Format::bind("json", &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
         Ok(Shown { form: Form::Json(encoder), output, head: Vec::new(), buffer: Vec::new(), has_kinds })

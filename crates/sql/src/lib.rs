@@ -21,7 +21,7 @@
 //!    queries compute.
 //! 5. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
 //! 6. [`batch`] and [`exec`]: operators over batches, and how they become streams.
-//! 7. [`connect`], [`formats`] and [`scan`]: connectors, formats and sources; [`deliver`] and [`job`]: the
+//! 7. [`connect`] and [`scan`]: connectors and sources, over `thalweg-sql-formats`; [`deliver`] and [`job`]: the
 //!    ends of a query.
 //! 8. [`cases`]: queries with their answers in files.
 //!
@@ -36,7 +36,6 @@ pub mod connect;
 pub mod deliver;
 pub mod error;
 pub mod exec;
-pub mod formats;
 pub mod job;
 pub mod panics;
 pub mod plan;

@@ -10,7 +10,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// Every package of the workspace and the packages it may depend on.
-pub(super) const ROOMS: [(&str, &[&str]); 16] = [
+pub(super) const ROOMS: [(&str, &[&str]); 17] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -19,9 +19,17 @@ pub(super) const ROOMS: [(&str, &[&str]); 16] = [
     ("thalweg", &["thalweg-model", "thalweg-operators", "thalweg-runtime"]),
     ("thalweg-connectors", &["thalweg-model", "thalweg-memory"]),
     ("thalweg-sql-functions", &["thalweg-model"]),
+    ("thalweg-sql-formats", &["thalweg-model", "thalweg-sql-functions"]),
     (
         "thalweg-sql",
-        &["thalweg-model", "thalweg-operators", "thalweg", "thalweg-connectors", "thalweg-sql-functions"],
+        &[
+            "thalweg-model",
+            "thalweg-operators",
+            "thalweg",
+            "thalweg-connectors",
+            "thalweg-sql-functions",
+            "thalweg-sql-formats",
+        ],
     ),
     ("thalweg-steer", &["thalweg-model", "thalweg-scheduling"]),
     ("thalweg-sim", &["thalweg-model", "thalweg-scheduling"]),

@@ -31,13 +31,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use thalweg_connectors::InProgressFile;
 use thalweg_model::disk::Disk;
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_formats::{BadRecord, RECORD_BYTES_MAX};
 
 use super::error::{ConnectError, RecordPlace};
 use super::files::FileKey;
 use super::job_end::JobEnd;
 use super::options::Given;
 use crate::error::SqlError;
-use crate::formats::{BadRecord, RECORD_BYTES_MAX};
 
 /// The window, in consecutive records, in which bad records are counted.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;

@@ -9,12 +9,12 @@ use std::sync::{Mutex, OnceLock};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateReader, StateWriter};
+use thalweg_sql_formats::{Format, FormatColumn, RowKind};
 use thalweg_sql_functions::functions::cast::Writer;
 use thalweg_sql_functions::types::SqlType;
 
 use super::{World, bind_sink, bind_source};
 use crate::error::SqlError;
-use crate::formats::{Format, FormatColumn, RowKind};
 use crate::scan::rows::{RowSource, Rows};
 use crate::table::Table;
 

@@ -4,12 +4,12 @@
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::Fault;
+use thalweg_sql_formats::RowKind;
 
 use super::layout::check_metadata;
 use super::options::Given;
 use super::{Abilities, Connection, RowSink, World};
 use crate::error::SqlError;
-use crate::formats::RowKind;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
     check_metadata(given.table(), "blackhole", &[])?;

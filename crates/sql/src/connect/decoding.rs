@@ -7,10 +7,10 @@
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind};
 
 use super::bad::BadRecords;
 use super::error::ConnectError;
-use crate::formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind};
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 256 << 10;

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use thalweg_connectors::CsvError;
 use thalweg_model::Coded;
+use thalweg_sql_formats::BadRecord;
 
 use super::bad::BAD_WINDOW_RECORDS;
-use crate::formats::BadRecord;
 
 /// The place of a record, for users who look for it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::{Format, Position};
 
 use super::World;
 use super::bad::{BadOptions, BadRecords};
@@ -25,7 +26,6 @@ use super::decoding::{Decoding, More, Step};
 use super::error::ConnectError;
 use super::layout::{batch_of, record_columns, schema_of};
 use crate::error::{Code, SqlError};
-use crate::formats::{Format, Position};
 use crate::panics::caught;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::Table;

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parquet::ParquetOptions;
+use thalweg_sql_formats::Format;
 use thalweg_sql_functions::functions::cast::is_castable;
 use thalweg_sql_functions::functions::text::pattern;
 use thalweg_sql_functions::types::SqlType;
@@ -54,7 +55,6 @@ use super::options::Given;
 use super::standard::encoder;
 use super::{Abilities, Connection, RowSink, World};
 use crate::error::{Code, SqlError};
-use crate::formats::Format;
 use crate::scan::rows::RowSource;
 use crate::table::{Table, TableColumnKind};
 

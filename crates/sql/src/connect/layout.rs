@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use thalweg_sql_formats::{FORMATS, Format, FormatColumn, FormatError};
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
 
 use super::options::Given;
 use crate::error::{Code, SqlError};
-use crate::formats::{FORMATS, Format, FormatColumn, FormatError};
 use crate::table::{Table, TableColumn, TableColumnKind};
 
 /// Returns the places of the columns in records: physical columns that are no partition columns.
@@ -72,7 +72,7 @@ fn sql_error(
             let place = given.table().column(&column).map(|place| given.table().columns[place].place);
             SqlError::new(Code::TypeMismatch, format!("column `{column}`: {reason}")).at(place)
         }
-        FormatError::Value { reason } => SqlError::new(Code::Invalid, reason),
+        other => SqlError::new(Code::Invalid, other.to_string()),
     }
 }
 

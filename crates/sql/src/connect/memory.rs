@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 
 use super::RowSink;
-use crate::formats::RowKind;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::{Table, TableColumnKind};
 

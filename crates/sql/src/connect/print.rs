@@ -16,6 +16,7 @@ use std::io::Write;
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::Fault;
+use thalweg_sql_formats::RowKind;
 
 use super::java::{JavaText, Use};
 use super::layout::check_metadata;
@@ -23,7 +24,6 @@ use super::options::Given;
 use super::standard::{Shared, failed};
 use super::{Abilities, Connection, Output, RowSink, World};
 use crate::error::SqlError;
-use crate::formats::RowKind;
 use crate::table::Table;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {

@@ -15,6 +15,7 @@ use std::sync::PoisonError;
 use arrow::record_batch::RecordBatch;
 use thalweg_connectors::SinkError;
 use thalweg_model::Fault;
+use thalweg_sql_formats::{Encoder, Format, RowKind};
 
 use super::bad::BadOptions;
 use super::feed::{Feed, Stream};
@@ -22,7 +23,6 @@ use super::layout::{bind_format, check_metadata, record_places};
 use super::options::Given;
 use super::{Abilities, Connection, Output, RowSink, World};
 use crate::error::{Code, SqlError};
-use crate::formats::{Encoder, RowKind};
 use crate::scan::rows::RowSource;
 
 pub(super) fn bind_stdin<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -47,10 +47,7 @@ pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<
 }
 
 /// Creates the encoder of a format.
-pub(super) fn encoder(
-    table: &crate::table::Table,
-    format: &crate::formats::Format,
-) -> Result<Box<dyn Encoder>, SqlError> {
+pub(super) fn encoder(table: &crate::table::Table, format: &Format) -> Result<Box<dyn Encoder>, SqlError> {
     format.encoder().map_err(|error| SqlError::new(Code::Invalid, error.to_string()).at(table.options_place))
 }
 
@@ -81,7 +78,7 @@ impl Connection for Stdin<'_> {
 
 struct Stdout<'a> {
     table: &'a crate::table::Table,
-    format: crate::formats::Format,
+    format: Format,
 }
 
 impl Connection for Stdout<'_> {

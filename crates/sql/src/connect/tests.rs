@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::net::Net;
+use thalweg_sql_formats::RowKind;
 
 use super::bed::{Folder, batch, drain, rows_of, sources, table, write};
 use super::net::RealNet;
 use super::*;
-use crate::formats::RowKind;
 
 /// Returns the error of a table with these options in WITH, or an empty text.
 fn wrong(options: &str) -> String {

@@ -7,6 +7,7 @@ use arrow::array::{Array, Int32Array, StringArray, TimestampMillisecondArray};
 use arrow::util::display::array_value_to_string;
 use chrono_tz::Tz;
 use thalweg_model::{EventTime, ProcessingTime, StateReader, StateWriter, VirtualClock};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::functions::{Argument, Context};
 use thalweg_sql_functions::types::SqlType;
@@ -15,7 +16,6 @@ use super::Now;
 use super::calc::schema_of;
 use super::operator::BatchOperator;
 use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
-use crate::formats::RowKind;
 use crate::plan::{AggregateCall, Column, Role};
 
 /// A row: its number, a key, a value, and a time.

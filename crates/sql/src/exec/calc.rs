@@ -14,12 +14,12 @@ use arrow::array::{Array, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
 
 use super::operator::{BatchOperator, Outcome};
 use crate::batch::{Batch, batch_of};
-use crate::formats::RowKind;
 use crate::plan::Column;
 
 #[cfg(test)]

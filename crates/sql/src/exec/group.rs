@@ -21,6 +21,7 @@ use arrow::datatypes::SchemaRef;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
 
@@ -30,7 +31,6 @@ use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
 use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
-use crate::formats::RowKind;
 use crate::plan::{AggregateCall, Column};
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ mod tests;
 pub mod window;
 
 use shape::Shape;
+use thalweg_sql_formats::RowKind;
 
 /// One of the two inputs of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,7 +201,7 @@ impl Funds {
 /// is a second check.
 fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     match &batch.kinds {
-        Some(kinds) if kinds.iter().any(|kind| *kind != crate::formats::RowKind::Insert) => {
+        Some(kinds) if kinds.iter().any(|kind| *kind != RowKind::Insert) => {
             let message = format!(
                 "{join} takes rows that only come, and one was taken back: aggregate by window first"
             );

@@ -25,6 +25,7 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 
@@ -33,7 +34,6 @@ use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
 use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
-use crate::formats::RowKind;
 use crate::plan::{Column, Role, SortKey};
 
 mod dedup;

@@ -2,8 +2,7 @@
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
-
-use crate::formats::RowKind;
+use thalweg_sql_formats::RowKind;
 
 /// Rows from a connector: the requested columns, in the requested order.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use thalweg_model::{
     Allowance, Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
     StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
@@ -20,7 +21,6 @@ use super::rows::{RowSource, Rows};
 use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED, batch_of};
 use crate::connect::job_end::JobEnd;
 use crate::deliver::Tally;
-use crate::formats::RowKind;
 use crate::table::{Table, TableColumnKind};
 
 /// The columns of a table that are read, and how the other columns follow from them.

@@ -12,11 +12,11 @@ use arrow::record_batch::RecordBatch;
 use thalweg_connectors::{InProgressFile, SealedFile};
 use thalweg_model::disk::Disk;
 use thalweg_model::{Fault, ProcessingTime};
+use thalweg_sql_formats::{Encoder, RowKind};
 
 use super::parquet::{ParquetOptions, ParquetPart};
 use crate::connect::layout::batch_of;
 use crate::connect::standard::failed;
-use crate::formats::{Encoder, RowKind};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 64 << 10;

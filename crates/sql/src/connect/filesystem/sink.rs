@@ -42,6 +42,7 @@ use arrow::record_batch::RecordBatch;
 use thalweg_connectors::{InProgressFile, SinkError};
 use thalweg_model::disk::Disk;
 use thalweg_model::{Allowance, Clock, EventTime, Fault, ProcessingTime};
+use thalweg_sql_formats::{FormatError, RowKind};
 
 use super::leftovers;
 use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
@@ -54,7 +55,6 @@ use crate::connect::notes::Notes;
 use crate::connect::standard::{encoder, failed};
 use crate::connect::{RowSink, World};
 use crate::error::{Code, SqlError};
-use crate::formats::{FormatError, RowKind};
 
 /// The number of files of a table that may be open at a time.
 pub const OPEN_PARTS_MAX: usize = 128;

@@ -30,6 +30,7 @@ use arrow::datatypes::SchemaRef;
 use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
 use thalweg_model::disk::{Disk, FileIdentity};
 use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::{Format, Position, RowKind};
 use thalweg_sql_functions::functions::cast::bind_cast;
 use thalweg_sql_functions::functions::{Context, column};
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
@@ -45,7 +46,6 @@ use crate::connect::decoding::{Decoding, More, Resume, Step};
 use crate::connect::error::ConnectError;
 use crate::connect::files::{Files, absolute};
 use crate::connect::layout::{batch_of, record_columns, schema_of};
-use crate::formats::{Format, Position, RowKind};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::TableColumnKind;
 

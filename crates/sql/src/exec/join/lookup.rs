@@ -23,6 +23,7 @@ use std::sync::Arc;
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 
@@ -33,7 +34,6 @@ use crate::batch::Batch;
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
-use crate::formats::RowKind;
 
 /// Joins rows with a table.
 pub struct LookupJoin {

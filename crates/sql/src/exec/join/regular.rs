@@ -28,6 +28,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
@@ -38,7 +39,6 @@ use super::{Funds, JoinOperator, Side};
 use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
-use crate::formats::RowKind;
 use crate::plan::JoinKind;
 
 /// Joins changes by key.

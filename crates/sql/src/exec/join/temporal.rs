@@ -34,6 +34,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
@@ -47,7 +48,6 @@ use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::exec::kept::{converter_of, load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
-use crate::formats::RowKind;
 use crate::plan::Counted;
 
 /// Joins rows with the versions that are valid at their time.

@@ -12,6 +12,7 @@ use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use proptest::prelude::*;
 use thalweg_model::{EventTime, StateReader, StateWriter, VirtualClock};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions::compare::{ComparisonOp, bind_comparison};
 use thalweg_sql_functions::functions::{Argument, Context};
@@ -20,7 +21,6 @@ use thalweg_sql_functions::types::SqlType;
 use super::{JoinOperator, Side, operator};
 use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::exec::calc::schema_of;
-use crate::formats::RowKind;
 use crate::plan::{Column, Join, JoinKey, JoinKind, JoinMethod};
 
 mod interval;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use arrow::array::AsArray;
 use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 
@@ -30,7 +31,6 @@ use super::super::windows::passed_ms;
 use super::super::{Now, Pieces};
 use super::{Maker, Row};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::formats::RowKind;
 use crate::plan::Column;
 pub use crate::plan::changes::Keep;
 

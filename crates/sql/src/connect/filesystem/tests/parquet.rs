@@ -11,6 +11,7 @@ use parquet::data_type::{Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use thalweg_model::{Allowance, GrantSource, Payment, ProcessingTime, SourceStatus};
+use thalweg_sql_formats::RowKind;
 
 use super::of;
 use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
@@ -397,9 +398,7 @@ fn damaged_files_are_named() {
 #[test]
 fn changes_have_no_form() {
     let folder = Folder::new();
-    let error =
-        write(&of("", PARQUET), &folder.world(), "{\"a\":1}", Some(&[crate::formats::RowKind::Delete]))
-            .unwrap_err();
+    let error = write(&of("", PARQUET), &folder.world(), "{\"a\":1}", Some(&[RowKind::Delete])).unwrap_err();
     assert!(error.contains("no form for changes"), "{error}");
     assert!(folder.names().is_empty());
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use thalweg_model::Entropy;
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 use thalweg_model::{EventTime, ProcessingTime, SeededEntropy, VirtualClock};
+use thalweg_sql_formats::RowKind;
 
 use super::of;
 use super::parquet::budget;
@@ -16,7 +17,6 @@ use crate::connect::bed::{Folder, batch, rows_of, table, write};
 use crate::connect::files::{Entry, Files, RealFiles, Standing};
 use crate::connect::job_end::JobEnd;
 use crate::connect::{RowSink, World, bind_sink};
-use crate::formats::RowKind;
 
 const JSON: &str = "'path' = 'out', 'format' = 'json'";
 

@@ -5,12 +5,12 @@
 //! trailing zeros.
 
 use super::text::{Comma, write_string};
-use crate::formats::cells::{Cell, Cells, cells_of};
-use crate::formats::value::{
+use crate::cells::{Cell, Cells, cells_of};
+use crate::value::{
     TimestampForm, write_base64, write_date, write_decimal, write_f32, write_f64, write_integer, write_time,
     write_timestamp,
 };
-use crate::formats::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
+use crate::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
 
 use arrow::record_batch::RecordBatch;
 

@@ -6,7 +6,7 @@
 
 use memchr::memchr2;
 
-use crate::formats::DEPTH_MAX;
+use crate::DEPTH_MAX;
 
 /// A value: its kind and its position in the line. A string is without its quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,10 +10,10 @@
 //!
 //! | name | a record | file |
 //! |---|---|---|
-//! | `json` | a line: an object, or an array of objects | `formats/json.rs` |
-//! | `csv` | a line, or several where quotes span them | `formats/csv.rs` |
-//! | `raw` | a line of text or bytes, or a number of fixed width: one column | `formats/raw.rs` |
-//! | `debezium-json` | a line: the row before and after a change | `formats/debezium.rs` |
+//! | `json` | a line: an object, or an array of objects | `json.rs` |
+//! | `csv` | a line, or several where quotes span them | `csv.rs` |
+//! | `raw` | a line of text or bytes, or a number of fixed width: one column | `raw.rs` |
+//! | `debezium-json` | a line: the row before and after a change | `debezium.rs` |
 //!
 //! Rules that every decoder keeps:
 //!
@@ -27,6 +27,7 @@
 //! The caller of a decoder decides about bad records: it fails, skips or diverts them.
 //!
 //! Sources: Flink's documentation, "Formats" (JSON, CSV, Raw, Debezium), and the classes named in each file.
+#![forbid(unsafe_code)]
 
 mod cells;
 mod column;

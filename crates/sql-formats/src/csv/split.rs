@@ -9,7 +9,7 @@
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use crate::formats::RECORD_BYTES_MAX;
+use crate::RECORD_BYTES_MAX;
 
 /// The special characters.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Tests of JSON lines: the values of Flink's `JsonRowDataSerDeSchemaTest`, and malformed lines.
 
-use crate::formats::tests::{bind, check as check_format, read, rewrite};
-use crate::formats::{DEPTH_MAX, RECORD_BYTES_MAX, RECORD_ROWS_MAX};
+use crate::tests::{bind, check as check_format, read, rewrite};
+use crate::{DEPTH_MAX, RECORD_BYTES_MAX, RECORD_ROWS_MAX};
 
 fn check(table: &str, line: &str, expected: &str) {
     check_format("json", table, line, expected);

@@ -10,9 +10,9 @@
 use thalweg_sql_functions::types::SqlType;
 
 use super::CsvOptions;
-use crate::formats::column::{Column, Values};
-use crate::formats::json::{unit, wrong};
-use crate::formats::value::{self, TimestampForm, trim};
+use crate::column::{Column, Values};
+use crate::json::{unit, wrong};
+use crate::value::{self, TimestampForm, trim};
 
 /// A converter of the fields of one record.
 pub(super) struct Convert<'a> {

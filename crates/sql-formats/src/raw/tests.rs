@@ -3,8 +3,8 @@
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use std::sync::Arc;
 
-use crate::formats::tests::{bind, check, decode, rewrite};
-use crate::formats::{Format, RowKind};
+use crate::tests::{bind, check, decode, rewrite};
+use crate::{Format, RowKind};
 
 /// Lines are text or bytes; empty lines are values.
 #[test]

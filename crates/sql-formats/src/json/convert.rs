@@ -27,8 +27,8 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::scan::{Kind, Scan, Slot};
 use super::text::{compact, unescape};
-use crate::formats::column::{Column, Values};
-use crate::formats::value::{self, TimestampForm, trim};
+use crate::column::{Column, Values};
+use crate::value::{self, TimestampForm, trim};
 
 /// Options for the conversion of values.
 #[derive(Clone, Copy, Debug)]

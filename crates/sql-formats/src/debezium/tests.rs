@@ -1,6 +1,6 @@
 //! Tests of changes: Flink's documentation and the rows of its `DebeziumJsonSerDeSchemaTest`.
 
-use crate::formats::tests::{bind, check as check_format, read, rewrite};
+use crate::tests::{bind, check as check_format, read, rewrite};
 
 const TABLE: &str = "id INT NOT NULL, name STRING, description STRING, weight FLOAT";
 

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::formats::tests::{bind, decode};
+use crate::tests::{bind, decode};
 
 /// Generates documents of any kind, up to four levels deep.
 fn value() -> impl Strategy<Value = Value> {

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::split::{Marks, Record, Split};
-use crate::formats::RECORD_BYTES_MAX;
-use crate::formats::tests::{bind, check, read, rewrite};
+use crate::RECORD_BYTES_MAX;
+use crate::tests::{bind, check, read, rewrite};
 
 const PLAIN: &str = "csv csv.null-literal=null";
 const CUSTOM: &str =

@@ -12,12 +12,12 @@
 use arrow::record_batch::RecordBatch;
 
 use super::CsvOptions;
-use crate::formats::cells::{Cell, cells_of};
-use crate::formats::value::{
+use crate::cells::{Cell, cells_of};
+use crate::value::{
     TimestampForm, write_base64, write_date, write_decimal, write_f32, write_f64, write_integer, write_time,
     write_timestamp,
 };
-use crate::formats::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
+use crate::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
 
 /// Texts with more UTF-16 units than this are not searched for special characters; they are always quoted.
 const SEARCHED_MAX: usize = 24;
