@@ -162,6 +162,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "-p",
                 "thalweg-sql-functions",
                 "-p",
+                "thalweg-sql-tables",
+                "-p",
                 "thalweg-sql",
                 "--lib",
                 "--test",

@@ -41,9 +41,9 @@ use thalweg_sql_functions::functions;
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::catalog::{Catalog, Entry};
-use crate::error::{Code, SqlError};
 use crate::plan::Plan;
 use crate::text::plain;
 

@@ -44,17 +44,17 @@ use thalweg::{
 use thalweg_model::ProcessingTime;
 use thalweg_sql_formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use thalweg_sql_functions::functions::cast::Writer;
+use thalweg_sql_tables::connect::memory::{Collect, Collected};
+use thalweg_sql_tables::connect::{World, gives_changes};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::SqlError;
+use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use crate::catalog::Entry;
-use crate::connect::memory::{Collect, Collected};
-use crate::connect::{World, gives_changes};
-use crate::deliver::{TableSink, Tally};
-use crate::error::SqlError;
 use crate::exec::run::{Assembly, Ending};
 use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
-use crate::table::{Table, TableColumnKind};
 
 /// The processing time of every run. The clock stands still, so that no result depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);

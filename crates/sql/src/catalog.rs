@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use sqlparser::ast::Query;
 use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::Table;
 
-use crate::error::{Code, SqlError};
-use crate::table::Table;
 use crate::text::ddl::Name;
 
 /// The catalog and the database of all entries, named as in a new Flink session.

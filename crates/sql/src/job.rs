@@ -15,13 +15,13 @@ use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
 use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast::Writer;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{Failure, batch_of};
+use thalweg_sql_tables::connect::job_end::JobEnd;
+use thalweg_sql_tables::connect::{self, Output, RowSink, World, bind_sink};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::batch::{Failure, batch_of};
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::connect::job_end::JobEnd;
-use crate::connect::{self, Output, RowSink, World, bind_sink};
-use crate::deliver::{TableSink, Tally};
-use crate::error::{Code, SqlError};
 use crate::exec::run::{Assembly, Ending};
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;

@@ -15,8 +15,8 @@ use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::aggregates::{BoundAggregate, aggregate};
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::table::Table;
 
-use crate::table::Table;
 use crate::text::plain::EXPRESSION_DEPTH_MAX;
 
 mod join;

@@ -20,12 +20,12 @@ use thalweg_sql_functions::functions::Context;
 use thalweg_sql_functions::functions::cast;
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View, check_parts};
-use crate::error::{Code, Place, SqlError};
 use crate::plan::{Column, Plan, Role, prune::prune, steady};
-use crate::table::Table;
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
@@ -520,12 +520,7 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
     Ok(plan.project(outputs, columns))
 }
 
-fn widened(
-    value: Typed,
-    name: &str,
-    column: &crate::table::TableColumn,
-    context: &Context,
-) -> Result<Typed, SqlError> {
+fn widened(value: Typed, name: &str, column: &TableColumn, context: &Context) -> Result<Typed, SqlError> {
     let is_free = value.of == SqlType::Null || cast::implicit(&value.of, &column.of);
     if !is_free {
         let message =

@@ -10,7 +10,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// Every package of the workspace and the packages it may depend on.
-pub(super) const ROOMS: [(&str, &[&str]); 17] = [
+pub(super) const ROOMS: [(&str, &[&str]); 18] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -21,6 +21,10 @@ pub(super) const ROOMS: [(&str, &[&str]); 17] = [
     ("thalweg-sql-functions", &["thalweg-model"]),
     ("thalweg-sql-formats", &["thalweg-model", "thalweg-sql-functions"]),
     (
+        "thalweg-sql-tables",
+        &["thalweg-model", "thalweg-connectors", "thalweg-sql-functions", "thalweg-sql-formats"],
+    ),
+    (
         "thalweg-sql",
         &[
             "thalweg-model",
@@ -29,6 +33,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 17] = [
             "thalweg-connectors",
             "thalweg-sql-functions",
             "thalweg-sql-formats",
+            "thalweg-sql-tables",
         ],
     ),
     ("thalweg-steer", &["thalweg-model", "thalweg-scheduling"]),

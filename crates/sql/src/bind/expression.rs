@@ -22,9 +22,9 @@ use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
 use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
 use thalweg_sql_functions::scratch;
 use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::said::said;
-use crate::error::{Code, Place, SqlError};
 use crate::plan::Column;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;

@@ -24,11 +24,11 @@ use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::changelog::changes;
 use super::expression::{ARITHMETIC, Scope, place_of};
 use super::query::{Lowering, ranked};
-use crate::error::{Code, SqlError};
 use crate::plan::{
     Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
 };

@@ -6,10 +6,10 @@ use datafusion_expr::expr::InList;
 use thalweg_sql_functions::expression::{Expression, Typed, members_name};
 use thalweg_sql_functions::functions::compare::ComparisonOp;
 use thalweg_sql_functions::functions::compare::members::bind_members;
+use thalweg_sql_tables::error::SqlError;
 
 use super::expression::{Expressions, Scope, boolean};
 use super::said::said;
-use crate::error::SqlError;
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -22,6 +22,8 @@ use thalweg_sql_functions::aggregates::aggregates;
 use thalweg_sql_functions::expression::{Expression, Typed};
 use thalweg_sql_functions::keys::process_seed;
 use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::Binder;
 use super::changelog::{settle, unbounded};
@@ -29,9 +31,7 @@ use super::expression::{Expressions, Scope, argument, is_cast, place_of};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
-use crate::error::{Code, SqlError};
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
-use crate::table::{Table, TableColumnKind};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
 

@@ -23,8 +23,8 @@ use thalweg_model::Span;
 use thalweg_model::window::{WINDOWS_PER_RECORD_MAX, windows_per_record};
 use thalweg_sql_functions::suggestion::nearest;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use crate::error::{Code, Place, SqlError};
 use crate::plan::WindowSpec;
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::MILLIS;

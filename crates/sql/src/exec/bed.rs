@@ -11,11 +11,11 @@ use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::aggregates::aggregate;
 use thalweg_sql_functions::functions::{Argument, Context};
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::Now;
 use super::calc::schema_of;
 use super::operator::BatchOperator;
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::plan::{AggregateCall, Column, Role};
 
 /// A row: its number, a key, a value, and a time.

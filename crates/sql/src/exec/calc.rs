@@ -17,9 +17,9 @@ use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, State
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
+use thalweg_sql_tables::batch::{Batch, batch_of};
 
 use super::operator::{BatchOperator, Outcome};
-use crate::batch::{Batch, batch_of};
 use crate::plan::Column;
 
 #[cfg(test)]

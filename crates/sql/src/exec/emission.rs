@@ -7,9 +7,9 @@ use thalweg_model::{
 };
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 
 use super::operator::Outcome;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 
 /// The output side of an operator, and the watermark by which its input rows are late.
 pub(super) struct Emission {

@@ -24,13 +24,13 @@ use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, State
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 
 use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 use crate::plan::{AggregateCall, Column};
 
 #[cfg(test)]

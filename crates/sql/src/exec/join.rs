@@ -24,10 +24,10 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 use thalweg_sql_functions::functions::{Context, EvaluationError};
+use thalweg_sql_tables::batch::Batch;
 
 use super::emission::{Emission, together};
 use super::operator::Outcome;
-use crate::batch::Batch;
 use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;

@@ -8,8 +8,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use thalweg_model::{StateError, StateReader, StateWriter};
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
-
-use crate::batch::batch_of;
+use thalweg_sql_tables::batch::batch_of;
 
 /// Saves rows.
 ///

@@ -6,9 +6,9 @@ use arrow::array::{Array, ArrayData, ArrayRef, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, concat_batches, lexsort_to_indices, take};
 use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_tables::batch::{Batch, batch_of};
 
 use super::operator::Outcome;
-use crate::batch::{Batch, batch_of};
 use crate::plan::SortKey;
 
 /// Returns the places of the rows of a batch in sorted order. Equal rows are in the order of arrival, or

@@ -40,6 +40,7 @@ use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::heap_bytes;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::calc::{filtered, schema_of};
 use super::calls::{Calls, gathered};
@@ -49,7 +50,6 @@ use super::order::bytes_of;
 use super::runs::Runs;
 use super::windows::passed_ms;
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::plan::{AggregateCall, Column, Frame};
 
 mod lag;

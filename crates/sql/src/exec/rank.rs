@@ -28,12 +28,12 @@ use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, State
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
 use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::plan::{Column, Role, SortKey};
 
 mod dedup;

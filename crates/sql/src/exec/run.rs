@@ -17,6 +17,12 @@ use thalweg_model::{
 use thalweg_sql_functions::expression::Typed;
 use thalweg_sql_functions::functions::{Context, EvaluationError};
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
+use thalweg_sql_tables::connect::{World, bind_source};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::scan::source::{Reading, TableSource};
+use thalweg_sql_tables::table::Table;
 
 use super::Now;
 use super::calc::{Calc, schema_of};
@@ -30,14 +36,8 @@ use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::window::{Asked, AssignWindows, WindowAggregate};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::connect::{World, bind_source};
-use crate::deliver::Tally;
-use crate::error::{Code, SqlError};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
-use crate::scan::source::{Reading, TableSource};
-use crate::table::Table;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -414,7 +414,7 @@ pub struct Ending {
     /// The name of the sink.
     pub name: String,
     /// The sink of the rows.
-    pub sink: crate::deliver::TableSink,
+    pub sink: TableSink,
 }
 
 /// A table, and the expressions over its rows.

@@ -166,9 +166,9 @@ mod tests {
     use arrow::datatypes::Int32Type;
     use proptest::prelude::*;
     use thalweg_sql_functions::types::SqlType;
+    use thalweg_sql_tables::batch::batch_of;
 
     use super::*;
-    use crate::batch::batch_of;
     use crate::exec::calc::schema_of;
     use crate::plan::Column;
 

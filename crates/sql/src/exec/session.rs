@@ -36,6 +36,7 @@ use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateRead
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
@@ -43,7 +44,6 @@ use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted};
 use super::window::with_windows;
 use super::windows::Clocks;
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::plan::Column;
 
 #[cfg(test)]

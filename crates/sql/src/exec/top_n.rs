@@ -24,6 +24,7 @@ use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateRead
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::KeyIndex;
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
@@ -31,7 +32,6 @@ use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted, sorted, taken};
 use super::pieces::Pieces;
 use super::windows::Clocks;
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::plan::{Column, Role, SortKey};
 
 /// The keys, the order and the ranks of a window top-N.

@@ -31,12 +31,12 @@ use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::KeyIndex;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 
 use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 use crate::plan::{AggregateCall, Column, WindowSpec};
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
 use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
+use thalweg_sql_tables::error::Place;
+use thalweg_sql_tables::table::OptionValue;
 
 use super::plain;
-use crate::error::Place;
-use crate::table::OptionValue;
 
 /// The declaration of a table.
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
 use super::tokens::tokens;
-use crate::error::{Code, Place, SqlError};
 
 /// Greatest length of a text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;

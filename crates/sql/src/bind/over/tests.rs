@@ -6,10 +6,10 @@ use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
 use thalweg_sql_functions::expression::Named;
 use thalweg_sql_functions::functions::Context;
+use thalweg_sql_tables::error::SqlError;
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry};
-use crate::error::SqlError;
 use crate::plan::{Node, Plan};
 use crate::text::script::{self, Statement};
 

@@ -28,12 +28,12 @@ use thalweg_model::{Allowance, Counts, EventTime, Span, StateError, StateReader,
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::heap_bytes;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::row_store::{Place, RowStore};
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side, nothing, refuse_changes};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;

@@ -26,11 +26,11 @@ use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, State
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_tables::batch::Batch;
 
 use super::shape::Shape;
 use super::table::{Probe, Table};
 use super::{Funds, JoinOperator, Side, refuse_changes};
-use crate::batch::Batch;
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;

@@ -22,8 +22,8 @@ use hashbrown::HashMap;
 use thalweg_model::{Clock, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 
-use crate::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 

@@ -32,11 +32,11 @@ use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::plan::JoinKind;

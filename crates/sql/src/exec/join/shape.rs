@@ -8,9 +8,9 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::batch_of;
 
 use super::Side;
-use crate::batch::batch_of;
 use crate::exec::calc::schema_of;
 use crate::exec::operator::Outcome;
 use crate::plan::{Column, Join, JoinKind};

@@ -7,10 +7,10 @@ use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::KeyIndex;
+use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 
 use super::Side;
 use super::shape::{Shape, is_true};
-use crate::batch::BATCH_ROWS_MAX;
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
 use crate::plan::JoinKind;

@@ -38,13 +38,13 @@ use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::met::Met;
 use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::exec::kept::{converter_of, load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;

@@ -17,9 +17,9 @@ use thalweg_sql_functions::expression::{Expression, State, Typed};
 use thalweg_sql_functions::functions::compare::{ComparisonOp, bind_comparison};
 use thalweg_sql_functions::functions::{Argument, Context};
 use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::{JoinOperator, Side, operator};
-use crate::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 use crate::exec::calc::schema_of;
 use crate::plan::{Column, Join, JoinKey, JoinKind, JoinMethod};
 

@@ -24,13 +24,13 @@ use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateRead
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::super::keyed::Keyed;
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::windows::passed_ms;
 use super::super::{Now, Pieces};
 use super::{Maker, Row};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::plan::Column;
 pub use crate::plan::changes::Keep;
 

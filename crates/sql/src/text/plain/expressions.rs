@@ -9,10 +9,10 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 use thalweg_sql_functions::types::DECIMAL_PRECISION_MAX;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::frames::plain_window;
 use super::{check_name, groups, not_supported, tuples};
-use crate::error::{Code, Place, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::dialect::{call, single_name};
 use crate::text::interval;

@@ -245,7 +245,7 @@ impl World {
     ///
     /// # Errors
     /// [`SqlError`] if a directory is missing.
-    pub(crate) fn of_roots(&self, roots: Option<&[PathBuf]>) -> Result<Self, SqlError> {
+    pub fn of_roots(&self, roots: Option<&[PathBuf]>) -> Result<Self, SqlError> {
         let Some(roots) = roots else { return Ok(self.clone()) };
         let roots: Vec<PathBuf> = roots.iter().map(|root| self.base.join(root)).collect();
         let files = Rooted::new(Arc::clone(&self.files), &roots).map_err(|(root, error)| {

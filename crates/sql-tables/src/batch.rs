@@ -71,6 +71,7 @@ impl thalweg_model::Coded for Failure {
 
 impl Batch {
     /// Makes a batch of inserted rows.
+    #[inline]
     pub fn new(rows: RecordBatch) -> Self {
         Batch { rows, kinds: None, watermark: None, failure: None, payment: None }
     }
@@ -86,22 +87,26 @@ impl Batch {
     }
 
     /// Returns whether no rows follow; the source tells this by the watermark of the end.
+    #[inline]
     pub fn is_last(&self) -> bool {
         self.watermark == Some(EventTime::MAX)
     }
 
     /// Returns whether the batch has only inserted rows and may be merged with others.
+    #[inline]
     pub fn is_plain(&self) -> bool {
         self.kinds.is_none() && self.failure.is_none() && !self.is_last()
     }
 
     /// Returns the number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
         self.rows.num_rows()
     }
 
     /// Returns the number of records for which the engine counts the batch: its rows, but at least 1, since an empty
     /// batch is work, too.
+    #[inline]
     pub fn weight(&self) -> u64 {
         self.len().max(1) as u64
     }
@@ -160,11 +165,13 @@ impl Batch {
     }
 
     /// Returns whether there are no rows.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the change kind of a row.
+    #[inline]
     pub fn kind(&self, row: usize) -> RowKind {
         self.kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert)
     }
