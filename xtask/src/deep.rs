@@ -14,6 +14,9 @@ use crate::workspace::Workspace;
 /// A nightly toolchain whose Miri runs these tests.
 const MIRI_TOOLCHAIN: &str = "+nightly-2026-10-30";
 
+/// Inputs of each kind that `fuzz` makes up.
+const FUZZ_INPUTS: &str = "20000";
+
 /// One slow suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
@@ -68,7 +71,10 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
     if suites.contains(&Suite::Miri) {
         require_miri()?;
     }
-    run_all(suites, |suite| steps::run(&suite_step(suite, &workspace)))
+    run_all(suites, |suite| {
+        let outcomes: Vec<Result<()>> = suite_steps(suite, &workspace).iter().map(steps::run).collect();
+        outcomes.into_iter().collect()
+    })
 }
 
 fn run_all(suites: &[Suite], mut run: impl FnMut(Suite) -> Result<()>) -> Result<()> {
@@ -99,6 +105,16 @@ pub(crate) fn chosen_suites(names: &[&str]) -> Result<Vec<Suite>, String> {
             })
         })
         .collect()
+}
+
+fn suite_steps(suite: Suite, workspace: &Workspace) -> Vec<StepCommand> {
+    let mut steps = vec![suite_step(suite, workspace)];
+    if suite == Suite::Fuzz {
+        // All tests of this package are about records, so none is chosen by name.
+        let formats = StepCommand::cargo("fuzz", workspace, &["test", "-p", "thalweg-sql-formats", "--lib"]);
+        steps.push(formats.default_env("THALWEG_FUZZ", FUZZ_INPUTS));
+    }
+    steps
 }
 
 fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
@@ -144,6 +160,10 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             &[
                 "test",
                 "-p",
+                "thalweg-sql-functions",
+                "-p",
+                "thalweg-sql-tables",
+                "-p",
                 "thalweg-sql",
                 "--lib",
                 "--test",
@@ -157,7 +177,7 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             ],
         )
         .default_env("THALWEG_CALLS", "2000")
-        .default_env("THALWEG_FUZZ", "20000")
+        .default_env("THALWEG_FUZZ", FUZZ_INPUTS)
         .default_env("THALWEG_MUTATIONS", "100"),
         // One test at a time, so that each has the machine's memory for itself. The figures are printed.
         Suite::Memory => StepCommand::cargo(

@@ -16,10 +16,10 @@ use serde::Deserialize;
 use thalweg::{Engine, SystemClock};
 use thalweg_model::Clock;
 use thalweg_sql::connect::World;
-use thalweg_sql::formats::{Format, FormatColumn};
 use thalweg_sql::job::{BATCH_EDGES, assemble};
 use thalweg_sql::session::{Action, Session};
-use thalweg_sql::types::SqlType;
+use thalweg_sql_formats::{Format, FormatColumn};
+use thalweg_sql_functions::types::SqlType;
 
 const COLUMNS: [&str; 7] =
     ["user_id", "page_id", "ad_id", "ad_type", "event_type", "event_time", "ip_address"];

@@ -35,14 +35,17 @@ use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSu
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
 use sqlparser::ast;
+use thalweg_sql_functions::aggregates::aggregates;
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions;
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use crate::catalog::{Catalog, Entry};
-use crate::error::{Code, SqlError};
-use crate::expression::Typed;
-use crate::functions::Context;
 use crate::plan::Plan;
 use crate::text::plain;
-use crate::types::SqlType;
 
 use names::Names;
 pub use tables::declare;
@@ -322,9 +325,9 @@ fn plan_error(message: &str) -> SqlError {
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let name = rest.split('\'').next().unwrap_or_default().to_uppercase();
         let error = SqlError::new(Code::UnknownFunction, format!("there is no function {name}"));
-        let known = crate::functions::all()
+        let known = functions::all()
             .map(|function| function.name)
-            .chain(crate::aggregates::aggregates().iter().map(|function| function.name));
+            .chain(aggregates().iter().map(|function| function.name));
         let known: Vec<&str> = known.collect();
         if FLINKS_OWN.contains(&&*name) {
             return SqlError::new(Code::Unsupported, format!("{name} is not supported"));
@@ -336,7 +339,7 @@ fn plan_error(message: &str) -> SqlError {
                 "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
             ));
         }
-        return match crate::error::nearest(&name, known) {
+        return match nearest(&name, known) {
             Some(near) => error.help(format!("did you mean {near}?")),
             None => error.help("the manual lists the functions that there are"),
         };

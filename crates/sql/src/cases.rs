@@ -42,15 +42,16 @@ use thalweg::{
     VirtualClock,
 };
 use thalweg_model::ProcessingTime;
+use thalweg_sql_formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
+use thalweg_sql_functions::functions::cast::Writer;
+use thalweg_sql_tables::connect::memory::{Collect, Collected};
+use thalweg_sql_tables::connect::{World, gives_changes};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::SqlError;
+use thalweg_sql_tables::table::{Table, TableColumnKind};
 
-use crate::catalog::{Entry, Table, TableColumnKind};
-use crate::connect::memory::{Collect, Collected};
-use crate::connect::{World, gives_changes};
-use crate::deliver::{TableSink, Tally};
-use crate::error::SqlError;
+use crate::catalog::Entry;
 use crate::exec::run::{Assembly, Ending};
-use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
-use crate::functions::cast::Writer;
 use crate::job::write_row;
 use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};

@@ -11,21 +11,20 @@ use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
+use thalweg_sql_formats::{Encoder, Format, FormatColumn, FormatError, RowKind};
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_functions::functions::cast::Writer;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{Failure, batch_of};
+use thalweg_sql_tables::connect::job_end::JobEnd;
+use thalweg_sql_tables::connect::{self, Output, RowSink, World, bind_sink};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::batch::Failure;
 use crate::bind::changelog::{self, Accepts, Changes, changes};
-use crate::connect::job_end::JobEnd;
-use crate::connect::{self, Output, RowSink, World, bind_sink};
-use crate::deliver::{TableSink, Tally};
-use crate::error::{Code, SqlError};
-use crate::exec::calc::batch_of;
 use crate::exec::run::{Assembly, Ending};
-use crate::formats::{Encoder, Format, FormatColumn, RowKind};
-use crate::functions::Context;
-use crate::functions::cast::Writer;
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
-use crate::types::SqlType;
 
 /// Limits of an edge of batches: at most 32 batches of up to 4,096 rows and, unless one row is larger, 256
 /// KiB each.
@@ -190,7 +189,7 @@ impl Shown {
                 .insert(0, FormatColumn { name: "op".to_owned(), of: SqlType::STRING, is_nullable: false });
         }
         let options = std::collections::BTreeMap::new();
-        let wrong = |error: crate::formats::FormatError| SqlError::new(Code::Unsupported, error.to_string());
+        let wrong = |error: FormatError| SqlError::new(Code::Unsupported, error.to_string());
         let encoder =
             Format::bind("json", &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
         Ok(Shown { form: Form::Json(encoder), output, head: Vec::new(), buffer: Vec::new(), has_kinds })

@@ -12,42 +12,31 @@
 //! # Ok::<(), thalweg_sql::error::SqlError>(())
 //! ```
 //!
+//! Three packages lie below: `thalweg-sql-functions` has types, values and what can be computed from columns,
+//! `thalweg-sql-formats` the formats of records, `thalweg-sql-tables` tables with their connectors. The parts of them which a
+//! program names are named here, too.
+//!
 //! Read the modules in the order in which text travels:
 //!
-//! 1. [`error`] and [`types`]: errors with their places in the text; SQL types and the Arrow columns that
-//!    hold them.
-//! 2. [`text`]: statements and plain syntax trees.
-//! 3. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
-//! 4. [`bind`]: names (DataFusion's), then types and streams (ours); [`expression`], [`functions`] and
-//!    [`aggregates`]: the values that queries compute.
-//! 5. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
-//! 6. [`batch`] and [`exec`]: operators over batches, and how they become streams; [`keys`]: groups by key.
-//! 7. [`connect`], [`formats`] and [`scan`]: connectors, formats and sources; [`deliver`] and [`job`]: the
-//!    ends of a query.
-//! 8. [`cases`]: queries with their answers in files.
+//! 1. [`text`]: statements and plain syntax trees; [`error`]: errors with their places in the text.
+//! 2. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
+//! 3. [`bind`]: names (DataFusion's), then types and streams (ours).
+//! 4. [`plan`]: a query as a tree of operators; pruning of columns that are not read; EXPLAIN.
+//! 5. [`exec`]: operators over batches, and how they become streams.
+//! 6. [`job`]: queries with their sources and sinks, ready to run.
+//! 7. [`cases`]: queries with their answers in files.
 //!
 //! ARCHITECTURE.md states the promises of this crate; the manual lists the differences from Flink.
 #![forbid(unsafe_code)]
 
-pub mod aggregates;
-pub mod batch;
 pub mod bind;
 pub mod cases;
 pub mod catalog;
-pub mod connect;
-pub mod deliver;
-pub mod error;
 pub mod exec;
-pub mod expression;
-pub mod formats;
-pub mod functions;
 pub mod job;
-pub mod keys;
-pub mod panics;
 pub mod plan;
-pub mod scan;
-pub mod scratch;
-pub mod secrets;
 pub mod session;
 pub mod text;
-pub mod types;
+
+pub use thalweg_sql_functions::types;
+pub use thalweg_sql_tables::{connect, deliver, error, panics, table};

@@ -12,12 +12,12 @@ pub mod steady;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use thalweg_sql_functions::aggregates::{BoundAggregate, aggregate};
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::table::Table;
 
-use crate::aggregates::{BoundAggregate, aggregate};
-use crate::catalog::Table;
-use crate::expression::Typed;
 use crate::text::plain::EXPRESSION_DEPTH_MAX;
-use crate::types::SqlType;
 
 mod join;
 

@@ -15,12 +15,16 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use thalweg::scheduling::policy;
 use thalweg_model::Clock;
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_functions::functions::cast;
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumn};
 
 use crate::bind::{Binder, Views, declare};
-use crate::catalog::{Catalog, Entry, Table, View, check_parts};
-use crate::error::{Code, Place, SqlError, nearest};
-use crate::functions::Context;
-use crate::functions::cast;
+use crate::catalog::{Catalog, Entry, View, check_parts};
 use crate::plan::{Column, Plan, Role, prune::prune, steady};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
@@ -490,14 +494,14 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
         let output = match wanted.iter().position(|known| known == place) {
             Some(from) => {
                 let given = &plan.columns[from];
-                let value = crate::expression::Typed::column(from, given.of.clone(), given.is_nullable);
+                let value = Typed::column(from, given.of.clone(), given.is_nullable);
                 widened(value, &given.name, column, context)
                     .map_err(|error| error.at(result_place(&insert.query, from)))?
             }
             None if column.is_nullable => {
                 let null = datafusion_common::ScalarValue::try_from(&column.of.arrow())
                     .unwrap_or(datafusion_common::ScalarValue::Null);
-                crate::expression::Typed::literal(null, column.of.clone())
+                Typed::literal(null, column.of.clone())
             }
             None => {
                 let message = format!("`{}` of `{}` is NOT NULL, and gets no value", column.name, table.name);
@@ -516,13 +520,8 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
     Ok(plan.project(outputs, columns))
 }
 
-fn widened(
-    value: crate::expression::Typed,
-    name: &str,
-    column: &crate::catalog::TableColumn,
-    context: &Context,
-) -> Result<crate::expression::Typed, SqlError> {
-    let is_free = value.of == crate::types::SqlType::Null || cast::implicit(&value.of, &column.of);
+fn widened(value: Typed, name: &str, column: &TableColumn, context: &Context) -> Result<Typed, SqlError> {
+    let is_free = value.of == SqlType::Null || cast::implicit(&value.of, &column.of);
     if !is_free {
         let message =
             format!("`{name}` is {}, and goes into `{}`, which is {}", value.of, column.name, column.of);

@@ -10,7 +10,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// Every package of the workspace, with the packages on which it may depend.
-pub(super) const ROOMS: [(&str, &[&str]); 16] = [
+pub(super) const ROOMS: [(&str, &[&str]); 19] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -18,7 +18,24 @@ pub(super) const ROOMS: [(&str, &[&str]); 16] = [
     ("thalweg-runtime", &["thalweg-model", "thalweg-memory", "thalweg-scheduling"]),
     ("thalweg", &["thalweg-model", "thalweg-operators", "thalweg-runtime"]),
     ("thalweg-connectors", &["thalweg-model", "thalweg-memory"]),
-    ("thalweg-sql", &["thalweg-model", "thalweg-operators", "thalweg", "thalweg-connectors"]),
+    ("thalweg-sql-functions", &["thalweg-model"]),
+    ("thalweg-sql-formats", &["thalweg-model", "thalweg-sql-functions"]),
+    (
+        "thalweg-sql-tables",
+        &["thalweg-model", "thalweg-connectors", "thalweg-sql-functions", "thalweg-sql-formats"],
+    ),
+    (
+        "thalweg-sql",
+        &[
+            "thalweg-model",
+            "thalweg-operators",
+            "thalweg",
+            "thalweg-connectors",
+            "thalweg-sql-functions",
+            "thalweg-sql-formats",
+            "thalweg-sql-tables",
+        ],
+    ),
     ("thalweg-steer", &["thalweg-model", "thalweg-scheduling"]),
     ("thalweg-sim", &["thalweg-model", "thalweg-scheduling"]),
     (

@@ -14,13 +14,13 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use thalweg::SystemClock;
 use thalweg_cli::failure::WrongOption;
-use thalweg_sql::catalog::Table;
 use thalweg_sql::connect::World;
 use thalweg_sql::connect::together::Together;
 use thalweg_sql::error::{Code, Place, SqlError};
 use thalweg_sql::job;
 use thalweg_sql::plan::{Node, Plan};
 use thalweg_sql::session::{Action, Job, Session};
+use thalweg_sql::table::Table;
 
 /// Which SQL.
 #[derive(Args, Default)]

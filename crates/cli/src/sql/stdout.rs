@@ -7,8 +7,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
-use thalweg_sql::catalog::Table;
 use thalweg_sql::session::Job;
+use thalweg_sql::table::Table;
 
 /// Writer to standard output, for sinks.
 pub struct Stdout(Gone);

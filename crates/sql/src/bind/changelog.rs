@@ -8,14 +8,15 @@
 //! Source: Flink, `FlinkChangelogModeInferenceProgram`; `RankProcessStrategy`.
 
 use datafusion_common::ScalarValue;
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::connect::check_source;
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::over::rank_as_over;
-use crate::error::{Code, SqlError};
-use crate::expression::Typed;
 pub use crate::plan::changes::{Changes, Keep, changes, deduplication};
 use crate::plan::changes::{Rule, source_of_changes};
 use crate::plan::{Frame, Join, JoinMethod, Node, Plan, RankFunction};
-use crate::types::SqlType;
 
 #[cfg(test)]
 mod tests;
@@ -202,9 +203,7 @@ fn finished(plan: Plan, inputs: &[Changes], ttl: Option<i64>) -> Result<Plan> {
 /// Whether all that a plan reads has an end.
 pub(crate) fn ends(plan: &Plan) -> bool {
     match &plan.node {
-        Node::Scan { table, .. } => {
-            crate::connect::check_source(table).is_ok_and(|abilities| abilities.is_bounded)
-        }
+        Node::Scan { table, .. } => check_source(table).is_ok_and(|abilities| abilities.is_bounded),
         _ => plan.inputs().into_iter().all(ends),
     }
 }

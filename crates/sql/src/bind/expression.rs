@@ -15,18 +15,19 @@ use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, Like, ScalarFunctio
 use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::cell::Cell;
 use std::sync::Arc;
+use thalweg_sql_functions::aggregates::aggregates;
+use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::functions::arithmetic::{self, ArithmeticOp};
+use thalweg_sql_functions::functions::compare::{self, ComparisonOp};
+use thalweg_sql_functions::functions::{self, Argument, BindError, Bound, Context, cast};
+use thalweg_sql_functions::scratch;
+use thalweg_sql_functions::types::{SqlType, common_type};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::said::said;
-use crate::error::{Code, Place, SqlError};
-use crate::expression::{Expression, State, Typed};
-use crate::functions::arithmetic::{self, ArithmeticOp};
-use crate::functions::compare::{self, ComparisonOp};
-use crate::functions::{self, Argument, BindError, Bound, Context, cast};
 use crate::plan::Column;
-use crate::scratch;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
-use crate::types::{SqlType, common_type};
 
 /// Operators that are read as calls.
 pub(super) const ARITHMETIC: [(&str, ArithmeticOp); 5] = [
@@ -620,7 +621,7 @@ pub(super) fn guess_aggregate(name: &str, fields: &[FieldRef], context: &Context
     };
     let arguments: Vec<Argument> = fields.iter().map(argument).collect::<Option<_>>()?;
     let name = name.to_uppercase();
-    let function = crate::aggregates::aggregates().iter().find(|function| function.name == name)?;
+    let function = aggregates().iter().find(|function| function.name == name)?;
     let bound = (function.bind)(&arguments, context).ok()?;
     Some((bound.result, bound.is_nullable))
 }

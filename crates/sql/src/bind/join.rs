@@ -21,17 +21,18 @@ use datafusion_common::{DFSchema, JoinType, NullEquality};
 use datafusion_expr::logical_plan::Join as LogicalJoin;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::functions;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::changelog::changes;
 use super::expression::{ARITHMETIC, Scope, place_of};
 use super::query::{Lowering, ranked};
-use crate::error::{Code, SqlError};
-use crate::expression::{Expression, State, Typed};
 use crate::plan::{
     Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
 };
 use crate::text::interval::{MILLIS, MONTHS};
-use crate::types::SqlType;
 
 mod terms;
 #[cfg(test)]
@@ -252,7 +253,7 @@ fn is_movable(condition: &Expr) -> bool {
                 let name = function.func.name();
                 let is_own =
                     name == MILLIS || name == MONTHS || ARITHMETIC.iter().any(|(symbol, _)| *symbol == name);
-                let known = || crate::functions::all().find(|known| known.name.eq_ignore_ascii_case(name));
+                let known = || functions::all().find(|known| known.name.eq_ignore_ascii_case(name));
                 !is_own && known().is_none_or(|known| !known.is_deterministic)
             }
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_) => true,

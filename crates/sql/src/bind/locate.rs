@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Query, Value, Visit, VisitMut, Visitor, VisitorMut};
 
 use sqlparser::tokenizer::Span;
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::error::{Code, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::plain::own_span;
 

@@ -3,13 +3,13 @@
 use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::InList;
+use thalweg_sql_functions::expression::{Expression, Typed, members_name};
+use thalweg_sql_functions::functions::compare::ComparisonOp;
+use thalweg_sql_functions::functions::compare::members::bind_members;
+use thalweg_sql_tables::error::SqlError;
 
 use super::expression::{Expressions, Scope, boolean};
 use super::said::said;
-use crate::error::SqlError;
-use crate::expression::{Expression, Typed, members_name};
-use crate::functions::compare::ComparisonOp;
-use crate::functions::compare::members::bind_members;
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -27,16 +27,18 @@ use datafusion_expr::{
     TableSource, TypeSignature, Volatility, WindowUDF, WindowUDFImpl,
 };
 use sqlparser::ast::{BinaryOperator, DataType as AstType, ExactNumberInfo, ObjectNamePart, TimezoneInfo};
+use thalweg_sql_functions::aggregates::aggregates;
+use thalweg_sql_functions::functions::{self, Context};
+use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumn};
 
 use super::expression::{ARITHMETIC, guess_aggregate, guess_function};
 use super::relations::WindowFunctions;
-use crate::catalog::{Catalog, Entry, Table};
-use crate::error::SqlError;
-use crate::functions::{self, Context};
+use crate::catalog::{Catalog, Entry};
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
-use crate::types::{LENGTH_MAX, SqlType};
 
 /// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
 pub(super) const RANKS: [&str; 10] = [
@@ -84,9 +86,7 @@ impl<'a> Names<'a> {
             let udf = AggregateUDF::new_from_impl(StandInAggregate(StandIn::new(&name, context)));
             (name, Arc::new(udf))
         };
-        let aggregates = crate::aggregates::aggregates()
-            .iter()
-            .map(|function| stand_in_aggregate(function.name.to_lowercase()));
+        let aggregates = aggregates().iter().map(|function| stand_in_aggregate(function.name.to_lowercase()));
         let rank = |name: &str| (name.to_owned(), Arc::new(WindowUDF::new_from_impl(StandInRank::new(name))));
         let mut options = ConfigOptions::default();
         options.sql_parser.enable_subquery_sort_elimination = false;
@@ -117,7 +117,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(table: Arc<Table>) -> Self {
-        let field = |column: &crate::catalog::TableColumn| column.of.field(&column.name, column.is_nullable);
+        let field = |column: &TableColumn| column.of.field(&column.name, column.is_nullable);
         let fields: Vec<FieldRef> = table.columns.iter().map(field).collect();
         Source { schema: Arc::new(Schema::new(fields)), table }
     }
@@ -157,7 +157,7 @@ impl ContextProvider for Names<'_> {
         if !before.clone().eq(known.iter().copied()) {
             let message =
                 format!("there is no catalog or database `{}`", before.collect::<Vec<_>>().join("."));
-            return Err(external(SqlError::new(crate::error::Code::UnknownTable, message)));
+            return Err(external(SqlError::new(Code::UnknownTable, message)));
         }
         let name = name.table();
         match self.catalog.get(name).map_err(external)? {
@@ -486,7 +486,7 @@ impl TypePlanner for Types {
                     AstType::Custom(name, _) => super::relations::place(name),
                     _ => None,
                 };
-                Err(external(SqlError::new(crate::error::Code::Unsupported, message).at(place)))
+                Err(external(SqlError::new(Code::Unsupported, message).at(place)))
             }
         }
     }

@@ -18,6 +18,12 @@ use datafusion_expr::logical_plan::{
 };
 use datafusion_expr::utils::{grouping_set_to_exprlist, split_conjunction};
 use datafusion_expr::{Expr, LogicalPlan};
+use thalweg_sql_functions::aggregates::aggregates;
+use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_functions::keys::process_seed;
+use thalweg_sql_functions::types::{SqlType, common_type, relabelled};
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::{Table, TableColumnKind};
 
 use super::Binder;
 use super::changelog::{settle, unbounded};
@@ -25,15 +31,9 @@ use super::expression::{Expressions, Scope, argument, is_cast, place_of};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
-use crate::aggregates::aggregates;
-use crate::catalog::{Table, TableColumnKind};
-use crate::error::{Code, SqlError};
-use crate::expression::{Expression, Typed};
-use crate::keys::process_seed;
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
-use crate::types::{SqlType, common_type, relabelled};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

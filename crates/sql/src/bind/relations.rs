@@ -21,12 +21,13 @@ use sqlparser::ast::{
 
 use thalweg_model::Span;
 use thalweg_model::window::{WINDOWS_PER_RECORD_MAX, windows_per_record};
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
-use crate::error::{Code, Place, SqlError};
 use crate::plan::WindowSpec;
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::MILLIS;
-use crate::types::SqlType;
 
 /// A table with windows, in the planner's tree.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -260,7 +261,7 @@ fn window_node(
         }
         let error = SqlError::new(Code::UnknownFunction, format!("there is no table function {function}"));
         let known = ["TUMBLE", "HOP", "CUMULATE", "SESSION"];
-        let near = crate::error::nearest(&function, known).map(|near| format!("did you mean {near}?"));
+        let near = nearest(&function, known).map(|near| format!("did you mean {near}?"));
         return Err(error.help(near.unwrap_or_else(|| format!("there are {}", known.join(", ")))).into());
     };
     let usage = format!("it is called {function}({})", names.join(", "));
@@ -272,7 +273,7 @@ fn window_node(
             {
                 let message = format!("{function} has no argument {}", name.value);
                 let error = SqlError::new(Code::Invalid, message).at(crate::text::ddl::place_of(&name.span));
-                let near = crate::error::nearest(&name.value, names.iter().copied());
+                let near = nearest(&name.value, names.iter().copied());
                 return Err(error.help(near.map_or(usage, |near| format!("did you mean {near}?"))).into());
             }
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(position), value),
@@ -454,7 +455,7 @@ fn column_of(column: &ast::Expr, schema: &DFSchema) -> std::result::Result<usize
 pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> SqlError {
     let known: Vec<&str> = known.collect();
     let error = SqlError::new(Code::UnknownColumn, format!("there is no column `{name}`"));
-    match crate::error::nearest(name, known.iter().copied()) {
+    match nearest(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if known.is_empty() => error.help("there are no columns here: name a table in FROM"),
         None => error.help(format!("there are {}", known.join(", "))),

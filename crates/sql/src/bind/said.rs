@@ -3,10 +3,10 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::{BinaryExpr, Cast, TryCast};
+use thalweg_sql_functions::types::SqlType;
 
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::{CELL, without_mark};
-use crate::types::SqlType;
 
 /// How many characters are said of an expression.
 const SAID_MAX: usize = 120;

@@ -15,8 +15,8 @@ use sqlparser::ast::{
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
     TableWithJoins, VisitMut, VisitorMut, With,
 };
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::error::{Code, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::dialect::{TABLE_ARGUMENT, last_name, single_name};
 use crate::text::plain::NamesOnce;

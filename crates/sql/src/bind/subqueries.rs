@@ -6,8 +6,7 @@ use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::logical_plan::{Limit, Subquery};
 use datafusion_expr::{Expr, LogicalPlan};
-
-use crate::error::{Code, SqlError};
+use thalweg_sql_tables::error::{Code, SqlError};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -7,16 +7,16 @@ use arrow::array::{Array, Int32Array, StringArray, TimestampMillisecondArray};
 use arrow::util::display::array_value_to_string;
 use chrono_tz::Tz;
 use thalweg_model::{EventTime, ProcessingTime, StateReader, StateWriter, VirtualClock};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::aggregates::aggregate;
+use thalweg_sql_functions::functions::{Argument, Context};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::Now;
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::operator::BatchOperator;
-use crate::aggregates::aggregate;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::formats::RowKind;
-use crate::functions::{Argument, Context};
 use crate::plan::{AggregateCall, Column, Role};
-use crate::types::SqlType;
 
 /// A row: its number, a key, a value, and a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -10,19 +10,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::array::{Array, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::{Typed, arrow_error};
+use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
+use thalweg_sql_tables::batch::{Batch, batch_of};
 
 use super::operator::{BatchOperator, Outcome};
-use crate::batch::Batch;
-use crate::expression::{Typed, arrow_error};
-use crate::formats::RowKind;
 use crate::plan::Column;
-use crate::scratch::{self, RESULT_TOO_LONG};
-use crate::types::relabelled;
 
 #[cfg(test)]
 mod tests;
@@ -121,17 +119,6 @@ pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
             .collect::<Arc<[RowKind]>>()
     });
     Ok(Batch { rows, kinds, ..batch })
-}
-
-/// Creates a batch of `columns` with `rows` rows, even if it has no columns.
-pub(crate) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    let columns = columns
-        .into_iter()
-        .zip(schema.fields())
-        .map(|(column, field)| relabelled(column, field.data_type()).map_err(arrow_error));
-    let columns = columns.collect::<Outcome<Vec<_>>>()?;
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
 impl BatchOperator for Calc {

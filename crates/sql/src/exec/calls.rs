@@ -6,11 +6,11 @@ use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{interleave, take};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_functions::aggregates::Accumulator;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
 
 use super::operator::Outcome;
-use crate::aggregates::Accumulator;
-use crate::expression::arrow_error;
-use crate::functions::EvaluationError;
 use crate::plan::AggregateCall;
 
 /// Aggregate calls and their accumulators.

@@ -5,11 +5,11 @@ use arrow::compute::concat_batches;
 use thalweg_model::{
     Allowance, EventTime, Flow, Input, Mark, Output, Record, StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 
 use super::operator::Outcome;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
-use crate::expression::arrow_error;
-use crate::functions::EvaluationError;
 
 /// The output side of an operator, and the watermark by which its input rows are late.
 pub(super) struct Emission {

@@ -21,17 +21,17 @@ use arrow::datatypes::SchemaRef;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room, pay};
-use crate::formats::RowKind;
 use crate::plan::{AggregateCall, Column};
-use crate::scratch::EVALUATION_BYTES_MAX;
-use crate::types::SqlType;
 
 #[cfg(test)]
 mod tests;
@@ -106,7 +106,7 @@ impl Group {
     /// age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a key has a type that cannot be kept, or a
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot be kept, or a
     /// call must retract rows and cannot; planning refuses both.
     pub fn new(
         group: GroupCalls,

@@ -23,11 +23,11 @@ use thalweg_model::{
     Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Span,
     StateError, StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::functions::{Context, EvaluationError};
+use thalweg_sql_tables::batch::Batch;
 
 use super::emission::{Emission, together};
 use super::operator::Outcome;
-use crate::batch::Batch;
-use crate::functions::{Context, EvaluationError};
 use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;
@@ -43,6 +43,7 @@ mod tests;
 pub mod window;
 
 use shape::Shape;
+use thalweg_sql_formats::RowKind;
 
 /// One of the two inputs of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,7 +201,7 @@ impl Funds {
 /// is a second check.
 fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
     match &batch.kinds {
-        Some(kinds) if kinds.iter().any(|kind| *kind != crate::formats::RowKind::Insert) => {
+        Some(kinds) if kinds.iter().any(|kind| *kind != RowKind::Insert) => {
             let message = format!(
                 "{join} takes rows that only come, and one was taken back: aggregate by window first"
             );

@@ -7,9 +7,8 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use thalweg_model::{StateError, StateReader, StateWriter};
-
-use super::calc::batch_of;
-use crate::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::batch_of;
 
 /// Saves rows.
 ///
@@ -73,9 +72,9 @@ mod tests {
 
     use arrow::array::{ArrayRef, Float64Array, StringArray, TimestampMillisecondArray};
     use arrow::datatypes::Schema;
+    use thalweg_sql_functions::types::SqlType;
 
     use super::*;
-    use crate::types::SqlType;
 
     fn round_trip(rows: &RecordBatch) -> RecordBatch {
         let mut state = StateWriter::default();

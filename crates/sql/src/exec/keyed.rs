@@ -19,10 +19,10 @@ use arrow::row::{RowConverter, Rows, SortField};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 
 use super::operator::Outcome;
-use crate::expression::arrow_error;
-use crate::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use crate::plan::Column;
 
 /// The least number of released slots worth recycling.
@@ -318,9 +318,9 @@ impl Keyed {
 mod tests {
     use arrow::array::Int64Array;
     use arrow::datatypes::{DataType, Field, Schema};
+    use thalweg_sql_functions::types::SqlType;
 
     use super::*;
-    use crate::types::SqlType;
 
     fn batch(keys: &[Option<i64>]) -> RecordBatch {
         let schema = Schema::new(vec![Field::new("k", DataType::Int64, true)]);

@@ -9,9 +9,9 @@
 //! Cost       none; columns are sliced, not copied
 
 use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_tables::batch::Batch;
 
 use super::operator::{BatchOperator, Outcome};
-use crate::batch::Batch;
 
 /// Passes a limited number of rows.
 pub struct Limit {

@@ -4,17 +4,17 @@
 //! there is no more, so output is made only when there is room for it. An operator may fail. The failure
 //! travels on as data through the operators behind it, and ends the query in a sink.
 //!
-//! Batches that wait in the input are merged up to [`BATCH_ROWS_MAX`](crate::batch::BATCH_ROWS_MAX) rows
+//! Batches that wait in the input are merged up to [`BATCH_ROWS_MAX`](thalweg_sql_tables::batch::BATCH_ROWS_MAX) rows
 //! before they are taken, without waiting for more. So many small batches cost as much as a few large ones.
 
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
     StateReader, StateWriter, Weighed,
 };
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_tables::batch::Batch;
 
 use super::emission::{Emission, together};
-use crate::batch::Batch;
-use crate::functions::EvaluationError;
 
 /// The result of an operator, or the reason why it cannot go on.
 pub type Outcome<T> = Result<T, EvaluationError>;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, ArrayRef, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, concat_batches, lexsort_to_indices, take};
 use arrow::record_batch::RecordBatch;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_tables::batch::{Batch, batch_of};
 
 use super::operator::Outcome;
-use crate::batch::Batch;
-use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
 /// Returns the places of the rows of a batch in sorted order. Equal rows are in the order of arrival, or
@@ -37,7 +37,7 @@ pub(super) fn sorted(
 /// Returns the rows of a batch at `places`, in that order.
 pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordBatch> {
     let columns = rows.columns().iter().map(|column| take(column, places, None)).collect::<Result<_, _>>();
-    super::calc::batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
+    batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
 /// Returns the rows of a batch, copied if they fill less than half of the memory that they hold: a slice holds the whole batch.

@@ -38,8 +38,11 @@ use arrow::row::{RowConverter, SortField};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::heap_bytes;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::calc::{batch_of, filtered, schema_of};
+use super::calc::{filtered, schema_of};
 use super::calls::{Calls, gathered};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
@@ -47,9 +50,6 @@ use super::order::bytes_of;
 use super::runs::Runs;
 use super::windows::passed_ms;
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::expression::arrow_error;
-use crate::keys::heap_bytes;
 use crate::plan::{AggregateCall, Column, Frame};
 
 mod lag;
@@ -142,7 +142,7 @@ impl Over {
     /// Extends rows of the columns `input` to rows of `columns`. The clock gives the age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a key or an argument has a type that cannot
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key or an argument has a type that cannot
     /// be kept, or a call does not support its frame; planning refuses both.
     pub fn new(
         over: OverCalls,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::Clock;
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::order::bytes_of;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::formats::RowKind;
 
 /// Cuts output rows into pieces of at most one batch.
 #[derive(Default)]

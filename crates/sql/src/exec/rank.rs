@@ -25,15 +25,15 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows, SortField};
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
-use crate::expression::arrow_error;
-use crate::formats::RowKind;
-use crate::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use crate::plan::{Column, Role, SortKey};
 
 mod dedup;
@@ -145,7 +145,7 @@ impl TopN {
     /// Ranks rows of the columns `input`. The clock gives the age of keys.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a column has a type that cannot be kept; all
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be kept; all
     /// SQL types can.
     pub fn new(
         wanted: Wanted,

@@ -14,9 +14,18 @@ use thalweg_model::{
     Either, EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
     StateWriter,
 };
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_functions::functions::{Context, EvaluationError};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
+use thalweg_sql_tables::connect::{World, bind_source};
+use thalweg_sql_tables::deliver::{TableSink, Tally};
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::scan::source::{Reading, TableSource};
+use thalweg_sql_tables::table::Table;
 
 use super::Now;
-use super::calc::Calc;
+use super::calc::{Calc, schema_of};
 use super::group::{Group, GroupCalls};
 use super::join::{self, JoinStage};
 use super::limit::Limit;
@@ -27,17 +36,8 @@ use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::window::{Asked, AssignWindows, WindowAggregate};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::catalog::Table;
-use crate::connect::{World, bind_source};
-use crate::deliver::Tally;
-use crate::error::{Code, SqlError};
-use crate::expression::Typed;
-use crate::functions::{Context, EvaluationError};
 use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
-use crate::scan::source::{Reading, TableSource};
-use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -393,7 +393,7 @@ impl<'a> Assembly<'a> {
         places: &[usize],
         columns: &[Column],
     ) -> Result<Vec<TableSource>> {
-        let reading = Arc::new(Reading::new(table, places, columns));
+        let reading = Arc::new(Reading::new(table, places, schema_of(columns)));
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {
@@ -414,7 +414,7 @@ pub struct Ending {
     /// The name of the sink.
     pub name: String,
     /// The sink of the rows.
-    pub sink: crate::deliver::TableSink,
+    pub sink: TableSink,
 }
 
 /// A table, and the expressions over its rows.

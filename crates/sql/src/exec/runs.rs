@@ -11,11 +11,11 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
 
 use super::kept::{load_rows, save_rows};
 use super::operator::Outcome;
 use super::order::{bytes_of, compacted, copied, sorted, taken};
-use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
 /// The number of runs at which adjacent runs are merged.
@@ -165,11 +165,12 @@ mod tests {
     use arrow::array::{ArrayRef, Int32Array, TimestampMillisecondArray};
     use arrow::datatypes::Int32Type;
     use proptest::prelude::*;
+    use thalweg_sql_functions::types::SqlType;
+    use thalweg_sql_tables::batch::batch_of;
 
     use super::*;
-    use crate::exec::calc::{batch_of, schema_of};
+    use crate::exec::calc::schema_of;
     use crate::plan::Column;
-    use crate::types::SqlType;
 
     fn schema() -> SchemaRef {
         schema_of(&[

@@ -33,18 +33,18 @@ use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted};
 use super::window::with_windows;
 use super::windows::Clocks;
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
-use crate::expression::arrow_error;
-use crate::keys::{growth_bytes, heap_bytes};
 use crate::plan::Column;
-use crate::types::SqlType;
 
 #[cfg(test)]
 mod tests;
@@ -98,7 +98,7 @@ impl AssignSessions {
     /// Creates sessions by the key columns at `keys` and the time column at `time`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot be a key.
     pub fn new(
         gap_ms: i64,
         keys: Vec<usize>,

@@ -12,6 +12,7 @@
 use arrow::array::{AsArray, BooleanArray};
 use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_tables::batch::Batch;
 
 use super::calc::{filtered, schema_of};
 use super::operator::{BatchOperator, Outcome};
@@ -19,7 +20,6 @@ use super::order::{sorted, taken};
 use super::pieces::Pieces;
 use super::runs::Runs;
 use super::windows::passed_ms;
-use crate::batch::Batch;
 use crate::plan::{Column, SortKey};
 
 /// Sorts by event time.

@@ -21,18 +21,18 @@ use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::KeyIndex;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, compacted, sorted, taken};
 use super::pieces::Pieces;
 use super::windows::Clocks;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::expression::arrow_error;
-use crate::keys::KeyIndex;
 use crate::plan::{Column, Role, SortKey};
-use crate::types::SqlType;
 
 /// The keys, the order and the ranks of a window top-N.
 #[derive(Clone, Debug)]

@@ -25,19 +25,19 @@ use chrono_tz::Tz;
 use thalweg_model::{
     Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
 };
+use thalweg_sql_functions::aggregates::Accumulator;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::KeyIndex;
+use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
+use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
 
-use super::calc::{batch_of, schema_of};
+use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, taken};
 use super::windows::{Clocks, Slices};
-use crate::aggregates::Accumulator;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, check_room, pay};
-use crate::expression::arrow_error;
-use crate::functions::EvaluationError;
-use crate::keys::KeyIndex;
 use crate::plan::{AggregateCall, Column, WindowSpec};
-use crate::scratch::EVALUATION_BYTES_MAX;
-use crate::types::{INSTANT_ZONE, SqlType};
 
 #[cfg(test)]
 mod tests;

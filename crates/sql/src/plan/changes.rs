@@ -23,8 +23,9 @@
 
 use std::borrow::Cow;
 
+use thalweg_sql_tables::connect::gives_changes;
+
 use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
-use crate::connect::gives_changes;
 
 /// Changes that a stream may hold beside new rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::expression::{Named, Typed};
+use thalweg_sql_functions::expression::{Named, Typed};
+
 use crate::plan::{
     AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
 };

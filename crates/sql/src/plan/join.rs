@@ -1,6 +1,6 @@
 //! Joins: the condition under which rows of two inputs match, and the bound on rows that wait for a match.
 
-use crate::expression::Typed;
+use thalweg_sql_functions::expression::Typed;
 
 /// The join of two inputs: its condition, and the treatment of rows without a match.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Pruning: columns that nothing reads are dropped. From the outputs down, each node keeps what the nodes
 //! above use.
 
-use crate::expression::{Expression, Typed};
+use thalweg_sql_functions::expression::{Expression, Typed};
+
 use crate::plan::{
     AggregateCall, Column, Join, JoinKey, JoinMethod, Node, Plan, SortKey, WindowPlaces, WindowSpec,
     Windowing,

@@ -11,11 +11,12 @@
 //!
 //! Differs from Flink: Flink ignores this unless 'table.optimizer.non-deterministic-update.strategy' is TRY_RESOLVE.
 
+use thalweg_sql_functions::expression::Typed;
+use thalweg_sql_tables::error::{Code, SqlError};
+use thalweg_sql_tables::table::TableColumnKind;
+
 use super::changes::{Changes, Rule, changes, source_of_changes};
 use super::{Join, JoinMethod, Node, Plan};
-use crate::catalog::TableColumnKind;
-use crate::error::{Code, SqlError};
-use crate::expression::Typed;
 
 /// Refuses a plan in which an operator keeps rows whose values differ when they are retracted.
 ///

@@ -14,11 +14,11 @@
 //! | JOIN of a query, and tables of a FROM | [`JOINS_MAX`] |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
 use super::plain::OPERATORS_MAX;
 use super::script::{NESTING_MAX, is_blank, word};
-use crate::error::{Code, Place, SqlError};
 
 /// Greatest number of UNION, INTERSECT and EXCEPT in a query.
 pub const SET_OPERATIONS_MAX: usize = 500;

@@ -4,16 +4,16 @@
 //! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for the notation of types.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
+use thalweg_sql_functions::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
+use thalweg_sql_tables::error::Place;
+use thalweg_sql_tables::table::OptionValue;
 
 use super::plain;
-use crate::error::Place;
-use crate::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 
 /// The declaration of a table.
 #[derive(Clone, Debug)]
@@ -46,22 +46,6 @@ pub struct Name {
     pub before: Vec<String>,
     /// Place of the name.
     pub place: Place,
-}
-
-/// The value of an option in WITH.
-#[derive(Clone, PartialEq, Eq)]
-pub struct OptionValue {
-    /// The value.
-    pub value: String,
-    /// Place of the key.
-    pub place: Place,
-}
-
-/// Hides the value, which may be secret.
-impl fmt::Debug for OptionValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OptionValue").field("place", &self.place).finish_non_exhaustive()
-    }
 }
 
 /// The declaration of a column.

@@ -23,6 +23,9 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use frames::plain_window;
+pub use results::NamesOnce;
+pub(crate) use results::{column_names, result_place, without_mark};
 use sqlparser::ast::{
     Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint,
     JoinOperator, NamedWindowDefinition, NamedWindowExpr, Query, Select, SelectFlavor, SelectItem, SetExpr,
@@ -30,15 +33,12 @@ use sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 use sqlparser::tokenizer::Span;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::bounds::JOINS_MAX;
 use super::ddl::place_of;
 use super::dialect::{call, single_name};
 use super::reserved::is_reserved;
-use crate::error::{Code, Place, SqlError};
-use frames::plain_window;
-pub use results::NamesOnce;
-pub(crate) use results::{column_names, result_place, without_mark};
 
 mod expressions;
 mod frames;

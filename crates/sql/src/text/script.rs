@@ -13,12 +13,13 @@ use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use thalweg_sql_functions::suggestion::nearest;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
 use super::tokens::tokens;
-use crate::error::{Code, Place, SqlError};
 
 /// Greatest length of a text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
@@ -220,7 +221,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
                 "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
                 "DESCRIBE", "WITH", "VALUES",
             ];
-            let error = match crate::error::nearest(&name, known) {
+            let error = match nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
                     SqlError::new(Code::Syntax, format!("no statement begins with {name}"))
                         .help(format!("did you mean {near}?"))

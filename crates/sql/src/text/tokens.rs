@@ -6,11 +6,11 @@
 //! for signs.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
 use super::script::{is_blank, word};
-use crate::error::{Code, Place, SqlError};
 
 /// Returns the tokens of a text without the blanks between them, of which there may be millions. Hints, which are
 /// comments, stay.

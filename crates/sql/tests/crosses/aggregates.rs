@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use thalweg_sql::aggregates::aggregates;
 use thalweg_sql::cases::Answer;
+use thalweg_sql_functions::aggregates::aggregates;
 
 use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, time, wrong};
 

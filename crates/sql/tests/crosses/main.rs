@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use thalweg_model::{Entropy, SeededEntropy};
 use thalweg_sql::cases::{Answer, Cases, Manner};
-use thalweg_sql::formats::RowKind;
 use thalweg_sql::plan::changes::Changes;
+use thalweg_sql_formats::RowKind;
 
 /// Draws numbers from a seed.
 pub(crate) struct Draw(SeededEntropy);

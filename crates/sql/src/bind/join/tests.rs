@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
+use thalweg_sql_functions::expression::Named;
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_tables::error::SqlError;
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View};
-use crate::error::SqlError;
-use crate::expression::Named;
-use crate::functions::Context;
 use crate::plan::{Column, Counted, Join, JoinMethod, Node, Plan, Role};
 use crate::text::script::{Statement, parse};
 

@@ -12,17 +12,17 @@ use datafusion_common::{DFSchema, ScalarValue, TableReference};
 use datafusion_expr::expr::WindowFunction;
 use datafusion_expr::logical_plan::Window;
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+use thalweg_sql_functions::expression::{Expression, Typed};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
+use thalweg_sql_tables::table::Table;
 
 use super::terms::Terms;
 use super::{JoinKey, JoinKind, JoinMethod, Result};
 use crate::bind::expression::{Scope, is_cast};
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
-use crate::catalog::Table;
-use crate::error::{Code, Place, SqlError};
-use crate::expression::{Expression, Typed};
 use crate::plan::{Counted, Node, Plan, Role};
-use crate::types::SqlType;
 
 /// A table as of a time, behind whatever names it has.
 pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
+use thalweg_sql_functions::expression::Named;
+use thalweg_sql_functions::functions::Context;
+use thalweg_sql_tables::error::SqlError;
 
 use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry};
-use crate::error::SqlError;
-use crate::functions::Context;
 use crate::plan::{Node, Plan};
 use crate::text::script::{self, Statement};
 
@@ -49,8 +50,7 @@ pub(in crate::bind) fn shown(plan: &Plan) -> String {
         Node::Calc { conditions, .. } if conditions.is_empty() => String::new(),
         Node::Calc { input, conditions, .. } => {
             let named = conditions.iter().map(|condition| {
-                crate::expression::Named(condition, |place: usize| input.columns[place].name.clone())
-                    .to_string()
+                Named(condition, |place: usize| input.columns[place].name.clone()).to_string()
             });
             format!("where {}", named.collect::<Vec<_>>().join(", "))
         }

@@ -3,14 +3,15 @@
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
-use datafusion_expr::ColumnarValue;
+use arrow::record_batch::RecordBatch;
 use thalweg_model::GrantSource;
+use thalweg_sql_functions::expression::Expression;
+use thalweg_sql_functions::functions::each;
+use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_functions::values::ColumnarValue;
 
 use super::*;
-use crate::expression::Expression;
-use crate::functions::each;
-use crate::scratch::EVALUATION_BYTES_MAX;
-use crate::types::SqlType;
 
 struct Budget(usize);
 

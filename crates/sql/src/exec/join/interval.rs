@@ -25,18 +25,18 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, Span, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::heap_bytes;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::row_store::{Place, RowStore};
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side, nothing, refuse_changes};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::exec::calc::batch_of;
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
-use crate::expression::arrow_error;
-use crate::keys::heap_bytes;
 use crate::plan::JoinKind;
 
 /// The interval of right times that match a left row, relative to the left time; both ends included.
@@ -119,7 +119,7 @@ impl IntervalJoin {
     /// Joins rows by the time columns at `times`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
+    /// [`EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(shape: Shape, times: [usize; 2], bounds: Bounds) -> Outcome<Self> {
         Ok(IntervalJoin {
             converter: shape.key_converter()?,
@@ -492,7 +492,7 @@ impl JoinOperator for IntervalJoin {
             if is_met.len() != rows.num_rows() {
                 return Err(state.wrong("not every row says whether it has met somebody"));
             }
-            let wrong = |error: crate::functions::EvaluationError| state.wrong(error.message);
+            let wrong = |error: EvaluationError| state.wrong(error.message);
             let arriving = Arriving { is_met, ..self.arrive(side, rows).map_err(wrong)? };
             self.settle(&arriving).map_err(wrong)?;
         }

@@ -23,16 +23,17 @@ use std::sync::Arc;
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_tables::batch::Batch;
 
 use super::shape::Shape;
 use super::table::{Probe, Table};
 use super::{Funds, JoinOperator, Side, refuse_changes};
-use crate::batch::Batch;
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
-use crate::expression::arrow_error;
-use crate::formats::RowKind;
 
 /// Joins rows with a table.
 pub struct LookupJoin {
@@ -100,7 +101,7 @@ impl JoinOperator for LookupJoin {
         self.counts.folded += batch.len() as u64;
         if self.table.is_some() {
             let message = "the table of a lookup join went on after its end".to_owned();
-            return Err(crate::functions::EvaluationError { code: "EVALUATION", message });
+            return Err(EvaluationError { code: "EVALUATION", message });
         }
         let is_last = batch.is_last();
         if !batch.is_empty() {
@@ -129,7 +130,7 @@ impl JoinOperator for LookupJoin {
         let message = format!(
             "stopped before the table of a look-up join was read whole: {waiting} rows that wait for it are not joined"
         );
-        Err(crate::functions::EvaluationError { code: "STOPPED_EARLY", message })
+        Err(EvaluationError { code: "STOPPED_EARLY", message })
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {

@@ -20,12 +20,12 @@ use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
 use thalweg_model::{Clock, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 
-use crate::batch::BATCH_ROWS_MAX;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
-use crate::expression::arrow_error;
-use crate::keys::{ROW_FORMAT, check_row_format};
 
 /// Versions of old rows that are noted at most.
 const REPLACED_MAX: usize = 4 * BATCH_ROWS_MAX;

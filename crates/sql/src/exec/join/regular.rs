@@ -28,17 +28,17 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
 
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
-use crate::exec::calc::batch_of;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
-use crate::expression::arrow_error;
-use crate::formats::RowKind;
-use crate::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use crate::plan::JoinKind;
 
 /// Joins changes by key.
@@ -122,7 +122,7 @@ impl RegularJoin {
     /// Keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a row has a type that cannot be compared.
+    /// [`EvaluationError`] if a row has a type that cannot be compared.
     pub fn new(shape: Shape, ttl_ms: i64, clock: Arc<dyn Clock>) -> Outcome<Self> {
         let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
         Ok(RegularJoin {
@@ -496,7 +496,7 @@ impl JoinOperator for RegularJoin {
                 let columns = converter.convert_rows(records.iter().map(|record| parser.parse(&record.row)));
                 let columns = columns.map_err(|error| state.wrong(error.to_string()))?;
                 let rows = batch_of(&self.shape.inputs[side.index()], columns, records.len());
-                let wrong = |error: crate::functions::EvaluationError| state.wrong(error.message);
+                let wrong = |error: EvaluationError| state.wrong(error.message);
                 let rows = rows.map_err(wrong)?;
                 let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &rows).map_err(wrong)?;
                 for (row, record) in records.into_iter().enumerate() {

@@ -7,10 +7,10 @@
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::interleave;
 use arrow::record_batch::RecordBatch;
+use thalweg_sql_functions::expression::arrow_error;
 
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
-use crate::expression::arrow_error;
 
 /// The location of a row: its batch, and the row in the batch.
 pub(super) type Place = (u32, u32);

@@ -6,13 +6,14 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows, SortField};
+use thalweg_sql_functions::expression::{Typed, arrow_error};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::batch_of;
 
 use super::Side;
-use crate::exec::calc::{batch_of, schema_of};
+use crate::exec::calc::schema_of;
 use crate::exec::operator::Outcome;
-use crate::expression::{Typed, arrow_error};
 use crate::plan::{Column, Join, JoinKind};
-use crate::types::SqlType;
 
 /// The inputs, keys, condition and output of a join.
 pub struct Shape {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::KeyIndex;
+use thalweg_sql_tables::batch::BATCH_ROWS_MAX;
 
 use super::Side;
 use super::shape::{Shape, is_true};
-use crate::batch::BATCH_ROWS_MAX;
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
-use crate::expression::arrow_error;
-use crate::keys::KeyIndex;
 use crate::plan::JoinKind;
 
 /// Marks the end of a list of rows.

@@ -34,19 +34,20 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::met::Met;
 use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::exec::calc::batch_of;
 use crate::exec::kept::{converter_of, load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
-use crate::expression::arrow_error;
-use crate::formats::RowKind;
 use crate::plan::Counted;
 
 /// Joins rows with the versions that are valid at their time.
@@ -123,7 +124,7 @@ impl TemporalJoin {
     /// `met` keeps rows that came out if left rows may be retracted.
     ///
     /// # Errors
-    /// [`crate::functions::EvaluationError`] if a key has a type that cannot be a key.
+    /// [`EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(
         shape: Shape,
         times: [usize; 2],
@@ -467,7 +468,7 @@ impl JoinOperator for TemporalJoin {
         let entries = || self.waiting.values().flatten();
         let places: Vec<Place> = entries().map(|row| row.place).collect();
         let schema = &self.shape.inputs[0];
-        let written = |error: crate::functions::EvaluationError| StateError::Write(error.message);
+        let written = |error: EvaluationError| StateError::Write(error.message);
         let left = if places.is_empty() {
             super::nothing(schema)
         } else {
@@ -478,7 +479,7 @@ impl JoinOperator for TemporalJoin {
         state.put(&entries().map(|row| row.kind).collect::<Vec<_>>())?;
         state.put(&entries().map(|row| row.is_late).collect::<Vec<_>>())?;
         state.put(&self.versions.len())?;
-        state.put(&crate::keys::ROW_FORMAT)?;
+        state.put(&ROW_FORMAT)?;
         for (key, versions) in &self.versions {
             let versions: Vec<(i64, i64, Option<&[u8]>)> = versions
                 .iter()
@@ -512,7 +513,7 @@ impl JoinOperator for TemporalJoin {
             row.is_late = is_late;
         }
         let keys: usize = state.take()?;
-        crate::keys::check_row_format(state)?;
+        check_row_format(state)?;
         // The minimum keeps `insert` from pruning; versions that are over are dropped as later versions come.
         self.closing_ms = i64::MIN;
         for _ in 0..keys {

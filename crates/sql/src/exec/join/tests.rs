@@ -12,16 +12,16 @@ use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use proptest::prelude::*;
 use thalweg_model::{EventTime, StateReader, StateWriter, VirtualClock};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::{Expression, State, Typed};
+use thalweg_sql_functions::functions::compare::{ComparisonOp, bind_comparison};
+use thalweg_sql_functions::functions::{Argument, Context};
+use thalweg_sql_functions::types::SqlType;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
 use super::{JoinOperator, Side, operator};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::exec::calc::{batch_of, schema_of};
-use crate::expression::{Expression, State, Typed};
-use crate::formats::RowKind;
-use crate::functions::compare::{ComparisonOp, bind_comparison};
-use crate::functions::{Argument, Context};
+use crate::exec::calc::schema_of;
 use crate::plan::{Column, Join, JoinKey, JoinKind, JoinMethod};
-use crate::types::SqlType;
 
 mod interval;
 mod lookup;

@@ -19,16 +19,16 @@ use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::shape::Shape;
 use super::table::{Probe, Table, gathered};
 use super::{Funds, JoinOperator, Side, refuse_changes};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
 use crate::exec::windows::Clocks;
-use crate::expression::arrow_error;
 use crate::plan::WindowPlaces;
 
 /// Joins the rows of windows.

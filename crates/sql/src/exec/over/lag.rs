@@ -12,11 +12,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow::row::RowConverter;
 use thalweg_model::{StateError, StateReader, StateWriter};
-
-use crate::aggregates::{Accumulator, BoundAggregate};
-use crate::functions::EvaluationError;
-use crate::keys::{ROW_FORMAT, check_row_format, row_converter, rows_of};
-use crate::types::SqlType;
+use thalweg_sql_functions::aggregates::{Accumulator, BoundAggregate};
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, row_converter, rows_of};
+use thalweg_sql_functions::types::SqlType;
 
 /// Creates LAG over values of type `of`, `offset` rows back. With `has_default` it takes a second argument,
 /// the value for rows without such a row before them.
@@ -74,7 +74,7 @@ impl Lag {
             let value = if seen.last.len() > self.offset { seen.last.front() } else { seen.default.as_ref() };
             parser.parse(value.unwrap_or(&self.null))
         });
-        let columns = self.converter.convert_rows(rows).map_err(crate::expression::arrow_error)?;
+        let columns = self.converter.convert_rows(rows).map_err(arrow_error)?;
         Ok(columns.into_iter().next().unwrap_or_else(|| new_empty_array(&self.of.arrow())))
     }
 }

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array};
 use serde::{Deserialize, Serialize};
 use thalweg_model::{StateError, StateReader, StateWriter};
-
-use crate::aggregates::{Accumulator, BoundAggregate};
-use crate::functions::EvaluationError;
-use crate::keys::whole_numbers;
-use crate::types::SqlType;
+use thalweg_sql_functions::aggregates::{Accumulator, BoundAggregate};
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::keys::whole_numbers;
+use thalweg_sql_functions::types::SqlType;
 
 /// The ranking function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

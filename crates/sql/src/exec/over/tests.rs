@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use thalweg_sql_functions::types::SqlType;
 
 use super::super::bed::{Bed, ID, In, K, TS, V, call, columns, text, with_results};
 use super::*;
-use crate::types::SqlType;
 
 /// Returns the calls of a test for a frame.
 fn calls(frame: Frame) -> Vec<AggregateCall> {

@@ -21,16 +21,16 @@ use std::sync::Arc;
 use arrow::array::AsArray;
 use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::arrow_error;
+use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
 use super::super::keyed::Keyed;
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::windows::passed_ms;
 use super::super::{Now, Pieces};
 use super::{Maker, Row};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::expression::arrow_error;
-use crate::formats::RowKind;
-use crate::keys::{ROW_FORMAT, check_row_format};
 use crate::plan::Column;
 pub use crate::plan::changes::Keep;
 
@@ -68,7 +68,7 @@ impl Deduplicate {
     /// `ttl_ms`.
     ///
     /// # Errors
-    /// [`EvaluationError`](crate::functions::EvaluationError) if a column has a type that cannot be kept; all
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that cannot be kept; all
     /// SQL types can.
     pub fn new(
         keep: Keep,

@@ -2,10 +2,10 @@
 //! applied to the earlier output, must give its result, and retract only present rows.
 
 use proptest::prelude::*;
+use thalweg_sql_functions::types::SqlType;
 
 use super::super::bed::{Bed, ID, In, K, TS, V, columns, text};
 use super::*;
-use crate::types::SqlType;
 
 const TTL_MS: i64 = 100;
 

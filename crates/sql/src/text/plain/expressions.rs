@@ -8,10 +8,11 @@ use sqlparser::ast::{
     TimezoneInfo, TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, WindowType,
 };
 use sqlparser::tokenizer::Span;
+use thalweg_sql_functions::types::DECIMAL_PRECISION_MAX;
+use thalweg_sql_tables::error::{Code, Place, SqlError};
 
 use super::frames::plain_window;
 use super::{check_name, groups, not_supported, tuples};
-use crate::error::{Code, Place, SqlError};
 use crate::text::ddl::place_of;
 use crate::text::dialect::{call, single_name};
 use crate::text::interval;
@@ -27,7 +28,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
                 _ => return Err(unsupported("a literal of this form")),
             };
             let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
-            use crate::functions::cast::text::{parse_date, parse_time, parse_timestamp};
+            use thalweg_sql_functions::functions::cast::text::{parse_date, parse_time, parse_timestamp};
             let (data_type, is_read, what, like) = match data_type {
                 DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
                     let of = DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None);
@@ -188,7 +189,7 @@ fn plain_value(value: Value, span: Span, unsupported: &dyn Fn(&str) -> SqlError)
         ),
         Value::Number(number, is_long) => {
             let digits = number.bytes().filter(u8::is_ascii_digit).count();
-            if digits > usize::from(crate::types::DECIMAL_PRECISION_MAX) {
+            if digits > usize::from(DECIMAL_PRECISION_MAX) {
                 let message = format!("{number} has {digits} digits, and numbers have at most 38");
                 return Err(SqlError::new(Code::TypeMismatch, message).at(place_of(&span)));
             }

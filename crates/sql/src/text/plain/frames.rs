@@ -7,9 +7,9 @@ use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan, WindowFrameBound,
     WindowFrameUnits, WindowSpec,
 };
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::not_supported;
-use crate::error::{Code, SqlError};
 use crate::text::interval::MILLIS;
 
 /// Rewrites the frame of a window into plain form.

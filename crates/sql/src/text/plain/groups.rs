@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use thalweg_sql_tables::error::{Code, SqlError};
 
-use crate::error::{Code, SqlError};
 use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;

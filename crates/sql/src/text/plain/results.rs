@@ -15,9 +15,9 @@ use sqlparser::ast::{
     Expr, Ident, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     TableWithJoins, Value, visit_expressions,
 };
+use thalweg_sql_tables::error::Place;
 
 use super::{Visit, place, refuse_name};
-use crate::error::Place;
 use crate::text::dialect::last_name;
 
 /// Separator between a name and the number which makes it unique during planning.

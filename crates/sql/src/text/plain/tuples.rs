@@ -7,9 +7,9 @@
 //! Source: SQL:2016, 8.2 and 8.4 (comparison and IN over row values); Calcite's reference, "row value".
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use thalweg_sql_tables::error::{Code, SqlError};
 
 use super::OPERATORS_MAX;
-use crate::error::{Code, SqlError};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use thalweg_model::{Either, Flow, Input, Mark, Operator, Output, Record};
+use thalweg_sql_functions::functions::EvaluationError;
 
 use super::super::JoinStage;
 use super::*;
@@ -132,7 +133,7 @@ fn marks_are_forwarded() {
 fn failures_travel_on() {
     let mut stage = interval();
     let mut output = Room { room: 9, ..Room::default() };
-    let error = crate::functions::EvaluationError::division_by_zero();
+    let error = EvaluationError::division_by_zero();
     stage
         .process_one(Record::new(EventTime::EPOCH, Either::Right(Batch::failed("calc", error))), &mut output);
     stage.process_one(record(Side::Left, &[row(1, 1)]), &mut output);

@@ -1,0 +1,224 @@
+//! Splits records into fields, as Jackson's `CsvDecoder` does.
+//!
+//! Most lines have neither quotes nor escapes: they are searched for delimiters, and nothing is copied. Others pass
+//! through [`Split::unquote`], byte by byte where needed, into a text without quotes and escapes.
+//!
+//! `csv-core` is not used here, because it differs from Jackson. It knows escapes only within quotes. It adds text
+//! behind a closing quote to the field, where Jackson finds the record broken. It also copies all fields. A test uses
+//! it as an oracle.
+
+use memchr::{memchr, memchr_iter, memchr2};
+
+use crate::RECORD_BYTES_MAX;
+
+/// The special characters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    pub(super) delimiter: u8,
+    pub(super) quote: Option<u8>,
+    pub(super) escape: Option<u8>,
+    pub(super) has_comments: bool,
+}
+
+/// The next record of the input. `len` is without the line end, `taken` with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Record {
+    /// A record, whose fields are in [`Split::fields`].
+    Fields { len: usize, taken: usize },
+    /// A line without any byte: one empty field.
+    Empty { taken: usize },
+    /// A comment, which is skipped.
+    Passed { taken: usize },
+    /// The first line of a record whose quotes are wrong.
+    Broken { len: usize, taken: usize, reason: &'static str },
+    /// A line longer than a record may be.
+    TooLong,
+    /// The beginning of a record, or no bytes at all.
+    Unfinished,
+}
+
+/// A splitter of one record after the other.
+pub(super) struct Split {
+    marks: Marks,
+    /// Start and end of each field in [`Split::text`].
+    fields: Vec<(usize, usize)>,
+    /// Fields without quotes and escapes, one behind the other, of a record which has some.
+    unquoted: Vec<u8>,
+    is_unquoted: bool,
+    /// Number of bytes of the next record which are known to hold no line end.
+    searched: usize,
+}
+
+/// The reasons why no end of a record was found.
+enum Open {
+    /// More bytes may complete the record.
+    Unfinished,
+    /// More bytes cannot complete the record.
+    Broken(&'static str),
+}
+
+impl Split {
+    pub(super) fn new(marks: Marks) -> Self {
+        Split { marks, fields: Vec::new(), unquoted: Vec::new(), is_unquoted: false, searched: 0 }
+    }
+
+    pub(super) fn fields(&self) -> &[(usize, usize)] {
+        &self.fields
+    }
+
+    /// Returns the text to which the ranges of the fields refer; `raw` is the record.
+    pub(super) fn text<'a>(&'a self, raw: &'a [u8]) -> &'a [u8] {
+        if self.is_unquoted { &self.unquoted } else { raw }
+    }
+
+    /// Splits the record at the front of `rest`.
+    pub(super) fn next(&mut self, rest: &[u8], is_last: bool) -> Record {
+        self.fields.clear();
+        self.is_unquoted = false;
+        let searched = self.searched.min(rest.len());
+        let end = memchr2(b'\n', b'\r', &rest[searched..]).map(|end| searched + end);
+        let len = end.unwrap_or(rest.len());
+        if RECORD_BYTES_MAX < len {
+            self.searched = 0;
+            return Record::TooLong;
+        }
+        let Some(taken) = line_end(rest, len, is_last) else {
+            self.searched = len;
+            return Record::Unfinished;
+        };
+        let line = &rest[..len];
+        if line.is_empty() {
+            self.fields.push((0, 0));
+            return self.done(if taken == 0 { Record::Unfinished } else { Record::Empty { taken } });
+        }
+        if self.marks.has_comments && line[0] == b'#' {
+            return self.done(Record::Passed { taken });
+        }
+        if self.has_marks(line) {
+            self.is_unquoted = true;
+            return match self.unquote(rest, is_last) {
+                Ok((len, taken)) => self.done(Record::Fields { len, taken }),
+                Err(Open::Broken(reason)) => self.done(Record::Broken { len, taken, reason }),
+                Err(Open::Unfinished) => {
+                    // The end of the first line is known; it is searched again from there when there are more bytes.
+                    self.searched = len;
+                    Record::Unfinished
+                }
+            };
+        }
+        let mut start = 0;
+        for end in memchr_iter(self.marks.delimiter, line) {
+            self.fields.push((start, end));
+            start = end + 1;
+        }
+        self.fields.push((start, len));
+        self.done(Record::Fields { len, taken })
+    }
+
+    fn done(&mut self, record: Record) -> Record {
+        self.searched = 0;
+        record
+    }
+
+    fn has_marks(&self, line: &[u8]) -> bool {
+        match (self.marks.quote, self.marks.escape) {
+            (None, None) => false,
+            (Some(mark), None) | (None, Some(mark)) => memchr(mark, line).is_some(),
+            (Some(quote), Some(escape)) => memchr2(quote, escape, line).is_some(),
+        }
+    }
+
+    /// Splits a record with quotes or escapes; returns its length without and with its line end.
+    fn unquote(&mut self, rest: &[u8], is_last: bool) -> Result<(usize, usize), Open> {
+        self.unquoted.clear();
+        // One byte more than the greatest record, for its line end.
+        let is_cut = RECORD_BYTES_MAX < rest.len();
+        let window = &rest[..rest.len().min(RECORD_BYTES_MAX + 1)];
+        let is_end = is_last && !is_cut;
+        let Marks { delimiter, quote, escape, .. } = self.marks;
+        let open = |reason| if is_cut || is_last { Open::Broken(reason) } else { Open::Unfinished };
+        let mut at = 0;
+        loop {
+            let start = self.unquoted.len();
+            if quote.is_some() && window.get(at).copied() == quote {
+                at = self.quoted(window, at + 1, is_end).ok_or_else(|| open("a quote is not closed"))?;
+                // Blanks may follow a closing quote.
+                while matches!(window.get(at), Some(b' ' | b'\t')) && window.get(at) != Some(&delimiter) {
+                    at += 1;
+                }
+            } else {
+                while let Some(&byte) = window.get(at) {
+                    if byte == delimiter || matches!(byte, b'\n' | b'\r') {
+                        break;
+                    }
+                    if Some(byte) == escape {
+                        let next = window.get(at + 1).ok_or_else(|| open("nothing follows an escape"))?;
+                        self.unquoted.push(escaped(*next));
+                        at += 2;
+                    } else {
+                        self.unquoted.push(byte);
+                        at += 1;
+                    }
+                }
+            }
+            self.fields.push((start, self.unquoted.len()));
+            match window.get(at) {
+                Some(&byte) if byte == delimiter => at += 1,
+                Some(b'\n' | b'\r') => {
+                    let taken = line_end(rest, at, is_last).ok_or(Open::Unfinished)?;
+                    return Ok((at, taken));
+                }
+                Some(_) => {
+                    return Err(Open::Broken("neither a delimiter nor a line end follows a closing quote"));
+                }
+                None if is_end => return Ok((at, at)),
+                None => return Err(open("a quote is not closed, or the record is too long")),
+            }
+        }
+    }
+
+    /// Moves from behind an opening quote to behind the closing one; `None` if there is none, or if more bytes are
+    /// needed.
+    fn quoted(&mut self, window: &[u8], mut at: usize, is_end: bool) -> Option<usize> {
+        let quote = self.marks.quote?;
+        loop {
+            let rest = &window[at..];
+            let len = match self.marks.escape {
+                None => memchr(quote, rest),
+                Some(escape) => memchr2(quote, escape, rest),
+            }?;
+            self.unquoted.extend_from_slice(&rest[..len]);
+            at += len;
+            match (window[at] == quote, window.get(at + 1)) {
+                (true, Some(&next)) if next == quote => self.unquoted.push(quote),
+                (true, None) if !is_end => return None,
+                (true, _) => return Some(at + 1),
+                (false, next) => self.unquoted.push(escaped(*next?)),
+            }
+            at += 2;
+        }
+    }
+}
+
+/// Returns the position behind the line end at `at`; the end of the input counts as one. `None` if bytes are needed
+/// to see whether a newline follows a carriage return.
+fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
+    match rest.get(at..)? {
+        [] if is_last => Some(at),
+        [] => None,
+        [b'\r'] if !is_last => None,
+        [b'\r', b'\n', ..] => Some(at + 2),
+        _ => Some(at + 1),
+    }
+}
+
+/// Returns the character for which an escaped character stands.
+fn escaped(byte: u8) -> u8 {
+    match byte {
+        b'0' => 0,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        _ => byte,
+    }
+}

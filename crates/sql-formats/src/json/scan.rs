@@ -1,0 +1,337 @@
+//! Finds the values of a JSON document without converting them: the kind of each, its start and its end.
+//!
+//! The grammar is that of RFC 8259, with one exception: control characters may stand unescaped in strings, as Flink
+//! allows (`ALLOW_UNESCAPED_CONTROL_CHARS`). Values which are not wanted are checked, too, so that well-formedness
+//! does not depend on the wanted columns.
+
+use memchr::memchr2;
+
+use crate::DEPTH_MAX;
+
+/// A value: its kind and its position in the line. A string is without its quotes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Slot {
+    pub(super) kind: Kind,
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// The kind of a value, as far as its bytes tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Kind {
+    /// No value.
+    Missing,
+    Null,
+    True,
+    False,
+    /// A number without point and exponent.
+    Integer,
+    /// Any other number.
+    Float,
+    /// A string without escapes.
+    Text,
+    /// A string with escapes.
+    Escaped,
+    Array,
+    Object,
+}
+
+impl Slot {
+    pub(in super::super) const MISSING: Slot = Slot { kind: Kind::Missing, start: 0, end: 0 };
+
+    /// Returns whether the value is missing or `null`.
+    pub(in super::super) fn is_nothing(&self) -> bool {
+        matches!(self.kind, Kind::Missing | Kind::Null)
+    }
+
+    pub(in super::super) fn is_object(&self) -> bool {
+        self.kind == Kind::Object
+    }
+
+    /// Returns the beginning of the value, for messages.
+    pub(in super::super) fn shown(&self, text: &str) -> String {
+        self.of(text).chars().take(32).collect()
+    }
+
+    /// Returns the value as written.
+    pub(super) fn of<'a>(&self, text: &'a str) -> &'a str {
+        &text[self.start as usize..self.end as usize]
+    }
+}
+
+/// The reason why a text is not a JSON document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Broken {
+    /// Position in bytes from the start of the text.
+    at: usize,
+    /// Expected token.
+    wanted: &'static str,
+}
+
+impl Broken {
+    /// Returns the reason, for messages.
+    pub(super) fn reason(&self, text: &str) -> String {
+        match text.get(self.at..).and_then(|rest| rest.chars().next()) {
+            Some(found) => {
+                format!("{found:?} at byte {} of the record, where {} should be", self.at, self.wanted)
+            }
+            None => format!("the record ends at byte {}, where {} should be", self.at, self.wanted),
+        }
+    }
+}
+
+/// A scanner of one line.
+pub(in super::super) struct Scan<'a> {
+    text: &'a [u8],
+    pub(super) at: usize,
+}
+
+impl<'a> Scan<'a> {
+    pub(in super::super) fn new(text: &'a str) -> Self {
+        Scan { text: text.as_bytes(), at: 0 }
+    }
+
+    /// Scans the inside of a value which was found before.
+    pub(in super::super) fn within(text: &'a str, slot: Slot) -> Self {
+        Scan { text: &text.as_bytes()[..slot.end as usize], at: slot.start as usize }
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// Returns the bytes from a position up to the current one.
+    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+        &self.text[start..self.at]
+    }
+
+    /// Returns whether these bytes come next, and moves behind them if so.
+    #[inline]
+    pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
+        let is_next = self.text[self.at..].starts_with(bytes);
+        if is_next {
+            self.at += bytes.len();
+        }
+        is_next
+    }
+
+    #[inline]
+    pub(in super::super) fn pass_blanks(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Returns whether `byte` comes next, and moves behind it if so.
+    #[inline]
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8, wanted: &'static str) -> Result<(), Broken> {
+        if self.eat(byte) { Ok(()) } else { Err(self.broken(wanted)) }
+    }
+
+    /// Checks that only blanks follow.
+    pub(in super::super) fn expect_end(&mut self) -> Result<(), Broken> {
+        self.pass_blanks();
+        if self.at == self.text.len() { Ok(()) } else { Err(self.broken("the end")) }
+    }
+
+    pub(super) fn broken(&self, wanted: &'static str) -> Broken {
+        Broken { at: self.at, wanted }
+    }
+
+    /// Scans the value which begins here, inside `depth` containers.
+    #[inline]
+    pub(super) fn value(&mut self, depth: usize) -> Result<Slot, Broken> {
+        let start = self.at;
+        let kind = match self.peek() {
+            Some(b'"') => return self.string(),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b'{') => {
+                self.members(depth, |_, _| {})?;
+                Kind::Object
+            }
+            Some(b'[') => {
+                self.items(depth, |_| {})?;
+                Kind::Array
+            }
+            Some(b't') => self.word(b"true", Kind::True)?,
+            Some(b'f') => self.word(b"false", Kind::False)?,
+            Some(b'n') => self.word(b"null", Kind::Null)?,
+            _ => return Err(self.broken("a value")),
+        };
+        Ok(Slot { kind, start: start as u32, end: self.at as u32 })
+    }
+
+    /// Scans the object which begins here, and calls `each` with every key and its value.
+    pub(super) fn members(&mut self, depth: usize, mut each: impl FnMut(Slot, Slot)) -> Result<(), Broken> {
+        self.enter(b'{', depth)?;
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = self.key()?;
+            each(key, self.nested(depth)?);
+            self.pass_blanks();
+            if self.eat(b'}') {
+                return Ok(());
+            }
+            self.expect(b',', "',' or '}'")?;
+            self.pass_blanks();
+        }
+    }
+
+    /// Scans the array which begins here, and calls `each` with every value.
+    pub(super) fn items(&mut self, depth: usize, mut each: impl FnMut(Slot)) -> Result<(), Broken> {
+        self.enter(b'[', depth)?;
+        if self.eat(b']') {
+            return Ok(());
+        }
+        loop {
+            each(self.nested(depth)?);
+            self.pass_blanks();
+            if self.eat(b']') {
+                return Ok(());
+            }
+            self.expect(b',', "',' or ']'")?;
+            self.pass_blanks();
+        }
+    }
+
+    /// Scans a key, its colon and blanks, up to its value.
+    pub(super) fn key(&mut self) -> Result<Slot, Broken> {
+        if self.peek() != Some(b'"') {
+            return Err(self.broken("a key in quotes"));
+        }
+        let key = self.string()?;
+        self.pass_blanks();
+        self.expect(b':', "':'")?;
+        self.pass_blanks();
+        Ok(key)
+    }
+
+    /// Moves behind the opening bracket of a container which stands inside `depth` others.
+    pub(super) fn enter(&mut self, bracket: u8, depth: usize) -> Result<(), Broken> {
+        if DEPTH_MAX <= depth {
+            return Err(self.broken("at most 64 levels of nesting"));
+        }
+        self.expect(bracket, if bracket == b'{' { "'{'" } else { "'['" })?;
+        self.pass_blanks();
+        Ok(())
+    }
+
+    /// Scans a value one level down. Not inlined, because [`Scan::value`] would otherwise be inlined into itself.
+    #[inline(never)]
+    fn nested(&mut self, depth: usize) -> Result<Slot, Broken> {
+        self.value(depth + 1)
+    }
+
+    #[inline]
+    fn string(&mut self) -> Result<Slot, Broken> {
+        let start = self.at + 1;
+        match memchr2(b'"', b'\\', &self.text[start..]) {
+            Some(len) if self.text[start + len] == b'"' => {
+                self.at = start + len + 1;
+                Ok(Slot { kind: Kind::Text, start: start as u32, end: (start + len) as u32 })
+            }
+            Some(len) => self.escaped(start, start + len),
+            None => self.unclosed(),
+        }
+    }
+
+    /// Scans a string whose first escape is at `at`.
+    #[cold]
+    fn escaped(&mut self, start: usize, at: usize) -> Result<Slot, Broken> {
+        self.at = at;
+        loop {
+            match memchr2(b'"', b'\\', &self.text[self.at..]) {
+                None => return self.unclosed(),
+                Some(len) => self.at += len,
+            }
+            if self.eat(b'"') {
+                return Ok(Slot { kind: Kind::Escaped, start: start as u32, end: self.at as u32 - 1 });
+            }
+            self.at += 1;
+            match self.peek() {
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+                Some(b'u') => self.code_unit()?,
+                _ => return Err(self.broken("an escape")),
+            }
+        }
+    }
+
+    /// Scans four hexadecimal digits behind a `u`, and a second such escape if the first is half of a surrogate pair.
+    fn code_unit(&mut self) -> Result<(), Broken> {
+        let unit = self.hexadecimal()?;
+        if matches!(unit, 0xD800..=0xDBFF) {
+            if !self.passes(b"\\") || self.peek() != Some(b'u') {
+                return Err(self.broken("the other half of a letter beyond U+FFFF"));
+            }
+            let other = self.hexadecimal()?;
+            if matches!(other, 0xDC00..=0xDFFF) {
+                return Ok(());
+            }
+        } else if !matches!(unit, 0xDC00..=0xDFFF) {
+            return Ok(());
+        }
+        self.at -= 4;
+        Err(self.broken("the right half of a letter beyond U+FFFF"))
+    }
+
+    /// Reads the four hexadecimal digits behind a `u`.
+    fn hexadecimal(&mut self) -> Result<u32, Broken> {
+        self.at += 1;
+        let mut value = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            value = value * 16 + digit.ok_or_else(|| self.broken("a hexadecimal digit"))?;
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    #[cold]
+    fn unclosed(&mut self) -> Result<Slot, Broken> {
+        self.at = self.text.len();
+        Err(self.broken("the closing quote"))
+    }
+
+    fn number(&mut self) -> Result<Kind, Broken> {
+        self.eat(b'-');
+        if !self.eat(b'0') {
+            self.digits()?;
+        }
+        let mut kind = Kind::Integer;
+        if self.eat(b'.') {
+            self.digits()?;
+            kind = Kind::Float;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if !self.eat(b'+') {
+                self.eat(b'-');
+            }
+            self.digits()?;
+            kind = Kind::Float;
+        }
+        Ok(kind)
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if start < self.at { Ok(()) } else { Err(self.broken("a digit")) }
+    }
+
+    fn word(&mut self, word: &'static [u8], kind: Kind) -> Result<Kind, Broken> {
+        if self.passes(word) { Ok(kind) } else { Err(self.broken("a value")) }
+    }
+}

@@ -1,0 +1,634 @@
+//! Typed expressions: the computations of a query over columns.
+//!
+//! An [`Expression`] is a tree of kernels ([`crate::functions`]) and of the few operators which do not evaluate all
+//! their operands for all rows: AND, OR and CASE. In Flink these skip irrelevant operands row by row:
+//! `d <> 0 AND n / d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is
+//! evaluated only for the rows which need it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute;
+use arrow::record_batch::RecordBatch;
+
+use crate::functions::{EvaluationError, Kernel, column};
+use crate::scratch;
+use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
+
+/// An expression with the type and nullability of its values.
+#[derive(Clone)]
+pub struct Typed {
+    /// The expression.
+    pub expression: Expression,
+    /// The type of its values.
+    pub of: SqlType,
+    /// True if values may be NULL.
+    pub is_nullable: bool,
+}
+
+/// A computation of one column from the columns of a batch.
+#[derive(Clone)]
+pub enum Expression {
+    /// A column of the input, by its position.
+    Column(usize),
+    /// One value for every row.
+    Literal(ScalarValue),
+    /// A call of a function.
+    Call {
+        /// Name shown to people.
+        name: String,
+        /// The implementation.
+        kernel: Arc<dyn Kernel>,
+        /// Arguments, of the types that the kernel takes.
+        arguments: Vec<Typed>,
+        /// True if every row has a result, whatever the values.
+        is_total: bool,
+        /// True if equal arguments give equal results.
+        is_deterministic: bool,
+    },
+    /// AND of all terms in Kleene's logic: FALSE if any is FALSE, else NULL if any is NULL.
+    And(Vec<Typed>),
+    /// OR of all terms in Kleene's logic.
+    Or(Vec<Typed>),
+    /// NOT; NULL of NULL.
+    Not(Box<Typed>),
+    /// Test for a state; the result is never NULL.
+    Is(Box<Typed>, State),
+    /// CASE: the value of the first condition which is true.
+    Case {
+        /// Conditions and values, in order.
+        branches: Vec<(Typed, Typed)>,
+        /// Value if no condition is true.
+        otherwise: Box<Typed>,
+    },
+}
+
+/// Number of characters of an expression which an error shows.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// The state for which [`Expression::Is`] tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// IS NULL, and IS UNKNOWN.
+    Null,
+    /// IS NOT NULL.
+    NotNull,
+    /// IS TRUE.
+    True,
+    /// IS NOT TRUE.
+    NotTrue,
+    /// IS FALSE.
+    False,
+    /// IS NOT FALSE.
+    NotFalse,
+}
+
+impl Typed {
+    /// Makes an expression which reads a column of the input.
+    pub fn column(place: usize, of: SqlType, is_nullable: bool) -> Self {
+        Typed { expression: Expression::Column(place), of, is_nullable }
+    }
+
+    /// Makes a literal.
+    pub fn literal(value: ScalarValue, of: SqlType) -> Self {
+        Typed { is_nullable: value.is_null(), expression: Expression::Literal(value), of }
+    }
+
+    /// Returns the value of a literal; `None` for other expressions.
+    pub fn as_literal(&self) -> Option<&ScalarValue> {
+        match &self.expression {
+            Expression::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns the position in the input of a column; `None` for other expressions.
+    pub fn as_column(&self) -> Option<usize> {
+        match self.expression {
+            Expression::Column(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Returns whether every row has a result, whatever the values.
+    pub fn is_total(&self) -> bool {
+        let mut is_total = true;
+        self.visit(&mut |typed| {
+            is_total &= !matches!(typed.expression, Expression::Call { is_total: false, .. });
+        });
+        is_total
+    }
+
+    /// Returns whether equal rows give equal results.
+    pub fn is_deterministic(&self) -> bool {
+        let mut is_deterministic = true;
+        self.visit(&mut |typed| {
+            is_deterministic &= !matches!(typed.expression, Expression::Call { is_deterministic: false, .. });
+        });
+        is_deterministic
+    }
+
+    /// Calls `each` with the positions of all columns which the expression reads.
+    pub fn columns(&self, each: &mut impl FnMut(usize)) {
+        self.visit(&mut |typed| {
+            if let Expression::Column(place) = typed.expression {
+                each(place);
+            }
+        });
+    }
+
+    /// Calls `each` with the expression and all its sub-expressions.
+    pub fn visit(&self, each: &mut impl FnMut(&Typed)) {
+        each(self);
+        match &self.expression {
+            Expression::Column(_) | Expression::Literal(_) => {}
+            Expression::Call { arguments, .. } => arguments.iter().for_each(|argument| argument.visit(each)),
+            Expression::And(terms) | Expression::Or(terms) => terms.iter().for_each(|term| term.visit(each)),
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.visit(each),
+            Expression::Case { branches, otherwise } => {
+                for (condition, value) in branches {
+                    condition.visit(each);
+                    value.visit(each);
+                }
+                otherwise.visit(each);
+            }
+        }
+    }
+
+    /// Returns the number of nested levels: 1 for columns and literals.
+    pub fn depth(&self) -> usize {
+        let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
+        1 + match &self.expression {
+            Expression::Column(_) | Expression::Literal(_) => 0,
+            Expression::Call { arguments, .. } => deepest(arguments),
+            Expression::And(terms) | Expression::Or(terms) => deepest(terms),
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.depth(),
+            Expression::Case { branches, otherwise } => {
+                let of = |(condition, value): &(Typed, Typed)| condition.depth().max(value.depth());
+                branches.iter().map(of).max().unwrap_or_default().max(otherwise.depth())
+            }
+        }
+    }
+
+    /// Returns the expression with each column replaced by the result of `by` for its position.
+    #[must_use]
+    pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {
+        let all = |terms: &[Typed]| terms.iter().map(|term| term.replaced(by)).collect();
+        let expression = match &self.expression {
+            &Expression::Column(place) => return by(place),
+            Expression::Literal(value) => Expression::Literal(value.clone()),
+            Expression::Call { name, kernel, arguments, is_total, is_deterministic } => Expression::Call {
+                name: name.clone(),
+                kernel: Arc::clone(kernel),
+                arguments: all(arguments),
+                is_total: *is_total,
+                is_deterministic: *is_deterministic,
+            },
+            Expression::And(terms) => Expression::And(all(terms)),
+            Expression::Or(terms) => Expression::Or(all(terms)),
+            Expression::Not(inner) => Expression::Not(Box::new(inner.replaced(by))),
+            Expression::Is(inner, state) => Expression::Is(Box::new(inner.replaced(by)), *state),
+            Expression::Case { branches, otherwise } => Expression::Case {
+                branches: branches
+                    .iter()
+                    .map(|(when, then)| (when.replaced(by), then.replaced(by)))
+                    .collect(),
+                otherwise: Box::new(otherwise.replaced(by)),
+            },
+        };
+        Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }
+    }
+
+    /// Returns the expression with its columns moved to other positions.
+    #[must_use]
+    pub fn with_columns(&self, place_of: &impl Fn(usize) -> usize) -> Typed {
+        // Types and nullability of columns stay with the expression which reads them.
+        let mut moved = self.clone();
+        moved.move_columns(place_of);
+        moved
+    }
+
+    fn move_columns(&mut self, place_of: &impl Fn(usize) -> usize) {
+        match &mut self.expression {
+            Expression::Column(place) => *place = place_of(*place),
+            Expression::Literal(_) => {}
+            Expression::Call { arguments, .. } => {
+                arguments.iter_mut().for_each(|argument| argument.move_columns(place_of));
+            }
+            Expression::And(terms) | Expression::Or(terms) => {
+                terms.iter_mut().for_each(|term| term.move_columns(place_of));
+            }
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.move_columns(place_of),
+            Expression::Case { branches, otherwise } => {
+                for (condition, value) in branches {
+                    condition.move_columns(place_of);
+                    value.move_columns(place_of);
+                }
+                otherwise.move_columns(place_of);
+            }
+        }
+    }
+
+    /// Evaluates the rows of a batch, to a column or to a scalar if all values are equal.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if a row whose value is needed has no result.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
+        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small. So a loop
+        // descends into first operands; the recursion is only as deep as the brackets.
+        let mut outer = Vec::new();
+        let mut inner = self;
+        while let Some(first) = inner.first_operand() {
+            outer.push(inner);
+            inner = first;
+        }
+        let mut value = inner.evaluate_behind(None, batch)?;
+        for typed in outer.into_iter().rev() {
+            value = typed.evaluate_behind(Some(value), batch)?;
+        }
+        Ok(value)
+    }
+
+    /// Returns the operand which is evaluated first and for all rows, if there is one.
+    fn first_operand(&self) -> Option<&Typed> {
+        match &self.expression {
+            Expression::Column(_) | Expression::Literal(_) | Expression::Case { .. } => None,
+            Expression::Call { arguments: operands, .. }
+            | Expression::And(operands)
+            | Expression::Or(operands) => operands.first(),
+            Expression::Not(inner) | Expression::Is(inner, _) => Some(inner),
+        }
+    }
+
+    /// Evaluates the expression, given the values of its [first operand](Self::first_operand) if it has one.
+    fn evaluate_behind(
+        &self,
+        first: Option<ColumnarValue>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue, EvaluationError> {
+        let rows = batch.num_rows();
+        let array = |array| Ok(ColumnarValue::Array(array));
+        match (&self.expression, first) {
+            (&Expression::Column(place), _) => array(Arc::clone(batch.column(place))),
+            (Expression::Literal(value), _) => Ok(ColumnarValue::Scalar(value.clone())),
+            (Expression::Call { kernel, arguments, .. }, first) => {
+                let mut values = Vec::with_capacity(arguments.len());
+                values.extend(first);
+                for argument in arguments.iter().skip(values.len()) {
+                    values.push(argument.evaluate(batch)?);
+                }
+                let value = kernel.evaluate(&values, rows);
+                let held = value.and_then(|value| scratch::hold(&value).map(|()| value));
+                held.map_err(|error| self.told(&error, batch))
+            }
+            (Expression::And(terms), first) => array(Arc::new(combine::<true>(first, terms, batch)?)),
+            (Expression::Or(terms), first) => array(Arc::new(combine::<false>(first, terms, batch)?)),
+            (Expression::Not(inner), first) => {
+                let inner = match first {
+                    Some(inner) => booleans(&inner, rows)?,
+                    None => inner.evaluate_booleans(batch)?,
+                };
+                array(Arc::new(compute::not(&inner).map_err(arrow_error)?))
+            }
+            (Expression::Is(inner, state), first) => {
+                let inner = match first {
+                    Some(inner) => column(&inner, rows)?,
+                    None => inner.evaluate_column(batch)?,
+                };
+                array(Arc::new(is_in(&inner, *state)?))
+            }
+            (Expression::Case { branches, otherwise }, _) => {
+                array(choose(branches, otherwise, batch, &self.of.arrow())?)
+            }
+        }
+    }
+
+    /// Returns the error with the text of this expression.
+    fn told(&self, error: &EvaluationError, batch: &RecordBatch) -> EvaluationError {
+        let schema = batch.schema_ref();
+        let name =
+            |place: usize| schema.fields().get(place).map_or_else(String::new, |field| field.name().clone());
+        let shown = Named(self, name).to_string().replace(char::is_control, " ");
+        let shown = match shown.char_indices().nth(SHOWN_CHARACTERS) {
+            Some((end, _)) => format!("{}…", &shown[..end]),
+            None => shown,
+        };
+        EvaluationError { code: error.code, message: format!("{shown}: {}", error.message) }
+    }
+
+    /// Evaluates the rows of a batch to a column.
+    ///
+    /// # Errors
+    /// Fails as [`evaluate`](Self::evaluate) does.
+    pub fn evaluate_column(&self, batch: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
+        column(&self.evaluate(batch)?, batch.num_rows())
+    }
+
+    /// Evaluates a condition.
+    ///
+    /// # Errors
+    /// Fails as [`evaluate`](Self::evaluate) does.
+    pub fn evaluate_booleans(&self, batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
+        booleans(&self.evaluate(batch)?, batch.num_rows())
+    }
+}
+
+fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, EvaluationError> {
+    match column(values, rows)?.as_boolean_opt() {
+        Some(booleans) => Ok(booleans.clone()),
+        // The literal NULL has no type.
+        None => Ok(BooleanArray::new_null(rows)),
+    }
+}
+
+/// Converts an error of an Arrow kernel. Checked types and lengths do not cause such errors.
+#[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
+pub fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
+    EvaluationError { code: "EVALUATION", message: error.to_string() }
+}
+
+/// Computes AND or OR of several terms. Each term is evaluated for the rows which the terms before it leave
+/// undecided. `first` holds the values of the first term if they are known.
+fn combine<const IS_AND: bool>(
+    first: Option<ColumnarValue>,
+    terms: &[Typed],
+    batch: &RecordBatch,
+) -> Result<BooleanArray, EvaluationError> {
+    let rows = batch.num_rows();
+    let mut so_far = first.map(|first| booleans(&first, rows)).transpose()?;
+    for term in terms.iter().skip(usize::from(so_far.is_some())) {
+        let Some(before) = so_far else {
+            so_far = Some(term.evaluate_booleans(batch)?);
+            continue;
+        };
+        // A row is decided by FALSE for AND, and by TRUE for OR.
+        let is_open = |row: usize| before.is_null(row) || before.value(row) == IS_AND;
+        let open = BooleanBuffer::collect_bool(rows, is_open);
+        let open_count = open.count_set_bits();
+        so_far = Some(if open_count == 0 {
+            return Ok(before);
+        } else if open_count == rows || term.is_total() {
+            let next = term.evaluate_booleans(batch)?;
+            let by = if IS_AND { compute::and_kleene } else { compute::or_kleene };
+            by(&before, &next).map_err(arrow_error)?
+        } else {
+            let open = BooleanArray::new(open, None);
+            let next =
+                term.evaluate_booleans(&compute::filter_record_batch(batch, &open).map_err(arrow_error)?)?;
+            let mut places = 0..;
+            let combined = (0..rows).map(|row| {
+                if !open.value(row) {
+                    return Some(!IS_AND);
+                }
+                let place = places.next().unwrap_or_default();
+                let next = next.is_valid(place).then(|| next.value(place));
+                match (before.is_valid(row), next) {
+                    // The row is undecided and not NULL so far, so the next term decides.
+                    (true, next) => next,
+                    (false, Some(decided)) if decided != IS_AND => Some(decided),
+                    (false, _) => None,
+                }
+            });
+            combined.collect()
+        });
+    }
+    Ok(so_far.unwrap_or_else(|| BooleanArray::from(vec![IS_AND; rows])))
+}
+
+fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationError> {
+    let booleans = values.as_boolean_opt();
+    let where_ = |holds: &dyn Fn(usize) -> bool| {
+        BooleanArray::new(BooleanBuffer::collect_bool(values.len(), holds), None)
+    };
+    // An untyped NULL is neither true nor false.
+    let is = |row: usize, expected: bool| {
+        booleans.is_some_and(|booleans| booleans.is_valid(row) && booleans.value(row) == expected)
+    };
+    match state {
+        State::Null => compute::is_null(values).map_err(arrow_error),
+        State::NotNull => compute::is_not_null(values).map_err(arrow_error),
+        State::True => Ok(where_(&|row| is(row, true))),
+        State::NotTrue => Ok(where_(&|row| !is(row, true))),
+        State::False => Ok(where_(&|row| is(row, false))),
+        State::NotFalse => Ok(where_(&|row| !is(row, false))),
+    }
+}
+
+/// Computes CASE: each branch is evaluated for the rows whose first true condition it is.
+fn choose(
+    branches: &[(Typed, Typed)],
+    otherwise: &Typed,
+    batch: &RecordBatch,
+    of: &arrow::datatypes::DataType,
+) -> Result<ArrayRef, EvaluationError> {
+    let rows = batch.num_rows();
+    // Rows which no condition has taken yet, and the values of each branch for its rows.
+    let mut left: Vec<u32> = (0..rows as u32).collect();
+    let mut pieces: Vec<ArrayRef> = Vec::new();
+    // For each row, the piece which holds its value, and the position in the piece.
+    let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
+    let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
+        let values = if values.data_type() == of {
+            values
+        } else {
+            compute::cast(&values, of).map_err(arrow_error)?
+        };
+        for (place, row) in of_rows.iter().enumerate() {
+            from[*row as usize] = (pieces.len(), place);
+        }
+        pieces.push(values);
+        Ok(())
+    };
+    for (condition, value) in branches {
+        if left.is_empty() {
+            break;
+        }
+        let open = rows_of(batch, &left)?;
+        let holds = condition.evaluate_booleans(&open)?;
+        let is_true = |place: usize| holds.is_valid(place) && holds.value(place);
+        let (taken, rest): (Vec<(usize, u32)>, Vec<(usize, u32)>) =
+            left.iter().copied().enumerate().partition(|(place, _)| is_true(*place));
+        if taken.is_empty() {
+            continue;
+        }
+        let taken: Vec<u32> = taken.into_iter().map(|(_, row)| row).collect();
+        left = rest.into_iter().map(|(_, row)| row).collect();
+        add(value.evaluate_column(&rows_of(batch, &taken)?)?, &taken)?;
+    }
+    if !left.is_empty() {
+        add(otherwise.evaluate_column(&rows_of(batch, &left)?)?, &left)?;
+    }
+    if pieces.is_empty() {
+        return Ok(arrow::array::new_empty_array(of));
+    }
+    let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| &**piece).collect();
+    compute::interleave(&pieces, &from).map_err(arrow_error)
+}
+
+/// Returns the given rows of a batch, or the batch itself if these are all its rows.
+fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationError> {
+    if rows.len() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
+}
+
+/// Shows the expression as SQL, with columns as `$` and their position.
+impl fmt::Display for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, &|place| format!("${place}"))
+    }
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}: {}", self.of)
+    }
+}
+
+/// An expression shown with the names of its columns. `{:#}` shows it as one of several conditions, in brackets if it
+/// needs them.
+pub struct Named<'a, F>(pub &'a Typed, pub F);
+
+impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() { self.0.show_operand(f, &self.1, 1) } else { self.0.show(f, &self.1) }
+    }
+}
+
+impl Typed {
+    /// Returns how tightly the shown operator binds; an operand which binds less tightly than its operator stands in
+    /// brackets.
+    fn strength(&self) -> u8 {
+        match &self.expression {
+            Expression::And(_) | Expression::Or(_) => 0,
+            Expression::Not(_) | Expression::Is(..) => 1,
+            Expression::Call { name, arguments, .. } if is_infix(name, arguments) => match name.as_str() {
+                "+" | "-" => 2,
+                "*" | "/" | "%" => 3,
+                _ => 1,
+            },
+            Expression::Call { name, .. } if name.starts_with(MEMBERS) => 1,
+            _ => 4,
+        }
+    }
+
+    /// Shows the expression as an operand, in brackets if it binds less tightly than `least`.
+    fn show_operand(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &dyn Fn(usize) -> String,
+        least: u8,
+    ) -> fmt::Result {
+        if self.strength() >= least {
+            return self.show(f, name);
+        }
+        f.write_str("(")?;
+        self.show(f, name)?;
+        f.write_str(")")
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>, name: &dyn Fn(usize) -> String) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, terms: &[Typed], between: &str, least: u8| {
+            for (place, term) in terms.iter().enumerate() {
+                if place > 0 {
+                    f.write_str(between)?;
+                }
+                term.show_operand(f, name, least)?;
+            }
+            Ok(())
+        };
+        match &self.expression {
+            &Expression::Column(place) => f.write_str(&name(place)),
+            Expression::Literal(value) => show_literal(f, value),
+            Expression::Call { name: function, arguments, .. } => match &arguments[..] {
+                [left, right] if is_infix(function, arguments) => {
+                    let strength = self.strength();
+                    // Comparisons cannot be chained.
+                    left.show_operand(f, name, strength.max(2))?;
+                    write!(f, " {function} ")?;
+                    right.show_operand(f, name, strength + 1)
+                }
+                [value] if function.starts_with(MEMBERS) => {
+                    value.show_operand(f, name, 2)?;
+                    write!(f, " {function}")
+                }
+                _ if let Some((cast, to)) = function.split_once(" AS ") => {
+                    write!(f, "{cast}(")?;
+                    list(f, arguments, ", ", 0)?;
+                    write!(f, " AS {to})")
+                }
+                _ => {
+                    write!(f, "{function}(")?;
+                    list(f, arguments, ", ", 0)?;
+                    f.write_str(")")
+                }
+            },
+            Expression::And(terms) => list(f, terms, " AND ", 1),
+            Expression::Or(terms) => list(f, terms, " OR ", 1),
+            Expression::Not(inner) => {
+                f.write_str("NOT (")?;
+                inner.show(f, name)?;
+                f.write_str(")")
+            }
+            Expression::Is(inner, state) => {
+                inner.show_operand(f, name, 2)?;
+                f.write_str(match state {
+                    State::Null => " IS NULL",
+                    State::NotNull => " IS NOT NULL",
+                    State::True => " IS TRUE",
+                    State::NotTrue => " IS NOT TRUE",
+                    State::False => " IS FALSE",
+                    State::NotFalse => " IS NOT FALSE",
+                })
+            }
+            Expression::Case { branches, otherwise } => {
+                f.write_str("CASE")?;
+                for (condition, value) in branches {
+                    f.write_str(" WHEN ")?;
+                    condition.show(f, name)?;
+                    f.write_str(" THEN ")?;
+                    value.show(f, name)?;
+                }
+                f.write_str(" ELSE ")?;
+                otherwise.show(f, name)?;
+                f.write_str(" END")
+            }
+        }
+    }
+}
+
+/// Returns whether a call is shown as an operator between its two operands; IS DISTINCT FROM is one, too.
+fn is_infix(name: &str, arguments: &[Typed]) -> bool {
+    let is_word = name.starts_with(|first: char| first.is_alphabetic());
+    arguments.len() == 2 && (!is_word || name.starts_with("IS "))
+}
+
+/// Beginning of the name of a call which looks a value up among literals.
+const MEMBERS: &str = "IN (";
+
+/// Returns the name of a call which looks a value up among literals; it is shown behind the value.
+pub fn members_name(literals: &[ScalarValue]) -> String {
+    let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
+    format!("{MEMBERS}{})", literals.join(", "))
+}
+
+struct Literal<'a>(&'a ScalarValue);
+
+impl fmt::Display for Literal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_literal(f, self.0)
+    }
+}
+
+fn show_literal(f: &mut fmt::Formatter<'_>, value: &ScalarValue) -> fmt::Result {
+    match value {
+        value if value.is_null() => f.write_str("NULL"),
+        ScalarValue::Utf8(Some(text)) => write!(f, "'{}'", text.replace('\'', "''")),
+        ScalarValue::DurationMillisecond(Some(millis)) => write!(f, "INTERVAL {millis} ms"),
+        value => write!(f, "{value}"),
+    }
+}

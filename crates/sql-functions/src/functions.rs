@@ -1,0 +1,209 @@
+//! Functions of SQL: each with its name, its binding to argument types, and a kernel over columns.
+//!
+//! A function is *bound* once, when a query is planned. Binding reads the types of the arguments and the values of
+//! literals, refuses what Flink refuses, and returns the type of the result and a kernel. Workers share the kernel,
+//! which runs over whole columns. Each function does what Flink's documentation says ("System (Built-in) Functions",
+//! "Data Types"). Differences are named at the function and in the manual's table of differences.
+//!
+//! All kernels keep these rules:
+//!
+//! * K1. The result has the Arrow type of [`Bound::result`]. It has as many rows as were asked for, or is a scalar.
+//! * K2. The result of a row depends on the arguments of that row only, and NULL in any argument gives NULL unless
+//!   the function says otherwise. Values in slots which are NULL are never read, so they cannot cause an error.
+//! * K3. No value causes a panic. Integers wrap, as in Java; decimals which do not fit are NULL. A row without a
+//!   result (a division by zero, a cast of text to a number which it does not hold) is an [`EvaluationError`].
+
+pub mod arithmetic;
+#[cfg(test)]
+mod bed;
+pub mod cast;
+pub mod collections;
+pub mod compare;
+pub mod conditional;
+pub mod decimal;
+pub mod each;
+#[cfg(test)]
+mod extremes;
+#[cfg(test)]
+mod hostile;
+pub mod math;
+pub mod over;
+#[cfg(test)]
+mod references;
+pub mod rows;
+pub mod text;
+pub mod time;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use chrono_tz::Tz;
+use thalweg_model::Clock;
+
+use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
+
+/// An argument as a function sees it when it is bound.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Type of the argument.
+    pub of: SqlType,
+    /// True if the argument may be NULL.
+    pub is_nullable: bool,
+    /// Value of the argument, if it is a literal.
+    pub literal: Option<ScalarValue>,
+}
+
+impl Argument {
+    /// Returns the text of a literal; `None` if the argument is not a literal, not text or NULL.
+    pub fn text(&self) -> Option<&str> {
+        match &self.literal {
+            Some(ScalarValue::Utf8(Some(text))) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The parts of a query that functions may know when they are bound.
+#[derive(Clone)]
+pub struct Context {
+    /// Time zone of the session (`table.local-time-zone`), in which instants are shown and read.
+    pub zone: Tz,
+    /// Source of the processing time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A function bound to the types of its arguments.
+#[derive(Clone)]
+pub struct Bound {
+    /// Types to which the arguments are cast before the kernel sees them, one per argument.
+    pub arguments: Vec<SqlType>,
+    /// The type of the result.
+    pub result: SqlType,
+    /// True if the result may be NULL.
+    pub is_nullable: bool,
+    /// The implementation.
+    pub kernel: Arc<dyn Kernel>,
+}
+
+/// A computation over columns.
+pub trait Kernel: Send + Sync {
+    /// Returns the results of `rows` rows. Arguments are columns of `rows` rows, or scalars.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if some row has no result.
+    fn evaluate(&self, arguments: &[ColumnarValue], rows: usize) -> Result<ColumnarValue, EvaluationError>;
+}
+
+impl<F> Kernel for F
+where
+    F: Fn(&[ColumnarValue], usize) -> Result<ColumnarValue, EvaluationError> + Send + Sync,
+{
+    fn evaluate(&self, arguments: &[ColumnarValue], rows: usize) -> Result<ColumnarValue, EvaluationError> {
+        self(arguments, rows)
+    }
+}
+
+/// One function: all of its overloads.
+pub struct Function {
+    /// Name as written in SQL, in upper case.
+    pub name: &'static str,
+    /// Form of a call, for messages: `SUBSTRING(text, start [, length])`.
+    pub usage: &'static str,
+    /// True if equal arguments give equal results; then a call of literals may be computed when the query is planned.
+    pub is_deterministic: bool,
+    /// Binds the function to its arguments.
+    pub bind: fn(&[Argument], &Context) -> Result<Bound, BindError>,
+}
+
+/// End of the reason for a wrong number of arguments.
+const COUNT_DOES_NOT_FIT: &str = "arguments do not fit";
+
+/// The reason why a function does not take its arguments. Callers which show it add the function's name and usage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BindError(pub String);
+
+impl BindError {
+    /// Makes an error from a reason in lower case without a full stop.
+    pub fn new(reason: impl Into<String>) -> Self {
+        BindError(reason.into())
+    }
+
+    /// Makes the error of a call with a wrong number of arguments.
+    pub fn count(given: usize) -> Self {
+        BindError(format!("{given} {COUNT_DOES_NOT_FIT}"))
+    }
+
+    /// Returns whether the number of arguments is wrong.
+    pub fn is_about_count(&self) -> bool {
+        self.0.ends_with(COUNT_DOES_NOT_FIT)
+    }
+
+    /// Makes the error that the argument at `place`, from 1 on, has a wrong type.
+    pub fn of_type(place: usize, given: &SqlType) -> Self {
+        BindError(format!("argument {place} is {given}"))
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The reason why a row has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EvaluationError {
+    /// The stable code, such as `DIVISION_BY_ZERO`.
+    pub code: &'static str,
+    /// The message, with the value.
+    pub message: String,
+}
+
+impl EvaluationError {
+    /// Makes the error of a division by zero.
+    pub fn division_by_zero() -> Self {
+        EvaluationError { code: "DIVISION_BY_ZERO", message: "division by zero".to_owned() }
+    }
+
+    /// Makes the error of a value which cannot be cast.
+    pub fn cast(value: &dyn fmt::Display, to: &SqlType) -> Self {
+        EvaluationError {
+            code: "BAD_CAST",
+            message: format!("'{value}' cannot be cast to {to}: TRY_CAST gives NULL instead"),
+        }
+    }
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
+/// Returns an argument as a column of `rows` rows.
+///
+/// # Errors
+/// [`EvaluationError`] if a scalar cannot be repeated `rows` times.
+pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, EvaluationError> {
+    if let ColumnarValue::Scalar(value) = argument {
+        // A long text repeated for each row may need more than the memory.
+        let bytes = value.size().saturating_mul(rows);
+        if bytes > crate::scratch::UNCHECKED_BYTES_MAX {
+            crate::scratch::check(bytes)?;
+        }
+    }
+    argument
+        .to_array(rows)
+        .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
+}
+
+/// Iterates over all functions.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
+        .into_iter()
+        .flatten()
+}

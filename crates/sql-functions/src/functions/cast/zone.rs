@@ -1,0 +1,63 @@
+//! Conversion between local time and instants, as Java does it where clocks are put forward or back.
+//!
+//! A local time which is skipped (clocks are put forward) is moved later by the length of the gap. A local time which
+//! occurs twice (clocks are put back) means the earlier instant. Source: Java, `LocalDateTime.atZone`; Flink,
+//! `DateTimeUtils`.
+
+use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+
+use super::text::ticks_per_second;
+
+/// Returns the local time in a zone at an instant; both in units of a column with `digits` digits. `None` if it does
+/// not fit.
+#[inline]
+pub fn local_of_instant(value: i64, digits: u8, zone: Tz) -> Option<i64> {
+    if zone == Tz::UTC {
+        return Some(value);
+    }
+    let ticks = ticks_per_second(digits);
+    let offset = zone.offset_from_utc_datetime(&reading(value.div_euclid(ticks))).fix().local_minus_utc();
+    value.checked_add(i64::from(offset).checked_mul(ticks)?)
+}
+
+/// Returns the instant of a local time in a zone; both in units of a column with `digits` digits. `None` if it does
+/// not fit.
+pub fn instant_of_local(value: i64, digits: u8, zone: Tz) -> Option<i64> {
+    if zone == Tz::UTC {
+        return Some(value);
+    }
+    let ticks = ticks_per_second(digits);
+    let offset = offset_of_reading(reading(value.div_euclid(ticks)), zone);
+    value.checked_sub(offset.checked_mul(ticks)?)
+}
+
+fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
+    // The longest gap so far was a day: Samoa skipped December 30, 2011. The steps cover 32 hours.
+    const STEPS_MAX: i32 = 64;
+    for step in 0..STEPS_MAX {
+        let before = local - TimeDelta::minutes(30 * i64::from(step));
+        let offset = match zone.offset_from_local_datetime(&before) {
+            chrono::LocalResult::Single(offset) => offset,
+            // The greater offset belongs to the earlier instant. Before a gap, the offset of the later instant was
+            // the last in force.
+            chrono::LocalResult::Ambiguous(one, other) => {
+                let (one_seconds, other_seconds) =
+                    (one.fix().local_minus_utc(), other.fix().local_minus_utc());
+                if (one_seconds < other_seconds) == (step == 0) { other } else { one }
+            }
+            chrono::LocalResult::None => continue,
+        };
+        return i64::from(offset.fix().local_minus_utc());
+    }
+    0
+}
+
+/// Returns the local time at a number of seconds, at most a quarter of a million years away; times beyond use the
+/// offset at that end.
+fn reading(seconds: i64) -> NaiveDateTime {
+    const FARTHEST_SECONDS: i64 = 8_000_000_000_000;
+    DateTime::from_timestamp(seconds.clamp(-FARTHEST_SECONDS, FARTHEST_SECONDS), 0)
+        .unwrap_or_default()
+        .naive_utc()
+}

@@ -1,0 +1,504 @@
+//! Helpers for kernels: arguments read by row, results written by row, and signatures checked at binding.
+//!
+//! A kernel opens its arguments as [`Input`]s and passes a closure over row numbers to [`text`], [`primitive`],
+//! [`boolean`] or another writer. [`Input::at`] returns `None` for NULL, so a strict function needs only `?`, and a
+//! slot which is NULL is never read. If all arguments are scalars, the closure runs once and the result is a scalar
+//! (rules K1 and K2 of `functions.rs`).
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray,
+    BooleanBuilder, ListArray, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, Field};
+
+use super::{Argument, BindError, Bound, EvaluationError, Kernel};
+use crate::scratch::{self, Room};
+use crate::types::SqlType;
+use crate::values::{ColumnarValue, ScalarValue};
+
+#[cfg(test)]
+pub(crate) mod bed;
+#[cfg(test)]
+mod tests;
+
+/// Greatest length of a text which one call makes from short arguments, as REPEAT and LPAD do: 64 MiB. Without a
+/// bound, one row of `REPEAT(x, 2000000000)` would take the memory of all queries.
+pub const MADE_BYTES_MAX: usize = 64 << 20;
+
+/// Greatest number of bytes of text in one result column; Arrow counts them in 32 bits.
+const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
+
+/// A type whose values are read from a column.
+pub trait Values {
+    /// The column which holds the values.
+    type Array: Array + Clone + 'static;
+    /// One value.
+    type Item<'a>;
+    /// Returns the value at `row`, which must not be NULL.
+    fn read(array: &Self::Array, row: usize) -> Self::Item<'_>;
+}
+
+/// Text.
+#[derive(Debug)]
+pub struct Text;
+
+/// Bytes.
+#[derive(Debug)]
+pub struct Bytes;
+
+/// True or false.
+#[derive(Debug)]
+pub struct Flag;
+
+impl Values for Text {
+    type Array = StringArray;
+    type Item<'a> = &'a str;
+    fn read(array: &StringArray, row: usize) -> &str {
+        array.value(row)
+    }
+}
+
+impl Values for Bytes {
+    type Array = BinaryArray;
+    type Item<'a> = &'a [u8];
+    fn read(array: &BinaryArray, row: usize) -> &[u8] {
+        array.value(row)
+    }
+}
+
+impl Values for Flag {
+    type Array = BooleanArray;
+    type Item<'a> = bool;
+    fn read(array: &BooleanArray, row: usize) -> bool {
+        array.value(row)
+    }
+}
+
+impl<T: ArrowPrimitiveType> Values for T {
+    type Array = PrimitiveArray<T>;
+    type Item<'a> = T::Native;
+    fn read(array: &PrimitiveArray<T>, row: usize) -> T::Native {
+        array.value(row)
+    }
+}
+
+/// An argument opened for reading.
+#[derive(Debug)]
+pub struct Input<V: Values> {
+    array: V::Array,
+    /// 1 for a column; 0 for a scalar, whose only value is read for all rows.
+    stride: usize,
+}
+
+impl<V: Values> Input<V> {
+    /// Opens an argument.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if the argument is of another type than the function was bound to.
+    pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        let (array, stride) = one_or_many(argument)?;
+        let array = array.as_any().downcast_ref::<V::Array>().cloned().ok_or_else(|| EvaluationError {
+            code: "EVALUATION",
+            message: format!("an argument of type {} reached a function bound to another", array.data_type()),
+        })?;
+        Ok(Input { array, stride })
+    }
+
+    /// Opens the argument at `place`, from 0 on; `None` if the call has fewer arguments.
+    ///
+    /// # Errors
+    /// Fails as [`Input::of`] does.
+    pub fn optional(arguments: &[ColumnarValue], place: usize) -> Result<Option<Self>, EvaluationError> {
+        arguments.get(place).map(Self::of).transpose()
+    }
+
+    /// Returns the value of a row; `None` if it is NULL.
+    pub fn at(&self, row: usize) -> Option<V::Item<'_>> {
+        let row = row * self.stride;
+        if self.array.is_null(row) { None } else { Some(V::read(&self.array, row)) }
+    }
+
+    /// Returns whether the argument is a scalar, with one value for all rows.
+    pub fn is_constant(&self) -> bool {
+        self.stride == 0
+    }
+}
+
+/// An argument of text or bytes, opened for reading as bytes.
+#[derive(Debug)]
+pub enum Octets {
+    /// Text, whose bytes are UTF-8.
+    Text(Input<Text>),
+    /// Bytes.
+    Bytes(Input<Bytes>),
+}
+
+impl Octets {
+    /// Opens an argument.
+    ///
+    /// # Errors
+    /// Fails as [`Input::of`] does.
+    pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        match argument.data_type() {
+            DataType::Binary => Input::of(argument).map(Octets::Bytes),
+            _ => Input::of(argument).map(Octets::Text),
+        }
+    }
+
+    /// Returns the bytes of a row; `None` if it is NULL.
+    pub fn at(&self, row: usize) -> Option<&[u8]> {
+        match self {
+            Octets::Text(text) => text.at(row).map(str::as_bytes),
+            Octets::Bytes(bytes) => bytes.at(row),
+        }
+    }
+}
+
+/// Returns an argument as a column, and the step from row to row in it. A scalar becomes a column of one row with
+/// step 0.
+///
+/// # Errors
+/// [`EvaluationError`] if a scalar cannot be made into a column.
+pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), EvaluationError> {
+    match argument {
+        ColumnarValue::Array(array) => Ok((array.clone(), 1)),
+        ColumnarValue::Scalar(_) => Ok((super::column(argument, 1)?, 0)),
+    }
+}
+
+/// The outcome of a row: a value, NULL, or an error.
+pub trait Outcome<T> {
+    /// Converts the outcome to a result.
+    ///
+    /// # Errors
+    /// An error if the row has no result.
+    fn outcome(self) -> Result<Option<T>, EvaluationError>;
+}
+
+impl<T> Outcome<T> for Option<T> {
+    fn outcome(self) -> Result<Option<T>, EvaluationError> {
+        Ok(self)
+    }
+}
+
+impl<T> Outcome<T> for Result<Option<T>, EvaluationError> {
+    fn outcome(self) -> Result<Option<T>, EvaluationError> {
+        self
+    }
+}
+
+/// Builds a column of text which already exists: slices of arguments, or owned.
+///
+/// # Errors
+/// The error of the first row without a result, or an error if the column grows too long.
+pub fn text<R: AsRef<str>, O: Outcome<R>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = StringBuilder::with_capacity(count, 0);
+    let (mut bytes, mut room) = (0, Room::default());
+    for place in 0..count {
+        match row(place).outcome()? {
+            Some(value) => {
+                bytes = grown(bytes, value.as_ref().len())?;
+                room.take(value.as_ref().len())?;
+                builder.append_value(value);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Builds a column of text. Each row is written into a scratch string, which is empty at the beginning of the row.
+///
+/// # Errors
+/// Fails as [`text`] does.
+pub fn written<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut String) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = StringBuilder::with_capacity(count, 0);
+    let (mut scratch, mut bytes) = (String::new(), 0);
+    let (mut room, mut scratch_bytes) = (Room::default(), 0);
+    for place in 0..count {
+        scratch.clear();
+        match row(place, &mut scratch).outcome()? {
+            Some(()) => {
+                bytes = grown(bytes, scratch.len())?;
+                room.take(scratch.len() + scratch.capacity().saturating_sub(scratch_bytes))?;
+                scratch_bytes = scratch_bytes.max(scratch.capacity());
+                builder.append_value(&scratch);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Builds a column of bytes. Each row is written into a scratch vector, which is empty at the beginning of the row.
+///
+/// # Errors
+/// Fails as [`text`] does.
+pub fn bytes<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut Vec<u8>) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = BinaryBuilder::with_capacity(count, 0);
+    let (mut scratch, mut bytes) = (Vec::new(), 0);
+    let (mut room, mut scratch_bytes) = (Room::default(), 0);
+    for place in 0..count {
+        scratch.clear();
+        match row(place, &mut scratch).outcome()? {
+            Some(()) => {
+                bytes = grown(bytes, scratch.len())?;
+                room.take(scratch.len() + scratch.capacity().saturating_sub(scratch_bytes))?;
+                scratch_bytes = scratch_bytes.max(scratch.capacity());
+                builder.append_value(&scratch);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Builder of the items of text arrays.
+#[derive(Default)]
+pub struct TextItems {
+    builder: StringBuilder,
+    bytes: usize,
+    room: Room,
+}
+
+impl TextItems {
+    /// Bytes of an item beside its text: its offset.
+    const ITEM_BYTES: usize = size_of::<i32>();
+
+    /// Appends an item, or NULL.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if the column grows too long.
+    pub fn push(&mut self, item: Option<&str>) -> Result<(), EvaluationError> {
+        let length = item.map_or(0, str::len);
+        // Empty items count one byte, since items are counted in 32 bits, too.
+        self.bytes = grown(self.bytes, length.max(1))?;
+        self.room.take(length + Self::ITEM_BYTES)?;
+        self.builder.append_option(item);
+        Ok(())
+    }
+
+    /// Appends items which are not NULL.
+    ///
+    /// # Errors
+    /// Fails as [`push`](Self::push) does.
+    pub fn extend<'a>(&mut self, items: impl IntoIterator<Item = &'a str>) -> Result<(), EvaluationError> {
+        items.into_iter().try_for_each(|item| self.push(Some(item)))
+    }
+}
+
+/// Builds a column of text arrays: each row appends its items. A row which is NULL must append none.
+///
+/// # Errors
+/// Fails as [`text`] does.
+pub fn text_lists<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut TextItems) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut items = TextItems::default();
+    let (mut lengths, mut valid) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for place in 0..count {
+        let before = items.builder.len();
+        valid.push(row(place, &mut items).outcome()?.is_some());
+        lengths.push(items.builder.len() - before);
+    }
+    let values = items.builder.finish();
+    let item = Field::new_list_field(DataType::Utf8, true);
+    let lists = ListArray::try_new(
+        Arc::new(item),
+        OffsetBuffer::from_lengths(lengths),
+        Arc::new(values),
+        Some(NullBuffer::from(valid)),
+    );
+    shaped(lists.map_err(|error| failure(&error))?, arguments)
+}
+
+/// Builds a column of numbers, or of any type which Arrow stores as numbers.
+///
+/// # Errors
+/// The error of the first row without a result.
+pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = PrimitiveBuilder::<T>::with_capacity(count);
+    for place in 0..count {
+        builder.append_option(row(place).outcome()?);
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Builds a column of booleans.
+///
+/// # Errors
+/// The error of the first row without a result.
+pub fn boolean<O: Outcome<bool>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = BooleanBuilder::with_capacity(count);
+    for place in 0..count {
+        builder.append_option(row(place).outcome()?);
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Returns how often a kernel's closure runs: once if all arguments are scalars, or else `rows` times.
+pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
+    if are_scalars(arguments) { 1 } else { rows }
+}
+
+/// Returns a result of [`row_count`] rows, as a scalar if all arguments are scalars.
+///
+/// # Errors
+/// [`EvaluationError`] if there is no scalar of this type.
+pub fn shaped(
+    array: impl Array + 'static,
+    arguments: &[ColumnarValue],
+) -> Result<ColumnarValue, EvaluationError> {
+    if !are_scalars(arguments) {
+        return Ok(ColumnarValue::Array(Arc::new(array)));
+    }
+    // `ScalarValue` would drop the metadata with the SQL type of the items of a list.
+    if let Some(lists) = array.as_any().downcast_ref::<ListArray>()
+        && lists.len() == 1
+    {
+        return Ok(ColumnarValue::Scalar(ScalarValue::List(Arc::new(lists.clone()))));
+    }
+    let scalar = ScalarValue::try_from_array(&array, 0);
+    scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
+}
+
+/// Converts an error of Arrow or DataFusion, which only a fault of this crate can cause.
+pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
+    EvaluationError { code: "EVALUATION", message: error.to_string() }
+}
+
+/// Checks the length of a text before it is made, and returns it.
+///
+/// # Errors
+/// [`EvaluationError`] with the length if it exceeds [`MADE_BYTES_MAX`].
+pub fn made(bytes: Option<usize>) -> Result<usize, EvaluationError> {
+    match bytes {
+        Some(bytes) if bytes <= MADE_BYTES_MAX => scratch::check(bytes).map(|()| bytes),
+        _ => Err(EvaluationError {
+            code: "RESULT_TOO_LONG",
+            message: format!("the result would be longer than {MADE_BYTES_MAX} bytes: shorten the arguments"),
+        }),
+    }
+}
+
+fn are_scalars(arguments: &[ColumnarValue]) -> bool {
+    arguments.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)))
+}
+
+fn grown(bytes: usize, more: usize) -> Result<usize, EvaluationError> {
+    match bytes.checked_add(more) {
+        Some(bytes) if bytes <= COLUMN_BYTES_MAX => Ok(bytes),
+        _ => Err(EvaluationError {
+            code: "RESULT_TOO_LONG",
+            message: format!("the results of one batch are longer than {COLUMN_BYTES_MAX} bytes"),
+        }),
+    }
+}
+
+/// The kinds of arguments which a signature may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Text, passed unchanged.
+    Text,
+    /// Bytes, passed unchanged.
+    Bytes,
+    /// Text or bytes, passed unchanged.
+    TextOrBytes,
+    /// A whole number, passed as a BIGINT.
+    Whole,
+}
+
+impl Kind {
+    /// Returns the type in which an argument is passed; `None` if it does not fit.
+    fn accept(self, given: &SqlType) -> Option<SqlType> {
+        let is_null = *given == SqlType::Null;
+        match self {
+            Kind::Text if is_null => Some(SqlType::STRING),
+            Kind::Text => given.is_text().then(|| given.clone()),
+            Kind::Bytes if is_null => Some(SqlType::BYTES),
+            Kind::Bytes => given.is_bytes().then(|| given.clone()),
+            Kind::TextOrBytes => Kind::Text.accept(given).or_else(|| Kind::Bytes.accept(given)),
+            Kind::Whole => (is_null || given.is_integer()).then_some(SqlType::BigInt),
+        }
+    }
+}
+
+/// Checks arguments against a signature, and returns the types in which they are passed.
+///
+/// # Errors
+/// [`BindError`] if there are too few or too many arguments, or if one does not fit.
+pub fn expect(
+    arguments: &[Argument],
+    required: &[Kind],
+    optional: &[Kind],
+) -> Result<Vec<SqlType>, BindError> {
+    if arguments.len() < required.len() || arguments.len() > required.len() + optional.len() {
+        return Err(BindError::count(arguments.len()));
+    }
+    let kinds = required.iter().chain(optional);
+    let pairs = arguments.iter().zip(kinds).enumerate();
+    pairs
+        .map(|(place, (argument, kind))| {
+            kind.accept(&argument.of).ok_or_else(|| BindError::of_type(place + 1, &argument.of))
+        })
+        .collect()
+}
+
+/// The cases in which a function returns NULL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nulls {
+    /// Never.
+    Never,
+    /// Only if an argument is NULL.
+    OfArguments,
+    /// Also if no argument is NULL.
+    Anyway,
+}
+
+/// Makes a bound function from argument types which fit.
+pub fn bound(
+    types: Vec<SqlType>,
+    given: &[Argument],
+    result: SqlType,
+    nulls: Nulls,
+    kernel: impl Fn(&[ColumnarValue], usize) -> Result<ColumnarValue, EvaluationError> + Send + Sync + 'static,
+) -> Bound {
+    let kernel: Arc<dyn Kernel> = Arc::new(kernel);
+    let is_nullable = match nulls {
+        Nulls::Never => false,
+        Nulls::OfArguments => given.iter().any(|argument| argument.is_nullable),
+        Nulls::Anyway => true,
+    };
+    Bound { arguments: types, result, is_nullable, kernel }
+}

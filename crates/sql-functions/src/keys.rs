@@ -1,0 +1,375 @@
+//! Groups by key: turns the key columns of a batch into group numbers, by which accumulators find their slots.
+//!
+//! Each distinct key has a number, from 0 on, in order of first appearance. Keys are equal as in Flink's GROUP BY:
+//! NULL equals NULL, text is compared by its bytes, and floats by their bits. So -0.0 and 0.0 are two keys, and so
+//! are NaNs with different payloads (Flink, `BinaryRowData.equals`).
+//!
+//! | key columns | how keys are held |
+//! |---|---|
+//! | none | one group, once a row was seen |
+//! | one that is a whole number: BOOLEAN, integers, dates, times, timestamps, intervals | as i64 (`keys/whole.rs`) |
+//! | one of text or bytes | end to end in one buffer (`keys/bytes.rs`) |
+//! | anything else | as comparable rows (arrow's `RowConverter`), end to end in one buffer |
+//!
+//! Single keys cannot be removed: an index grows until it is [cleared](KeyIndex::clear).
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, Rows, SortField};
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use crate::functions::EvaluationError;
+use crate::types::SqlType;
+
+mod bytes;
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub(crate) use bytes::{ByteSlices, bytes_column, offset};
+pub use numbers::whole_numbers;
+pub(crate) use numbers::{is_whole, whole_column};
+pub(crate) use whole::hash_of;
+
+use bytes::BytesKeys;
+use whole::WholeKeys;
+
+/// Returns the bytes which the allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds up to a
+/// multiple of 16.
+#[inline]
+pub fn heap_bytes(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
+}
+
+/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries. It is copied
+/// into a table of twice the size. Returns 0 if the entries fit.
+#[inline]
+pub fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
+    if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
+}
+
+/// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
+/// be read back.
+pub const ROW_FORMAT: u32 = 59;
+
+/// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
+/// cannot know which keys collide. Results do not depend on it.
+pub fn process_seed() -> u64 {
+    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
+    *SEED
+}
+
+/// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
+pub const KEYS_MAX: usize = u32::MAX as usize;
+
+/// Makes a converter from columns of the given types to comparable rows. The types must be made by
+/// [`SqlType::arrow`].
+///
+/// # Panics
+/// If arrow has no comparable rows of one of the types.
+pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
+    let fields = types.into_iter().map(SortField::new).collect();
+    // A test of this module checks each type.
+    RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
+}
+
+/// Converts columns to rows. The columns have the types of the converter and one length.
+///
+/// # Panics
+/// If the columns are of other types or of several lengths.
+pub fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
+    converter
+        .convert_columns(columns)
+        .expect("binding casts arguments and keys to the types that the converter was made for")
+}
+
+/// The numbers of distinct keys: from 0 on, in order of first appearance.
+pub struct KeyIndex {
+    types: Vec<DataType>,
+    keys: Keys,
+}
+
+/// Storage of keys.
+enum Keys {
+    /// There is no key column.
+    None { is_seen: bool },
+    /// One column of whole numbers.
+    Whole(WholeKeys),
+    /// One column of text or bytes.
+    Bytes(BytesKeys),
+    /// All other keys, as rows. The rows of the last batch are kept to reuse their memory.
+    Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
+}
+
+impl KeyIndex {
+    /// Makes an empty index. The seed prevents senders from choosing keys which collide.
+    pub fn new(key_types: &[SqlType], hash_seed: u64) -> Self {
+        let types: Vec<DataType> = key_types.iter().map(SqlType::arrow).collect();
+        let keys = match &types[..] {
+            [] => Keys::None { is_seen: false },
+            [one] if is_whole(one) => Keys::Whole(WholeKeys::new(hash_seed)),
+            [DataType::Utf8 | DataType::Binary] => Keys::Bytes(BytesKeys::new(hash_seed)),
+            _ => {
+                let converter = row_converter(types.iter().cloned());
+                let batch = converter.empty_rows(0, 0);
+                Keys::Rows { converter, batch, keys: BytesKeys::new(hash_seed) }
+            }
+        };
+        KeyIndex { types, keys }
+    }
+
+    /// Checks that all rows of a batch of `rows` rows could be new keys and get numbers. To be called before
+    /// [`index`](Self::index).
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
+    pub fn check_room(&self, rows: usize) -> Result<(), EvaluationError> {
+        match self.len().checked_add(rows) {
+            Some(keys) if keys <= KEYS_MAX => Ok(()),
+            _ => Err(EvaluationError {
+                code: "STATE_LIMIT",
+                message: format!(
+                    "{} keys and {rows} more rows may be more than {KEYS_MAX} keys, which is the most that one operator \
+                     tells apart: group by fewer keys, or let them go by a window or a time to live",
+                    self.len()
+                ),
+            }),
+        }
+    }
+
+    /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
+    ///
+    /// # Panics
+    /// If the columns are not of the types that the index was made for. Also if there are more than [`KEYS_MAX`] keys
+    /// because [`check_room`](Self::check_room) was not heeded.
+    pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
+        self.check(keys, rows);
+        groups.clear();
+        groups.reserve(rows);
+        match &mut self.keys {
+            Keys::None { is_seen } => {
+                *is_seen |= rows > 0;
+                groups.resize(rows, 0);
+            }
+            Keys::Whole(index) => {
+                let values = whole_numbers(&keys[0]);
+                match nulls(&keys[0]) {
+                    None => index.index(&values, groups),
+                    Some(nulls) => index.index_nullable(&values, |row| nulls.is_null(row), groups),
+                }
+            }
+            Keys::Bytes(index) => {
+                let slices = ByteSlices::of(&keys[0]);
+                match nulls(&keys[0]) {
+                    None => groups.extend((0..rows).map(|row| index.number(slices.get(row)))),
+                    Some(nulls) => groups.extend((0..rows).map(|row| match nulls.is_null(row) {
+                        true => index.null_number(),
+                        false => index.number(slices.get(row)),
+                    })),
+                }
+            }
+            Keys::Rows { converter, batch, keys: index } => {
+                batch.clear();
+                converter.append(batch, keys).expect(
+                    "`check` has seen that key columns are of the converter's types and of one length",
+                );
+                groups.extend(batch.iter().map(|row| index.number(row.data())));
+            }
+        }
+    }
+
+    /// Writes the group number of each row into `groups`, which is cleared first; `None` for keys which are not in
+    /// the index.
+    ///
+    /// # Panics
+    /// If the columns are not of the types that the index was made for.
+    pub fn find(&self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<Option<u32>>) {
+        self.check(keys, rows);
+        groups.clear();
+        match &self.keys {
+            Keys::None { is_seen } => groups.resize(rows, is_seen.then_some(0)),
+            Keys::Whole(index) => {
+                let (values, nulls) = (whole_numbers(&keys[0]), nulls(&keys[0]));
+                groups.extend(values.iter().enumerate().map(|(row, &value)| match is_null(&nulls, row) {
+                    true => index.null(),
+                    false => index.find(value),
+                }));
+            }
+            Keys::Bytes(index) => {
+                let (slices, nulls) = (ByteSlices::of(&keys[0]), nulls(&keys[0]));
+                groups.extend((0..rows).map(|row| match is_null(&nulls, row) {
+                    true => index.null(),
+                    false => index.find(slices.get(row)),
+                }));
+            }
+            Keys::Rows { converter, keys: index, .. } => {
+                let batch = rows_of(converter, keys);
+                groups.extend(batch.iter().map(|row| index.find(row.data())));
+            }
+        }
+    }
+
+    /// Returns the number of distinct keys.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.keys {
+            Keys::None { is_seen } => usize::from(*is_seen),
+            Keys::Whole(index) => index.len(),
+            Keys::Bytes(index) | Keys::Rows { keys: index, .. } => index.len(),
+        }
+    }
+
+    /// Returns whether there are no keys.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the bytes which indexing `rows` rows may take beside those held.
+    pub fn growth_bytes(&self, rows: usize) -> usize {
+        match &self.keys {
+            Keys::None { .. } => 0,
+            Keys::Whole(index) => index.growth_bytes(rows),
+            Keys::Bytes(index) | Keys::Rows { keys: index, .. } => index.growth_bytes(rows),
+        }
+    }
+
+    /// Returns the heap bytes held.
+    pub fn bytes(&self) -> usize {
+        match &self.keys {
+            Keys::None { .. } => 0,
+            Keys::Whole(index) => index.held_bytes(),
+            Keys::Bytes(index) => index.held_bytes(),
+            Keys::Rows { batch, keys, .. } => batch.size() + keys.held_bytes(),
+        }
+    }
+
+    /// Removes all keys, and keeps the memory for the next ones.
+    pub fn clear(&mut self) {
+        match &mut self.keys {
+            Keys::None { is_seen } => *is_seen = false,
+            Keys::Whole(index) => index.clear(),
+            Keys::Bytes(index) => index.clear(),
+            Keys::Rows { batch, keys, .. } => {
+                batch.clear();
+                keys.clear();
+            }
+        }
+    }
+
+    /// Returns the keys of groups `range` as columns, in number order.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    pub fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>, EvaluationError> {
+        self.gather(range)
+    }
+
+    /// Returns the keys of the given groups as columns, in the given order; a group may be named more than once.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    pub fn columns_of(&self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvaluationError> {
+        self.gather(groups.iter().map(|&group| group as usize))
+    }
+
+    fn gather(
+        &self,
+        groups: impl ExactSizeIterator<Item = usize> + Clone,
+    ) -> Result<Vec<ArrayRef>, EvaluationError> {
+        Ok(match &self.keys {
+            Keys::None { .. } => Vec::new(),
+            Keys::Whole(index) => {
+                let null = index.null().map(|null| null as usize);
+                let nulls =
+                    null.map(|null| groups.clone().map(|group| group != null).collect::<NullBuffer>());
+                let numbers = groups.map(|group| index.key(group)).collect();
+                vec![whole_column(&self.types[0], numbers, nulls)]
+            }
+            Keys::Bytes(index) => {
+                let null = index.null().map(|null| null as usize);
+                let keys = groups.map(|group| (Some(group) != null).then(|| index.key(group)));
+                vec![bytes_column(&self.types[0], keys)?]
+            }
+            Keys::Rows { converter, keys: index, .. } => {
+                let parser = converter.parser();
+                converter
+                    .convert_rows(groups.map(|group| parser.parse(index.key(group))))
+                    .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })?
+            }
+        })
+    }
+
+    /// Saves all keys, in number order.
+    ///
+    /// # Errors
+    /// [`StateError`] if the keys cannot be written.
+    pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        match &self.keys {
+            Keys::None { is_seen } => state.put(is_seen),
+            Keys::Whole(index) => index.save(state),
+            Keys::Bytes(index) => index.save(state),
+            Keys::Rows { keys, .. } => {
+                state.put(&ROW_FORMAT)?;
+                keys.save(state)
+            }
+        }
+    }
+
+    /// Replaces all keys by those saved by [`save`](Self::save), with their numbers.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not saved keys of these types.
+    pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        match &mut self.keys {
+            Keys::None { is_seen } => *is_seen = state.take()?,
+            Keys::Whole(index) => index.load(state)?,
+            Keys::Bytes(index) => index.load(state)?,
+            Keys::Rows { keys, .. } => {
+                check_row_format(state)?;
+                keys.load(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, keys: &[ArrayRef], rows: usize) {
+        assert_eq!(keys.len(), self.types.len(), "an index is given as many columns as it was made for");
+        for (column, of) in keys.iter().zip(&self.types) {
+            assert_eq!(column.len(), rows, "every key column has a value for each row");
+            assert!(
+                column.data_type().equals_datatype(of),
+                "a key column is {} and not {of}",
+                column.data_type()
+            );
+        }
+    }
+}
+
+/// Checks the version number before saved rows.
+///
+/// # Errors
+/// [`StateError`] if the rows are in the form of another version of arrow.
+pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
+    match state.take::<u32>()? {
+        ROW_FORMAT => Ok(()),
+        other => {
+            Err(state.wrong(format!("rows are in the form of arrow {other}, this is arrow {ROW_FORMAT}")))
+        }
+    }
+}
+
+/// Returns the null mask of a column, if some values are NULL.
+fn nulls(column: &ArrayRef) -> Option<NullBuffer> {
+    column.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
+}
+
+fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {
+    nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+}

@@ -1,0 +1,511 @@
+//! Connectors: the sources and sinks of tables, with Flink's names and keys.
+//!
+//! ```text
+//!   CREATE TABLE .. WITH ('connector' = 'filesystem', ..)
+//!                              |  check: the table is refused unless names, options, values and types are valid
+//!                              v
+//!   bind_source --> RowSource, one for each split --> rows           rows --> RowSink <-- bind_sink
+//! ```
+//!
+//! | connector | reads | writes | Flink's | file |
+//! |---|---|---|---|---|
+//! | `filesystem` | yes | yes | yes | `connect/filesystem.rs` |
+//! | `datagen` | yes | | yes | `connect/datagen.rs` |
+//! | `print`, `blackhole` | | yes | yes | `connect/print.rs`, `connect/blackhole.rs` |
+//! | `stdin`, `stdout` | the first | the second | no | `connect/standard.rs` |
+//! | `nexmark` | yes | | its public connector's | `connect/nexmark.rs` |
+//! | `ysb` | yes | | no | `connect/ysb.rs` |
+//! | `socket` | yes | yes | no | `connect/socket.rs` |
+//!
+//! A connector is one file and one line in [`CONNECTORS`]. It reads its options once, through
+//! [`options::Given`], which refuses options that the connector did not ask for. The result opens sources and
+//! sinks. Everything outside of the program comes through a [`World`]: files, network, standard streams,
+//! clock and seed.
+//!
+//! Rules that every connector keeps:
+//!
+//! * C1. A source does not wait. Input that may make it wait is read by a separate thread into a bounded
+//!   buffer (`connect/feed.rs`).
+//! * C2. No input makes it panic or grow without bound, and no record is lost silently: records that cannot
+//!   be decoded are counted, and fail the query unless the table's options say otherwise.
+//! * C3. A sink publishes only complete data under its final name. A failing query publishes no more of its
+//!   unpublished data. In a bounded job nothing is published before the input has ended; a mark of completion
+//!   comes last (`connect/job_end.rs`).
+//! * C4. Reading continues exactly at a saved position, or the position is refused; a stream that cannot be
+//!   read twice reports this.
+
+pub mod bad;
+mod blackhole;
+mod datagen;
+mod decoding;
+mod draw;
+pub mod error;
+mod feed;
+pub mod files;
+mod filesystem;
+mod generated;
+mod java;
+pub mod job_end;
+mod layout;
+pub mod memory;
+pub mod net;
+mod nexmark;
+pub mod notes;
+pub mod options;
+mod print;
+pub(crate) mod roots;
+mod socket;
+mod standard;
+pub mod together;
+mod ysb;
+
+#[cfg(test)]
+pub(crate) mod bed;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::record_batch::RecordBatch;
+use chrono_tz::Tz;
+use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
+use job_end::JobEnd;
+use memory::Collected;
+use net::RealNet;
+use notes::Notes;
+use options::{Given, OWN_PREFIX};
+use roots::Rooted;
+use thalweg_connectors::in_progress::in_progress_path;
+use thalweg_model::disk::Disk;
+use thalweg_model::net::Net;
+use thalweg_model::{Allowance, Clock, Entropy, EventTime, Fault, VirtualClock};
+use thalweg_sql_formats::{RowKind, is_changelog};
+use thalweg_sql_functions::keys::process_seed;
+use thalweg_sql_functions::suggestion::nearest;
+
+use crate::error::{Code, Place, SqlError};
+use crate::scan::rows::RowSource;
+use crate::table::Table;
+
+/// A sink of the rows of a query.
+pub trait RowSink: Send {
+    /// Writes rows; `kinds` are their kinds of change, and without them all rows are inserts.
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault>;
+
+    /// Handles a watermark, after every row before it.
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn on_watermark(&mut self, watermark: EventTime) -> Result<(), Fault> {
+        let _ = watermark;
+        Ok(())
+    }
+
+    /// Publishes everything, at the end of the stream.
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Called before the first rows: gives the allowance, which tells how large the memory budget is.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
+    }
+
+    /// Returns the bytes held in buffers.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// An input stream, which one source takes and reads.
+pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
+
+/// An output stream, which sinks share.
+pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// The environment of connectors: everything outside of the program which they may use.
+#[derive(Clone)]
+pub struct World {
+    /// Seeds random values.
+    pub seed: u64,
+    /// Seeds hash tables of keys, on which no result depends.
+    pub hash_seed: u64,
+    /// The physical columns of the rows of tables without a connector, by table name.
+    pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
+    /// The kinds of change of given rows, one for each row, by table name.
+    pub given_kinds: BTreeMap<String, Arc<Vec<RowKind>>>,
+    /// The collectors of the rows written to tables without a connector, by table name.
+    pub collected: BTreeMap<String, Collected>,
+    /// Access to files and directories.
+    pub files: Arc<dyn Files>,
+    /// Access to network connections.
+    pub net: Arc<dyn Net>,
+    /// The directory at which relative paths begin.
+    pub base: PathBuf,
+    /// The clock of processing time.
+    pub clock: Arc<dyn Clock>,
+    /// The time zone of the session.
+    pub zone: Tz,
+    /// The stream which the connector `stdin` reads.
+    pub stdin: Input,
+    /// The stream to which the connectors `stdout` and `print` write.
+    pub stdout: Output,
+    /// The stream to which `print` writes if its options say so.
+    pub stderr: Output,
+    /// State shared by the tables of a run: the worlds of its jobs have [`Shared::for_job`] of the same one.
+    pub shared: Shared,
+    /// How the job of the opened tables ends.
+    pub end: JobEnd,
+    /// Collects notes for the user.
+    pub notes: Notes,
+    /// Draws the unique parts of file names.
+    pub names: Arc<Mutex<dyn Entropy>>,
+}
+
+/// State shared by the tables of one run: files to which several tables write bad records, and file names in
+/// use.
+#[derive(Clone, Default)]
+pub struct Shared {
+    diversions: bad::Diversions,
+    /// Files that are published as a whole, and their purposes.
+    files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
+    /// The number of the job in the run.
+    job: u64,
+}
+
+impl Shared {
+    /// Returns this state for the job with this number: bad records diverted by one job are kept if another
+    /// fails.
+    #[must_use]
+    pub fn for_job(&self, job: u64) -> Self {
+        Shared { job, ..self.clone() }
+    }
+
+    /// Claims a file. Returns the earlier purpose if the file is already claimed and one would overwrite the
+    /// other.
+    fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.get(&file) {
+            Some(known) if !purpose.goes_with(*known) => Err(*known),
+            _ => {
+                files.insert(file, purpose);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Has real files and connections, no standard streams, and a clock that stands still at the epoch.
+impl Default for World {
+    fn default() -> Self {
+        World {
+            seed: 0,
+            hash_seed: process_seed(),
+            given: BTreeMap::new(),
+            given_kinds: BTreeMap::new(),
+            collected: BTreeMap::new(),
+            files: Arc::new(RealFiles),
+            net: Arc::new(RealNet),
+            base: PathBuf::new(),
+            clock: Arc::new(VirtualClock::default()),
+            zone: Tz::UTC,
+            stdin: Arc::default(),
+            stdout: Arc::new(Mutex::new(Box::new(std::io::sink()))),
+            stderr: Arc::new(Mutex::new(Box::new(std::io::sink()))),
+            shared: Shared::default(),
+            end: JobEnd::default(),
+            notes: Notes::default(),
+            names: Arc::new(Mutex::new(SystemEntropy::default())),
+        }
+    }
+}
+
+impl World {
+    /// Returns the path of an option: without a leading `file:`, and relative to the base directory.
+    fn path(&self, written: &str) -> PathBuf {
+        let bare = written.strip_prefix("file:").map(|rest| match rest.strip_prefix("//") {
+            // `file:///a` and `file://localhost/a` name the same file.
+            Some(rest) => rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest),
+            None => rest,
+        });
+        self.base.join(bare.unwrap_or(written))
+    }
+
+    /// Returns this world, restricted to files below the directories `roots`; `None` allows all files.
+    ///
+    /// # Errors
+    /// [`SqlError`] if a directory is missing.
+    pub fn of_roots(&self, roots: Option<&[PathBuf]>) -> Result<Self, SqlError> {
+        let Some(roots) = roots else { return Ok(self.clone()) };
+        let roots: Vec<PathBuf> = roots.iter().map(|root| self.base.join(root)).collect();
+        let files = Rooted::new(Arc::clone(&self.files), &roots).map_err(|(root, error)| {
+            let message = format!("'thalweg.file-roots': {} cannot be found: {error}", root.display());
+            SqlError::new(Code::Invalid, message).help("name directories that exist")
+        })?;
+        Ok(World { files: Arc::new(files), ..self.clone() })
+    }
+
+    /// Creates the handler of bad records for one split.
+    ///
+    /// # Errors
+    /// [`SqlError`] if bad records are diverted to a path that is no regular file, cannot be created, or
+    /// belongs to a sink.
+    fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
+        let Some(file) = options.diverts_to() else {
+            return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
+        };
+        let path = self.path(file);
+        let refused = |path: &Path, reason: &str| {
+            let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
+            let place = table.options.get("thalweg.on-bad").map(|option| option.place);
+            SqlError::new(Code::Invalid, message)
+                .at(place)
+                .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
+        };
+        // Errors are reported now, and not at the first bad record.
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            self.files
+                .make_directories(directory)
+                .map_err(|error| refused(&path, &format!("its directory cannot be made: {error}")))?;
+        }
+        let unfinished = in_progress_path(&path);
+        for path in [path.clone(), unfinished.clone()] {
+            match refusal_to_replace(self.files.as_ref(), &path) {
+                Ok(None) => {}
+                Ok(Some(reason)) => return Err(refused(&path, reason)),
+                Err(error) => return Err(refused(&path, &error.to_string())),
+            }
+        }
+        let taken = self.shared.takes_file(FileKey::of(self.files.as_ref(), &path), Purpose::BadRecords);
+        taken.map_err(|_| refused(&path, "an INSERT writes it as one file, 'thalweg.single-file'"))?;
+        if let Err(error) = self.files.remove_leftover(&unfinished) {
+            let unfinished = unfinished.display();
+            self.notes.add(format!("{unfinished} was left by an earlier run and cannot be removed: {error}"));
+        }
+        let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
+        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job).with_end(self.end.clone()))
+    }
+
+    /// Draws a word that no other sink of any run has, and that cannot be guessed.
+    fn unique_name(&self) -> String {
+        format!("{:016x}", self.names.lock().unwrap_or_else(PoisonError::into_inner).next_u64())
+    }
+}
+
+/// Draws bits that cannot be guessed: the hash of a count under a key from the operating system.
+#[derive(Default)]
+struct SystemEntropy {
+    key: RandomState,
+    count: u64,
+}
+
+impl Entropy for SystemEntropy {
+    fn next_u64(&mut self) -> u64 {
+        self.count += 1;
+        self.key.hash_one(self.count)
+    }
+}
+
+/// The parts of a table's declaration that Flink does not have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Portable {
+    /// Connectors and keys that only this engine has, and their places; empty if Flink accepts the table
+    /// unchanged.
+    pub own: Vec<(String, Place)>,
+}
+
+impl Portable {
+    /// Returns whether Flink accepts the table unchanged.
+    pub fn is_portable(&self) -> bool {
+        self.own.is_empty()
+    }
+}
+
+/// The abilities of a table, by its connector, format and options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Abilities {
+    /// Whether the table can be read.
+    pub reads: bool,
+    /// Whether the table can be written.
+    pub writes: bool,
+    /// Whether the rows end.
+    pub is_bounded: bool,
+    /// Whether its rows may change earlier rows.
+    pub gives_changes: bool,
+    /// Whether the table accepts updates and deletes.
+    pub takes_changes: bool,
+}
+
+/// Opens the splits of a table. Each gives the columns at `wanted`, which are physical or metadata, in that
+/// order.
+///
+/// # Errors
+/// [`SqlError`] if the options are wrong, or the table cannot be opened.
+pub fn bind_source(
+    table: &Table,
+    wanted: &[usize],
+    world: &World,
+) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+    if let Some(rows) = world.given.get(&table.name) {
+        let kinds = world.given_kinds.get(&table.name).map(Arc::clone);
+        return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows), kinds))]);
+    }
+    readable(table)?.source(wanted, world)
+}
+
+/// Opens the sink of a table for rows with the columns at `columns`.
+///
+/// # Errors
+/// [`SqlError`] if the options are wrong, or the table cannot be opened.
+pub fn bind_sink(table: &Table, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+    if let Some(rows) = world.collected.get(&table.name) {
+        return Ok(Box::new(memory::Collect::new(Arc::clone(rows))));
+    }
+    writable(table)?.sink(columns, world)
+}
+
+/// Checks the connector of a table with all of its options, and opens nothing.
+///
+/// # Errors
+/// [`SqlError`] for the first fault found.
+pub fn check(table: &Table) -> Result<Portable, SqlError> {
+    connect(table)?;
+    let mut own = Vec::new();
+    if let Some(connector) = table.options.get("connector")
+        && let Ok(known) = find(&connector.value, connector.place)
+        && !known.is_portable
+    {
+        own.push((format!("the connector '{}'", known.name), connector.place));
+    }
+    let keys = table.options.iter().filter(|(key, _)| key.starts_with(OWN_PREFIX));
+    own.extend(keys.map(|(key, option)| (format!("the option '{key}'"), option.place)));
+    Ok(Portable { own })
+}
+
+/// Checks the options of a table that is read. Opens nothing.
+///
+/// # Errors
+/// [`SqlError`] for the first fault found, or if the table cannot be read.
+pub fn check_source(table: &Table) -> Result<Abilities, SqlError> {
+    Ok(readable(table)?.abilities())
+}
+
+/// Checks the options of a table that is written. Opens nothing.
+///
+/// # Errors
+/// [`SqlError`] for the first fault found, or if the table cannot be written.
+pub fn check_sink(table: &Table) -> Result<Abilities, SqlError> {
+    Ok(writable(table)?.abilities())
+}
+
+/// Returns whether the rows of a table may change earlier rows. For a table without a connector, as in tests,
+/// the format decides.
+pub fn gives_changes(table: &Table) -> bool {
+    let format = || table.options.get("format").map(|format| format.value.as_str());
+    check_source(table)
+        .map_or_else(|_| format().is_some_and(is_changelog), |abilities| abilities.gives_changes)
+}
+
+fn readable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().reads {
+        return Err(refusal(table, name, "read from", "written to"));
+    }
+    Ok(connection)
+}
+
+fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().writes {
+        return Err(refusal(table, name, "written to", "read from"));
+    }
+    Ok(connection)
+}
+
+/// A connector: its name, and the function that turns the options of a table into a connection.
+struct Connector {
+    name: &'static str,
+    /// Whether Flink has this connector.
+    is_portable: bool,
+    bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
+}
+
+/// All connectors.
+static CONNECTORS: &[Connector] = &[
+    Connector { name: "blackhole", is_portable: true, bind: blackhole::bind },
+    Connector { name: "datagen", is_portable: true, bind: datagen::bind },
+    Connector { name: "filesystem", is_portable: true, bind: filesystem::bind },
+    Connector { name: "nexmark", is_portable: true, bind: nexmark::bind },
+    Connector { name: "print", is_portable: true, bind: print::bind },
+    Connector { name: "socket", is_portable: false, bind: socket::bind },
+    Connector { name: "stdin", is_portable: false, bind: standard::bind_stdin },
+    Connector { name: "stdout", is_portable: false, bind: standard::bind_stdout },
+    Connector { name: "ysb", is_portable: false, bind: ysb::bind },
+];
+
+/// A table whose options were read and are valid.
+trait Connection {
+    /// Returns the abilities of the table.
+    fn abilities(&self) -> Abilities;
+
+    /// Opens the table for reading, if it can be read.
+    ///
+    /// # Errors
+    /// [`SqlError`] if the table cannot be opened.
+    fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+        let _ = (wanted, world);
+        Err(SqlError::new(Code::Unsupported, "this table cannot be read from"))
+    }
+
+    /// Opens the table for writing, if it can be written.
+    ///
+    /// # Errors
+    /// [`SqlError`] if the table cannot be opened.
+    fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+        let _ = (columns, world);
+        Err(SqlError::new(Code::Unsupported, "this table cannot be written to"))
+    }
+}
+
+/// Reads the options of a table; also returns the name of its connector.
+fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> {
+    let mut given = Given::new(table);
+    let name = given.connector()?;
+    let connector = find(name, given.place("connector"))?;
+    if !table.partitioned_by.is_empty() && connector.name != "filesystem" {
+        let message = format!("the connector '{name}' has no partitions");
+        return Err(SqlError::new(Code::Invalid, message)
+            .at(given.place("connector"))
+            .help("leave PARTITIONED BY out"));
+    }
+    let connection = (connector.bind)(&mut given)?;
+    given.finish()?;
+    Ok((connection, name))
+}
+
+fn find(name: &str, place: Place) -> Result<&'static Connector, SqlError> {
+    CONNECTORS.iter().find(|connector| connector.name == name).ok_or_else(|| {
+        let names = || CONNECTORS.iter().map(|connector| connector.name);
+        let error = SqlError::new(Code::UnknownOption, format!("there is no connector '{name}'")).at(place);
+        match nearest(name, names()) {
+            Some(near) => error.help(format!("did you mean '{near}'?")),
+            None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    })
+}
+
+fn refusal(table: &Table, connector: &str, cannot: &str, can: &str) -> SqlError {
+    let message = format!("`{}` cannot be {cannot}: the connector '{connector}' is only {can}", table.name);
+    let place = table.options.get("connector").map(|option| option.place);
+    SqlError::new(Code::Unsupported, message).at(place)
+}

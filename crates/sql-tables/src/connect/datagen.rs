@@ -1,0 +1,206 @@
+//! `datagen`: generated rows, at a given rate.
+//!
+//! | option | default | |
+//! |---|---|---|
+//! | `rows-per-second` | `10000` | the rate; the greatest BIGINT means without limit |
+//! | `number-of-rows` | none | how many rows there are |
+//! | `fields.#.kind` | `random` | `random` or `sequence`, for the column `#` |
+//! | `fields.#.min`, `fields.#.max` | range of the type | range of random numbers, both ends included |
+//! | `fields.#.max-past` | `0` | the greatest age of random timestamps |
+//! | `fields.#.length` | 100, or the type's; 3 | length of random text and bytes; of arrays and maps |
+//! | `fields.#.var-len` | `false` | random text and bytes have a random length from 1 to `length` |
+//! | `fields.#.start`, `fields.#.end` | required | range of a sequence, both ends included |
+//! | `fields.#.null-rate` | `0` | the share of random values that are NULL |
+//!
+//! For the items of an ARRAY, the keys and values of a MAP and the fields of a ROW, the option keys contain a
+//! further word: `fields.tags.element.length`, `fields.m.key.min`, `fields.r.name.length`. A table with
+//! sequences ends with the shortest of them. DATE and TIME come from the clock, in the zone of the session.
+//!
+//! A value depends only on the seed, the column and the number of its row, however rows are cut into batches
+//! and wherever reading continues. Only values from the clock differ between runs. Rows are due one by one at
+//! even intervals; all rows that are due are generated at once, column by column.
+//!
+//! Source: Flink's documentation, "DataGen SQL Connector"; `RandomGeneratorVisitor`,
+//! `SequenceGeneratorVisitor`. Differs from Flink: the values are different; decimals are uniform in all of
+//! their digits. The defaults of `min` and `max` of floating numbers are the greatest finite numbers, where
+//! Flink's `min` is the least above zero. Options that do not apply to a column's type are refused, and so is
+//! a start above its end. MULTISET is not supported.
+
+mod column;
+mod random;
+
+#[cfg(test)]
+mod tests;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use chrono_tz::Tz;
+use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+
+use super::layout::{batch_of, check_metadata, record_columns, schema_of};
+use super::options::Given;
+use super::{Abilities, Connection, World};
+use crate::error::{Code, SqlError};
+use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::Table;
+use column::{Column, Moment};
+
+/// The greatest size of a generated row.
+const ROW_BYTES_MAX: u64 = 16 << 20;
+
+/// The greatest size of a generated batch, unless it has only one row.
+const BATCH_BYTES_MAX: u64 = 16 << 20;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
+    let table = given.table();
+    check_metadata(table, "datagen", &[])?;
+    const RATE: &str = "rows-per-second";
+    let rate = match given.number::<i64>(RATE, "a number of rows from 1 on")?.unwrap_or(10_000) {
+        rate @ 1.. => rate as u64,
+        rate => return Err(given.wrong(RATE, format!("'{rate}' is not a number of rows from 1 on"))),
+    };
+    const COUNT: &str = "number-of-rows";
+    let mut rows_max = match given.number::<i64>(COUNT, "a number of rows from 0 on")? {
+        Some(count @ ..0) => {
+            return Err(given.wrong(COUNT, format!("'{count}' is not a number of rows from 0 on")));
+        }
+        count => count.map(|count| count as u64),
+    };
+    given.parallelism("scan.parallelism")?;
+    let mut columns = Vec::new();
+    for place in record_columns(table) {
+        let declared = &table.columns[place];
+        let column =
+            Column::bind(given, &declared.name, &declared.of).map_err(|error| error.at(declared.place))?;
+        if !declared.is_nullable && column.may_be_null() {
+            let key = format!("fields.{}.null-rate", declared.name);
+            return Err(given.wrong(&key, format!("the column `{}` is NOT NULL", declared.name)));
+        }
+        if let Some(length) = column.sequence_length() {
+            rows_max = Some(rows_max.map_or(length, |rows_max| rows_max.min(length)));
+        }
+        columns.push((place, column));
+    }
+    let row_bytes = columns.iter().fold(1, |sum: u64, (_, column)| sum.saturating_add(column.value_bytes()));
+    if ROW_BYTES_MAX < row_bytes {
+        let message =
+            format!("a row would take {row_bytes} bytes, and {ROW_BYTES_MAX} are the most that is made");
+        let error = SqlError::new(Code::Unsupported, message).at(table.options_place);
+        return Err(error.help("give its columns smaller lengths: 'fields.NAME.length'"));
+    }
+    Ok(Box::new(DataGen { table, columns, row_bytes, rate, rows_max }))
+}
+
+struct DataGen<'a> {
+    table: &'a Table,
+    /// Columns with their places in the table.
+    columns: Vec<(usize, Column)>,
+    row_bytes: u64,
+    rate: u64,
+    rows_max: Option<u64>,
+}
+
+impl Connection for DataGen<'_> {
+    fn abilities(&self) -> Abilities {
+        let is_bounded = self.rows_max.is_some();
+        Abilities { reads: true, writes: false, is_bounded, gives_changes: false, takes_changes: false }
+    }
+
+    fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+        let column = |place: &usize| {
+            let (index, (_, column)) =
+                self.columns.iter().enumerate().find(|(_, (known, _))| known == place)?;
+            // The table name and the column index enter the seed, so that columns and tables draw different
+            // numbers.
+            let name =
+                self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
+            Some((random::at(name, index as u64), column.clone()))
+        };
+        Ok(vec![Box::new(DataGenSource {
+            schema: schema_of(self.table, wanted),
+            columns: wanted.iter().filter_map(column).collect(),
+            zone: world.zone,
+            batch_rows_max: (BATCH_BYTES_MAX / self.row_bytes).max(1),
+            rate: self.rate,
+            rows_max: self.rows_max,
+            made: 0,
+            pace: None,
+        })])
+    }
+}
+
+struct DataGenSource {
+    schema: SchemaRef,
+    /// The columns with their seeds.
+    columns: Vec<(u64, Column)>,
+    zone: Tz,
+    batch_rows_max: u64,
+    rate: u64,
+    rows_max: Option<u64>,
+    /// Count of rows generated so far.
+    made: u64,
+    /// The time at which the rate began, and the number of the first row under it.
+    pace: Option<(ProcessingTime, u64)>,
+}
+
+impl DataGenSource {
+    /// Returns how many further rows are due now.
+    fn due(&mut self, now: ProcessingTime) -> u64 {
+        let (begin, first) = *self.pace.get_or_insert((now, self.made));
+        let elapsed = u128::from(now.nanos_since(begin));
+        let due = elapsed * u128::from(self.rate) / NANOS_PER_SECOND + 1 + u128::from(first);
+        u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.made)
+    }
+
+    /// Returns the time at which a row is due.
+    fn due_at(&self, row: u64) -> ProcessingTime {
+        let (begin, first) = self.pace.unwrap_or_default();
+        let nanos = (u128::from(row - first) * NANOS_PER_SECOND).div_ceil(u128::from(self.rate));
+        begin.plus_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn make(&self, now: ProcessingTime, count: usize) -> Option<Rows> {
+        let moment = Moment::new(now, self.zone);
+        let columns: Vec<ArrayRef> =
+            self.columns.iter().map(|(seed, column)| column.make(*seed, self.made, count, &moment)).collect();
+        let columns = batch_of(&self.schema, columns, count)?;
+        Some(Rows { columns, kinds: None })
+    }
+}
+
+impl RowSource for DataGenSource {
+    fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
+        let left = self.rows_max.map_or(u64::MAX, |rows_max| rows_max.saturating_sub(self.made));
+        if left == 0 {
+            return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
+        }
+        let is_free = self.rate == i64::MAX as u64;
+        let due = if is_free { u64::MAX } else { self.due(now) };
+        let count = due.min(left).min(rows_max.max(1) as u64).min(self.batch_rows_max);
+        let rows = if count == 0 { None } else { self.make(now, count as usize) };
+        self.made += count;
+        let status = if count == left {
+            SourceStatus::Ended
+        } else if is_free {
+            SourceStatus::Ready
+        } else if count < due {
+            SourceStatus::DueSince(self.due_at(self.made))
+        } else {
+            SourceStatus::IdleUntil(self.due_at(self.made))
+        };
+        Ok(PolledRows { rows, status })
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.made)
+    }
+
+    /// Continues with the next row; the rate starts anew.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.made = state.take()?;
+        self.pace = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,351 @@
+//! `filesystem`: files of records, in a directory or as a single file, read and written.
+//!
+//! | option | default | |
+//! |---|---|---|
+//! | `path` | required | a directory, or for reading a file; `file://` may precede it; relative to the base |
+//! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, `parquet`, with its options |
+//! | `source.monitor-interval` | none | how often the directory is searched for new files; the table then has no end |
+//! | `source.path.regex-pattern` | none | only files whose whole path matches this pattern are read |
+//! | `partition.default-name` | `__DEFAULT_PARTITION__` | the name of the partition of NULL and of the empty text |
+//! | `sink.rolling-policy.file-size` | `128 mb` | a larger file is closed, and another begun |
+//! | `sink.rolling-policy.rollover-interval` | `30 min` | a file that is open for so long is closed, too |
+//! | `sink.rolling-policy.inactivity-interval` | `30 min` | and so is a file that was not written to for so long |
+//! | `sink.rolling-policy.check-interval` | `1 min` | how often the two intervals are checked |
+//! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file in each directory that was written, when the job has ended |
+//! | `sink.partition-commit.success-file.name` | `_SUCCESS` | the name of that file |
+//! | `parquet.compression` | `snappy` | `uncompressed`, `snappy` or `zstd` |
+//! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | ours: see `connect/bad.rs` |
+//! | `thalweg.single-file` | `false` | ours: `path` is one file, which is written when the query ends |
+//!
+//! `filesystem/listing.rs` and `filesystem/split.rs` tell how files are found and read, `filesystem/sink.rs`
+//! how they are written. Metadata columns are declared with these keys: `file.path`, `file.name`,
+//! `file.size`, `file.modification-time`.
+//!
+//! Options of Flink that do not affect rows are checked and ignored (`sink.parallelism`,
+//! `sink.shuffle-by-partition.enable`, `source.report-statistics`). Options that affect rows and are not
+//! supported are refused (`sink.partition-commit.trigger` = `partition-time`, delays of it, compaction,
+//! policies of other kinds).
+//!
+//! Source: Flink's documentation, "FileSystem SQL Connector"; `FileSystemConnectorOptions`, `FileSystemTableSource`.
+
+mod leftovers;
+mod listing;
+mod parquet;
+mod part;
+mod partition;
+mod sink;
+mod split;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parquet::ParquetOptions;
+use thalweg_sql_formats::Format;
+use thalweg_sql_functions::functions::cast::is_castable;
+use thalweg_sql_functions::functions::text::pattern;
+use thalweg_sql_functions::types::SqlType;
+
+use super::bad::BadOptions;
+use super::files::is_below;
+use super::layout::{bind_format, check_metadata, record_columns};
+use super::options::Given;
+use super::standard::encoder;
+use super::{Abilities, Connection, RowSink, World};
+use crate::error::{Code, SqlError};
+use crate::scan::rows::RowSource;
+use crate::table::{Table, TableColumnKind};
+
+/// The greatest number of splits; files are distributed among them, and each split reads its files one after
+/// the other.
+const SPLITS_MAX: usize = 32;
+
+pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
+    let table = given.table();
+    check_metadata(table, "filesystem", &metadata())?;
+    for column in &table.columns {
+        let TableColumnKind::Metadata { key, .. } = &column.kind else { continue };
+        if let Some((_, of)) =
+            metadata().iter().find(|(name, of)| name == key && !is_castable(of, &column.of))
+        {
+            let message = format!("the metadata '{key}' is {of}, and cannot be cast to {}", column.of);
+            return Err(SqlError::new(Code::TypeMismatch, message).at(column.place));
+        }
+    }
+    let path = given.required("path", "file:///tmp/rows")?;
+    if let Some((scheme, _)) = path.split_once("://").filter(|(scheme, _)| *scheme != "file") {
+        let message = format!("option 'path': there is no file system '{scheme}'");
+        let error = SqlError::new(Code::Unsupported, message).at(given.place("path"));
+        return Err(error.help("files of this machine are read: 'path' = 'file:///..'"));
+    }
+    let partitions = partitions(table)?;
+    let format = match given.required("format", "json")? {
+        "parquet" => FileFormat::Parquet(ParquetOptions::bind(given)?),
+        name => FileFormat::Lines(bind_format(given, name, &["parquet"])?),
+    };
+    let bad = BadOptions::bind(given)?;
+    let pattern = match given.text("source.path.regex-pattern") {
+        None => None,
+        // The pattern must match the whole path.
+        Some(text) => Some(pattern::compile(&format!("^(?:{text})$")).map_err(|refusal| {
+            given.wrong("source.path.regex-pattern", format!("'{text}' is no pattern: {refusal:?}"))
+        })?),
+    };
+    let watch = match given.duration("source.monitor-interval")? {
+        Some(Duration::ZERO) => {
+            return Err(given.wrong("source.monitor-interval", "must be above 0: leave it out to look once"));
+        }
+        interval => interval,
+    };
+    given.choice("source.report-statistics", &[("ALL", ()), ("NONE", ())], ())?;
+    let default_partition = given.text("partition.default-name").unwrap_or("__DEFAULT_PARTITION__");
+    if default_partition.is_empty() {
+        return Err(given.wrong("partition.default-name", "is empty"));
+    }
+    let rolling = rolling(given)?;
+    let success = success_file(given)?;
+    let is_single = given.flag("thalweg.single-file", false)?;
+    if is_single && (!partitions.is_empty() || success.is_some()) {
+        return Err(given.wrong("thalweg.single-file", "one file has neither partitions nor a success file"));
+    }
+    given.parallelism("sink.parallelism")?;
+    given.parallelism("scan.parallelism")?;
+    given.parallelism("source.parallelism")?;
+    given.flag("sink.shuffle-by-partition.enable", false)?;
+    let default_partition = default_partition.to_owned();
+    Ok(Box::new(FileSystem {
+        table,
+        path,
+        format,
+        bad,
+        pattern,
+        watch,
+        partitions,
+        default_partition,
+        rolling,
+        success,
+        is_single,
+    }))
+}
+
+/// Returns the metadata that the connector gives for a file.
+fn metadata() -> [(&'static str, SqlType); 4] {
+    [
+        ("file.path", SqlType::STRING),
+        ("file.name", SqlType::STRING),
+        ("file.size", SqlType::BigInt),
+        ("file.modification-time", SqlType::TimestampLtz(3)),
+    ]
+}
+
+/// Returns the places of the partition columns, whose values stand in the names of directories.
+fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
+    for place in &table.partitioned_by {
+        let column = &table.columns[*place];
+        if column.name.starts_with(['_', '.']) {
+            let message = format!(
+                "the column `{0}` cannot name a partition: directories `{0}=..` are hidden from readers, for their names begin with \
+                 '_' or '.'",
+                column.name
+            );
+            return Err(SqlError::new(Code::Invalid, message).at(column.place));
+        }
+        let is_scalar = !matches!(
+            column.of,
+            SqlType::Null
+                | SqlType::Array(_)
+                | SqlType::Map(..)
+                | SqlType::Row(_)
+                | SqlType::DayTime
+                | SqlType::YearMonth
+        ) && !column.of.is_bytes();
+        if !matches!(column.kind, TableColumnKind::Physical) || !is_scalar {
+            let message = format!(
+                "the column `{}` cannot name a partition: it must be text, a number or a time",
+                column.name
+            );
+            return Err(SqlError::new(Code::Invalid, message).at(column.place));
+        }
+    }
+    if record_columns(table).is_empty() {
+        let message =
+            format!("all columns of `{}` name partitions, and none stands in its records", table.name);
+        return Err(SqlError::new(Code::Invalid, message).at(table.options_place));
+    }
+    Ok(table.partitioned_by.clone())
+}
+
+/// Limits at which an open file is closed.
+#[derive(Clone, Copy, Debug)]
+struct Rolling {
+    bytes: u64,
+    open: Duration,
+    inactive: Duration,
+    check: Duration,
+}
+
+fn rolling(given: &mut Given<'_>) -> Result<Rolling, SqlError> {
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let rolling = Rolling {
+        bytes: given.bytes("sink.rolling-policy.file-size")?.unwrap_or(128 << 20),
+        open: given.duration("sink.rolling-policy.rollover-interval")?.unwrap_or(minutes(30)),
+        inactive: given.duration("sink.rolling-policy.inactivity-interval")?.unwrap_or(minutes(30)),
+        check: given.duration("sink.rolling-policy.check-interval")?.unwrap_or(minutes(1)),
+    };
+    if given.flag("auto-compaction", false)? {
+        let message = "the option 'auto-compaction' is not supported";
+        let error = SqlError::new(Code::Unsupported, message).at(given.place("auto-compaction"));
+        return Err(error.help("a larger 'sink.rolling-policy.file-size' makes fewer files"));
+    }
+    given.bytes("compaction.file-size")?;
+    given.parallelism("compaction.parallelism")?;
+    Ok(rolling)
+}
+
+/// Returns the name of the file that marks a partition as complete, if there is to be one.
+fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
+    const TRIGGER: &str = "sink.partition-commit.trigger";
+    const DELAY: &str = "sink.partition-commit.delay";
+    const KIND: &str = "sink.partition-commit.policy.kind";
+    const NAME: &str = "sink.partition-commit.success-file.name";
+    let is_by_event_time =
+        given.choice(TRIGGER, &[("process-time", false), ("partition-time", true)], false)?;
+    let is_delayed = given.duration(DELAY)?.is_some_and(|delay| !delay.is_zero());
+    for (is_given, key) in [(is_by_event_time, TRIGGER), (is_delayed, DELAY)] {
+        if is_given {
+            let message = format!("option '{key}': partitions are committed when the job has ended");
+            let error = SqlError::new(Code::Unsupported, message).at(given.place(key));
+            return Err(error.help("leave it out"));
+        }
+    }
+    for key in [
+        "sink.partition-commit.watermark-time-zone",
+        "partition.time-extractor.kind",
+        "partition.time-extractor.class",
+        "partition.time-extractor.timestamp-pattern",
+        "partition.time-extractor.timestamp-formatter",
+        "sink.partition-commit.policy.class",
+        "sink.partition-commit.policy.class.parameters",
+    ] {
+        given.unsupported(key, "partitions are committed when the job has ended: leave it out")?;
+    }
+    let name = given.text(NAME).unwrap_or("_SUCCESS");
+    if name.contains('/') || !name.starts_with(['_', '.']) || matches!(name, "." | "..") {
+        let reason = format!(
+            "'{name}' is not the name of a file that begins with '_' or '.', so that readers pass it over"
+        );
+        return Err(given.wrong(NAME, reason));
+    }
+    match given.text(KIND) {
+        None => Ok(None),
+        Some("success-file") => Ok(Some(name.to_owned())),
+        Some(kind) => {
+            let error =
+                SqlError::new(Code::Unsupported, format!("option '{KIND}': '{kind}' is not supported"));
+            Err(error.at(given.place(KIND)).help("write 'success-file', or leave it out"))
+        }
+    }
+}
+
+/// The content of files.
+enum FileFormat {
+    /// Records, one after the other.
+    Lines(Format),
+    /// Parquet columns.
+    Parquet(ParquetOptions),
+}
+
+struct FileSystem<'a> {
+    table: &'a Table,
+    path: &'a str,
+    format: FileFormat,
+    bad: BadOptions,
+    pattern: Option<regex::Regex>,
+    watch: Option<Duration>,
+    /// The places of the partition columns, whose values stand in the names of directories.
+    partitions: Vec<usize>,
+    default_partition: String,
+    rolling: Rolling,
+    success: Option<String>,
+    is_single: bool,
+}
+
+impl Connection for FileSystem<'_> {
+    fn abilities(&self) -> Abilities {
+        let changes = match &self.format {
+            FileFormat::Lines(format) => format.is_changelog(),
+            FileFormat::Parquet(_) => false,
+        };
+        let is_bounded = self.watch.is_none();
+        Abilities { reads: true, writes: true, is_bounded, gives_changes: changes, takes_changes: changes }
+    }
+
+    fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+        let reading = split::Reading::new(self, wanted, world);
+        let refused = |error: std::io::Error| {
+            let message = format!("{} cannot be read: {error}", reading.listing.root.display());
+            SqlError::new(Code::Invalid, message)
+                .at(self.place("path"))
+                .help("check the path and its permissions")
+        };
+        let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
+        if let Some(file) = self.bad.diverts_to() {
+            let path = world.path(file);
+            // Identities are compared, too, because one file has many paths.
+            let identity = world.files.identity(&path).map(|identity| identity.file).ok();
+            if is_below(world.files.as_ref(), &path, &reading.listing.root)
+                || files.iter().any(|file| Some(file.identity.file) == identity)
+            {
+                let message = format!(
+                    "bad records cannot be diverted to {}: it would be read as input",
+                    path.display()
+                );
+                return Err(SqlError::new(Code::Invalid, message).at(self.place("thalweg.on-bad")));
+            }
+        }
+        if files.is_empty() && self.watch.is_none() {
+            let root = reading.listing.root.display();
+            world.notes.add(match self.partitions.is_empty() && self.pattern.is_none() {
+                true => format!("{root} has no files, so `{}` has no rows", self.table.name),
+                false => format!(
+                    "{root} has no files of this pattern and these partitions, so `{}` has no rows",
+                    self.table.name
+                ),
+            });
+        }
+        // With watching, a single split looks for new files, so that one place knows which files were read.
+        let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
+        let mut by_split: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        for (place, file) in files.into_iter().enumerate() {
+            by_split[place % count].push(file);
+        }
+        let reading = Arc::new(reading);
+        let split = |files| -> Result<Box<dyn RowSource>, SqlError> {
+            let bad = world.bad_records(self.table, &self.bad)?;
+            Ok(Box::new(split::FileSplit::new(Arc::clone(&reading), files, bad)))
+        };
+        by_split.into_iter().map(split).collect()
+    }
+
+    fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+        let is_metadata =
+            |place: &&usize| matches!(self.table.columns[**place].kind, TableColumnKind::Metadata { .. });
+        if let Some(place) = columns.iter().find(is_metadata) {
+            let column = &self.table.columns[*place];
+            let message = format!("the metadata `{}` cannot be written", column.name);
+            return Err(SqlError::new(Code::Invalid, message).at(column.place).help("declare it VIRTUAL"));
+        }
+        if let FileFormat::Lines(format) = &self.format {
+            encoder(self.table, format)?;
+        }
+        Ok(Box::new(sink::FileSink::new(self, columns, world)?))
+    }
+}
+
+impl FileSystem<'_> {
+    fn place(&self, key: &str) -> crate::error::Place {
+        self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
+    }
+}

@@ -1,0 +1,506 @@
+//! Rows into files: `part-UID-N` in the directory of the table, or of their partition.
+//!
+//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and closed when it is longer
+//! than the table's options allow, open or untouched for too long, and when the query ends. UID is another word in every run,
+//! drawn at random, so that no run replaces what another has written. What a killed run left is removed by the next one
+//! (`leftovers.rs`).
+//!
+//! A closed file of an unbounded job gets its name at once. Those of a bounded job get their names together when its input has
+//! ended: a job that is stopped or killed before publishes nothing.
+//!
+//! A success file says that its directory is complete, so it is written last, when all files of the job are published and the job
+//! has what it was to have. It is taken away before the first file of a run is published beside it: a run that is killed between
+//! leaves none.
+//!
+//! A query that fails, or is cancelled, takes the files away that it has not published; those that it has stay. Times and
+//! sizes are looked at between batches, so a file may be a batch longer, and an idle one stays open until rows or a watermark
+//! come.
+//!
+//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
+//! [`GATHERED_BYTES_MAX`] for the table and one of [`GATHERED_PARTS`] parts of the memory budget. Beyond that the largest gathered ones are written to files, and for each of them the
+//! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
+//! and are more than can be gathered, and then each holds what could be gathered of its partition.
+//!
+//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
+//! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
+//! of a run do not write to one.
+//!
+//! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
+//! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
+//! committed when the job ends; a table without partitions has its success file, too.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::UInt32Array;
+use arrow::compute::take_record_batch;
+use arrow::record_batch::RecordBatch;
+use thalweg_connectors::{InProgressFile, SinkError};
+use thalweg_model::disk::Disk;
+use thalweg_model::{Allowance, Clock, EventTime, Fault, ProcessingTime};
+use thalweg_sql_formats::{FormatError, RowKind};
+
+use super::leftovers;
+use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
+use super::{FileFormat, FileSystem, Rolling, partition};
+use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
+use crate::connect::java::{JavaText, Use};
+use crate::connect::job_end::JobEnd;
+use crate::connect::layout::{places_among, record_columns, record_places, schema_of};
+use crate::connect::notes::Notes;
+use crate::connect::standard::{encoder, failed};
+use crate::connect::{RowSink, World};
+use crate::error::{Code, SqlError};
+
+/// The number of files of a table that may be open at a time.
+pub const OPEN_PARTS_MAX: usize = 128;
+
+/// The most bytes of collected rows in one table. Rows of column formats, and rows of partitions without an
+/// open file, are collected before they are written. The default budget of an engine is 256 MiB.
+const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Rows that are gathered may use one of so many parts of the memory budget: other tables and the state of operators need theirs.
+const GATHERED_PARTS: usize = 8;
+
+/// Writes the files of a table.
+pub(super) struct FileSink {
+    files: Arc<dyn Files>,
+    clock: Arc<dyn Clock>,
+    /// The directory of the table, or its single file.
+    root: PathBuf,
+    is_single: bool,
+    writing: Writing,
+    rolling: Rolling,
+    success: Option<String>,
+    unique_name: String,
+    /// The places, among the written columns, of the columns in records.
+    places: Vec<usize>,
+    keys: Vec<Key>,
+    default_partition: String,
+    /// Open parts, by the directories of their partitions.
+    open: HashMap<String, Part>,
+    /// Complete files of a bounded job with the directories of their partitions, in the order in which they
+    /// were closed.
+    sealed: Vec<(String, SealedPart)>,
+    /// The directories in which a file was published.
+    begun: BTreeSet<String>,
+    end: JobEnd,
+    /// Bytes held for the names in `sealed` and `begun`.
+    names_bytes: usize,
+    /// How many parts in `open` have a file.
+    files_open: usize,
+    /// How many bytes may be gathered.
+    gathered_max: usize,
+    /// Shows other runs that this one is live; removed when it is dropped.
+    marker: Option<InProgressFile>,
+    count: u64,
+    notes: Notes,
+    checked_at: Option<ProcessingTime>,
+}
+
+/// A column that names partitions.
+struct Key {
+    /// The column's name and `=`.
+    name: String,
+    /// The place among the written columns.
+    place: usize,
+    text: JavaText,
+}
+
+impl FileSink {
+    pub(super) fn new(of: &FileSystem<'_>, columns: &[usize], world: &World) -> Result<Self, SqlError> {
+        let table = of.table;
+        let writing = match &of.format {
+            FileFormat::Lines(format) => Writing::Lines(encoder(table, format)?),
+            FileFormat::Parquet(options) => {
+                Writing::Columns(options.clone(), schema_of(table, &record_columns(table)))
+            }
+        };
+        let key = |(place, among): (&usize, usize)| {
+            let column = &table.columns[*place];
+            let mut name = String::new();
+            partition::escape(&column.name, &mut name);
+            name.push('=');
+            Key { name, place: among, text: JavaText::new(&column.of, Use::Partition) }
+        };
+        let among = places_among(table, &of.partitions, columns)?;
+        let mut sink = FileSink {
+            files: Arc::clone(&world.files),
+            clock: Arc::clone(&world.clock),
+            root: world.path(of.path),
+            is_single: of.is_single,
+            writing,
+            rolling: of.rolling,
+            success: of.success.clone(),
+            unique_name: world.unique_name(),
+            places: record_places(table, columns)?,
+            keys: of.partitions.iter().zip(among).map(key).collect(),
+            default_partition: of.default_partition.clone(),
+            open: HashMap::new(),
+            sealed: Vec::new(),
+            begun: BTreeSet::new(),
+            end: world.end.clone(),
+            names_bytes: 0,
+            files_open: 0,
+            gathered_max: GATHERED_BYTES_MAX,
+            marker: None,
+            count: 0,
+            notes: world.notes.clone(),
+            checked_at: None,
+        };
+        // A path that cannot be written is reported before anything runs.
+        let refused = |error: String| {
+            let place = table.options.get("path").map(|option| option.place);
+            SqlError::new(Code::Invalid, error).at(place)
+        };
+        let shown = sink.root.display().to_string();
+        if !sink.is_single
+            && looks_like_file(&sink.root)
+            && matches!(sink.files.standing(&sink.root), Ok(Standing::Nothing))
+        {
+            sink.notes.add(format!(
+                "{} becomes a directory of files: 'thalweg.single-file' = 'true' writes one file of that name",
+                sink.root.display()
+            ));
+        }
+        let directory = if sink.is_single { sink.root.parent() } else { Some(sink.root.as_path()) };
+        if let Some(directory) = directory.filter(|directory| !directory.as_os_str().is_empty()) {
+            sink.files.make_directories(directory).map_err(|error| {
+                refused(format!("{} cannot be made: {error}", directory.display())).help(CHECK)
+            })?;
+        }
+        if !sink.is_single {
+            let keys: Vec<String> =
+                of.partitions.iter().map(|place| table.columns[*place].name.clone()).collect();
+            let success = sink.success.as_deref();
+            leftovers::remove(sink.files.as_ref(), &sink.root, &keys, success, &sink.notes);
+        }
+        if sink.is_single {
+            for path in [sink.root.clone(), hidden(&sink.root)] {
+                let reason = refusal_to_replace(sink.files.as_ref(), &path)
+                    .map_err(|error| refused(format!("{}: {error}", path.display())))?;
+                if let Some(reason) = reason {
+                    let message = format!(
+                        "{} cannot be written as one file, 'thalweg.single-file': {reason}",
+                        path.display()
+                    );
+                    return Err(refused(message)
+                        .help("name a regular file; the connectors 'stdout' and 'blackhole' write to none"));
+                }
+            }
+            let key = FileKey::of(sink.files.as_ref(), &sink.root);
+            world.shared.takes_file(key, Purpose::Rows).map_err(|known| {
+                refused(match known {
+                    Purpose::Rows => format!(
+                        "{shown} is written by two INSERTs, and 'thalweg.single-file' holds the rows of one"
+                    ),
+                    Purpose::BadRecords => format!(
+                        "{shown} cannot be written as one file, 'thalweg.single-file': bad records are diverted to it"
+                    ),
+                })
+            })?;
+            sink.begin("", sink.clock.now()).map_err(|fault| refused(fault.to_string()).help(CHECK))?;
+        }
+        Ok(sink)
+    }
+
+    /// Begins a part of a partition, if there is none. The part gets a file if one more may be open.
+    fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
+        if !self.open.contains_key(directory) {
+            let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
+            if self.files_open < OPEN_PARTS_MAX {
+                self.attach(&mut part, directory)?;
+            }
+            self.open.insert(directory.to_owned(), part);
+        }
+        Ok(())
+    }
+
+    /// Gives a part of a partition its file.
+    fn attach(&mut self, part: &mut Part, directory: &str) -> Result<(), Fault> {
+        let path = if self.is_single {
+            self.root.clone()
+        } else {
+            let at = self.root.join(directory);
+            // This is done for every file, because users delete directories while a job runs.
+            self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
+            self.mark()?;
+            self.unused(&at)?
+        };
+        part.attach(Arc::clone(&self.files) as Arc<dyn Disk>, &path)?;
+        self.files_open += 1;
+        Ok(())
+    }
+
+    /// Ensures that the marker exists in the directory of the table, so that other runs do not touch the
+    /// files of this one.
+    fn mark(&mut self) -> Result<(), Fault> {
+        let path = leftovers::marker(&self.root, &self.unique_name);
+        let refused = |error| failed(&path.display().to_string(), error);
+        if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
+            let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
+            // The old marker is dropped first, because its drop would remove the new one.
+            self.marker = None;
+            self.marker = Some(InProgressFile::create_as(disk, &path, path.clone()).map_err(refused)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the path of the next file in a directory. Existing files at that path or at its hidden name
+    /// are not replaced.
+    fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
+        loop {
+            let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
+            self.count += 1;
+            let standing = |path: &Path| {
+                self.files.standing(path).map_err(|error| failed(&path.display().to_string(), error))
+            };
+            if standing(&path)? == Standing::Nothing && standing(&hidden(&path))? == Standing::Nothing {
+                return Ok(path);
+            }
+        }
+    }
+
+    /// Closes the file of a partition. It is published at once in an unbounded job, else at the end of the
+    /// job.
+    fn close(&mut self, directory: &str) -> Result<(), Fault> {
+        let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
+        if !part.has_file() {
+            self.attach(&mut part, directory)?;
+        }
+        self.files_open -= 1;
+        if self.is_single {
+            // Another run may write to the same path, so the file is held until it has its name. It is closed when the query ends.
+            return part.publish();
+        }
+        let sealed = part.seal()?;
+        if self.end.is_bounded() {
+            self.names_bytes += directory.len() + sealed.held_bytes();
+            self.sealed.push((directory.to_owned(), sealed));
+            return Ok(());
+        }
+        self.publish(directory, sealed)
+    }
+
+    /// Publishes a file, and first removes the success file of its directory.
+    fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
+        if let Some(name) = &self.success
+            && self.begun.insert(directory.to_owned())
+        {
+            self.names_bytes += directory.len();
+            let path = self.root.join(directory).join(name);
+            match self.files.remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&path.display().to_string(), error).into());
+                }
+                _ => {}
+            }
+        }
+        part.publish()
+    }
+
+    /// Publishes the success file in each directory in which a file was published.
+    fn publish_success(&self) -> Result<(), Fault> {
+        let Some(name) = &self.success else { return Ok(()) };
+        self.begun.iter().try_for_each(|directory| {
+            let path = self.root.join(directory).join(name);
+            publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.unique_name)
+        })
+    }
+
+    /// Groups rows by the directories of their partitions, in the order in which the directories first
+    /// appear.
+    fn partitions(&self, rows: &RecordBatch) -> Vec<(String, Vec<u32>)> {
+        let mut parted: Vec<(String, Vec<u32>)> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let (mut directory, mut value) = (String::new(), String::new());
+        for row in 0..rows.num_rows() {
+            directory.clear();
+            for key in &self.keys {
+                if !directory.is_empty() {
+                    directory.push('/');
+                }
+                directory.push_str(&key.name);
+                let column = rows.column(key.place).as_ref();
+                value.clear();
+                if !column.is_null(row) {
+                    key.text.write(column, row, &mut value);
+                }
+                let value = if value.is_empty() { &self.default_partition } else { &value };
+                partition::escape(value, &mut directory);
+            }
+            let place = match known.get(&directory) {
+                Some(place) => *place,
+                None => {
+                    known.insert(directory.clone(), parted.len());
+                    parted.push((directory.clone(), Vec::new()));
+                    parted.len() - 1
+                }
+            };
+            parted[place].1.push(row as u32);
+        }
+        parted
+    }
+
+    fn write_part(
+        &mut self,
+        directory: &str,
+        rows: &RecordBatch,
+        kinds: Option<&[RowKind]>,
+        now: ProcessingTime,
+    ) -> Result<(), Fault> {
+        self.begin(directory, now)?;
+        let part = self.open.get_mut(directory);
+        let part = part.ok_or_else(|| failed(directory, io::Error::other("its file was not begun")))?;
+        part.write(rows, kinds, &mut self.writing, now)?;
+        if !self.is_single && self.rolling.bytes < part.bytes() {
+            self.close(directory)?;
+        }
+        Ok(())
+    }
+
+    /// Once the collected rows exceed their limit, writes the largest collections until half of the limit is
+    /// left.
+    fn flush(&mut self) -> Result<(), Fault> {
+        let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
+        if gathered <= self.gathered_max {
+            return Ok(());
+        }
+        let mut largest: Vec<(usize, String)> =
+            self.open.iter().map(|(name, part)| (part.gathered_bytes(), name.clone())).collect();
+        largest.sort_by(|a, b| b.cmp(a));
+        // The files to close for others: those with the oldest last write first, the longest first among
+        // these.
+        let with_file = self.open.iter().filter(|(_, part)| part.has_file());
+        let mut leaving: Vec<(ProcessingTime, Reverse<u64>, String)> =
+            with_file.map(|(name, part)| (part.written_at, Reverse(part.bytes()), name.clone())).collect();
+        leaving.sort();
+        let mut leaving: VecDeque<String> = leaving.into_iter().map(|(.., name)| name).collect();
+        for (before, directory) in largest {
+            if gathered <= self.gathered_max / 2 {
+                break;
+            }
+            // The part may have been closed already to make room for an earlier one.
+            let Some(mut part) = self.open.remove(&directory) else { continue };
+            if !part.has_file() {
+                if OPEN_PARTS_MAX <= self.files_open
+                    && let Some(name) = leaving.pop_front()
+                {
+                    gathered -= self.open.get(&name).map_or(0, Part::gathered_bytes);
+                    self.close(&name)?;
+                    self.notes.add(format!(
+                        "{}: rows of more than {OPEN_PARTS_MAX} partitions come in turns, and are more than the {} MiB that are \
+                         gathered: there will be several files for a partition; rows in the order of the partitions make fewer",
+                        self.root.display(),
+                        self.gathered_max >> 20
+                    ));
+                }
+                self.attach(&mut part, &directory)?;
+                leaving.push_back(directory.clone());
+            }
+            part.flush()?;
+            gathered = (gathered + part.gathered_bytes()).saturating_sub(before);
+            self.open.insert(directory, part);
+        }
+        Ok(())
+    }
+
+    /// Closes files that were open or untouched for too long, if the check interval has passed.
+    fn roll(&mut self, now: ProcessingTime) -> Result<(), Fault> {
+        let is_past = |since: ProcessingTime, span: Duration| {
+            u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) <= now.nanos_since(since)
+        };
+        if self.is_single || !is_past(*self.checked_at.get_or_insert(now), self.rolling.check) {
+            return Ok(());
+        }
+        self.checked_at = Some(now);
+        let is_due = |part: &Part| {
+            is_past(part.opened_at, self.rolling.open) || is_past(part.written_at, self.rolling.inactive)
+        };
+        let mut due: Vec<String> =
+            self.open.iter().filter(|(_, part)| is_due(part)).map(|(name, _)| name.clone()).collect();
+        due.sort();
+        due.iter().try_for_each(|directory| self.close(directory))
+    }
+}
+
+/// Returns whether a path has an extension that is usual for files of records.
+fn looks_like_file(path: &Path) -> bool {
+    const EXTENSIONS: [&str; 9] = ["csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet", "log", "gz"];
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
+}
+
+/// The help for a path that the operating system refuses.
+const CHECK: &str = "check the path and its permissions";
+
+impl RowSink for FileSink {
+    fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault> {
+        let now = self.clock.now();
+        self.roll(now)?;
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let is_change = kinds.is_some_and(|kinds| kinds.iter().any(|kind| *kind != RowKind::Insert));
+        if is_change && matches!(self.writing, Writing::Columns(..)) {
+            let reason = "format 'parquet' has no form for changes: write 'debezium-json'".to_owned();
+            return Err(FormatError::Value { reason }.into());
+        }
+        let wrong = |error: arrow::error::ArrowError| SinkError::Failed {
+            target: self.root.display().to_string(),
+            source: io::Error::other(error),
+        };
+        let held = rows.project(&self.places).map_err(wrong)?;
+        let parted = match self.keys.is_empty() {
+            true => vec![(String::new(), Vec::new())],
+            false => self.partitions(rows),
+        };
+        let is_whole = parted.len() == 1;
+        for (directory, places) in parted {
+            if is_whole {
+                self.write_part(&directory, &held, kinds, now)?;
+                continue;
+            }
+            let kinds: Option<Vec<RowKind>> =
+                kinds.map(|kinds| places.iter().map(|place| kinds[*place as usize]).collect());
+            let wrong = |error: arrow::error::ArrowError| SinkError::Failed {
+                target: directory.clone(),
+                source: io::Error::other(error),
+            };
+            let rows = take_record_batch(&held, &UInt32Array::from(places)).map_err(wrong)?;
+            self.write_part(&directory, &rows, kinds.as_deref(), now)?;
+        }
+        self.flush()
+    }
+
+    fn on_watermark(&mut self, _: EventTime) -> Result<(), Fault> {
+        self.roll(self.clock.now())
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        let mut directories: Vec<String> = self.open.keys().cloned().collect();
+        directories.sort();
+        directories.iter().try_for_each(|directory| self.close(directory))?;
+        for (directory, part) in std::mem::take(&mut self.sealed) {
+            self.publish(&directory, part)?;
+        }
+        if self.end.is_complete() {
+            self.publish_success()?;
+        }
+        // All files are published, so no other run can take one for a leftover.
+        self.marker = None;
+        Ok(())
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.gathered_max = GATHERED_BYTES_MAX.min(allowance.limit_bytes() / GATHERED_PARTS);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.names_bytes + self.open.values().map(Part::held_bytes).sum::<usize>()
+    }
+}

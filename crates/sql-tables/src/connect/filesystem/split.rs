@@ -1,0 +1,611 @@
+//! The source of one split: its files are read one after the other.
+//!
+//! Promise: every record of the version of a file that was found becomes rows or a counted bad record, or the
+//! query fails with an error that names file and place. A file that is removed, replaced, shortened or
+//! written to between being found and being read to its end fails with SOURCE_CHANGED.
+//!
+//! Position: the files with their identities, and a place in the open file. Restoring a position reads the
+//! bytes of that file up to the place again (a gzip stream has no other way), but no earlier files. The
+//! exception is a table which diverts bad records: then all files are read again and their rows dropped, so
+//! that the diverted file gets the same content. If a file has changed since, the position is refused.
+//!
+//! A watched directory is listed again when all of its files are read and the interval has passed. A path is
+//! read once. A file that is replaced, rewritten or appended to after it was read is not read again. Flink
+//! ignores this silently. Here each such version is a bad record of the table: it fails the query with
+//! SOURCE_CHANGED, unless the table skips or diverts bad records and so counts it. The list of files read
+//! keeps a file as long as it exists. A file that is missing at one listing and comes back under its name is
+//! read again (Flink keeps the names of files forever).
+//!
+//! Source: Flink, `ContinuousFileSplitEnumerator`, whose `pathsAlreadyProcessed` are compared by path alone.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMillisecondArray};
+use arrow::datatypes::SchemaRef;
+use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
+use thalweg_model::disk::{Disk, FileIdentity};
+use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_sql_formats::{Format, Position, RowKind};
+use thalweg_sql_functions::functions::cast::bind_cast;
+use thalweg_sql_functions::functions::{Context, column};
+use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
+use thalweg_sql_functions::values::{ColumnarValue, ScalarValue};
+
+use super::listing::{Found, Listing};
+use super::parquet::{OpenPages, ParquetColumn, ParquetFile};
+use super::{FileFormat, FileSystem};
+use crate::batch::BATCH_ROWS_MAX;
+use crate::connect::World;
+use crate::connect::bad::{BadRecords, SavedBad};
+use crate::connect::decoding::{Decoding, More, Resume, Step};
+use crate::connect::error::ConnectError;
+use crate::connect::files::{Files, absolute};
+use crate::connect::layout::{batch_of, record_columns, schema_of};
+use crate::scan::rows::{PolledRows, RowSource, Rows};
+use crate::table::TableColumnKind;
+
+/// The most bytes that one poll reads, with rows or without, before other tasks may run: far more than the
+/// records of a batch.
+const POLL_BYTES_MAX: usize = 8 << 20;
+
+/// How long a split waits before it asks again for the memory of its next file: 1 ms, far less than a file takes to be read.
+const ASK_AGAIN_NS: u64 = 1_000_000;
+
+/// The parameters for reading the files of a table, which all of its splits share.
+pub(super) struct Reading {
+    pub(super) listing: Listing,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) context: Context,
+    pub(super) pages: Arc<OpenPages>,
+    content: Content,
+    /// The interval between two listings of the directory; `None` without watching.
+    watch_ns: Option<u64>,
+    default_partition: String,
+    schema: SchemaRef,
+    /// The origin of each requested column.
+    columns: Vec<From>,
+    constants: Vec<Constant>,
+}
+
+enum Content {
+    Lines { format: Format, wanted: Vec<usize> },
+    Columns(Vec<ParquetColumn>),
+}
+
+/// The origin of a column.
+#[derive(Clone, Copy)]
+enum From {
+    /// The records: a place among the columns that are read.
+    Records(usize),
+    /// A constant of the file: a place among the constants.
+    File(usize),
+}
+
+/// A column that has one value for each file.
+struct Constant {
+    name: String,
+    of: SqlType,
+    is: Told,
+}
+
+enum Told {
+    /// The value of the partition key at this place.
+    Partition(usize),
+    /// Metadata of the connector, by its key.
+    Metadata(String),
+}
+
+impl Reading {
+    pub(super) fn new(of: &FileSystem<'_>, wanted: &[usize], world: &World) -> Self {
+        let table = of.table;
+        let held = record_columns(table);
+        let (mut columns, mut constants, mut read) = (Vec::new(), Vec::new(), Vec::new());
+        for place in wanted {
+            let declared = &table.columns[*place];
+            let is = match (&declared.kind, of.partitions.iter().position(|known| known == place)) {
+                (TableColumnKind::Metadata { key, .. }, _) => Told::Metadata(key.clone()),
+                (_, Some(key)) => Told::Partition(key),
+                (_, None) => {
+                    columns.push(From::Records(read.len()));
+                    read.extend(held.iter().position(|known| known == place));
+                    continue;
+                }
+            };
+            columns.push(From::File(constants.len()));
+            constants.push(Constant { name: declared.name.clone(), of: declared.of.clone(), is });
+        }
+        let content = match &of.format {
+            FileFormat::Lines(format) => Content::Lines { format: format.clone(), wanted: read },
+            FileFormat::Parquet(_) => {
+                let column = |place: &usize| ParquetColumn::of(&table.columns[held[*place]]);
+                Content::Columns(read.iter().map(column).collect())
+            }
+        };
+        let name = |place: &usize| table.columns[*place].name.clone();
+        let keys = of.partitions.iter().map(name).collect();
+        Reading {
+            listing: Listing { root: world.path(of.path), pattern: of.pattern.clone(), keys },
+            files: Arc::clone(&world.files),
+            context: Context { zone: world.zone, clock: Arc::clone(&world.clock) },
+            pages: Arc::default(),
+            content,
+            watch_ns: of.watch.map(|interval| u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)),
+            default_partition: of.default_partition.clone(),
+            schema: schema_of(table, wanted),
+            columns,
+            constants,
+        }
+    }
+
+    /// Returns the values of the constants for a file.
+    fn told(&self, file: &Found) -> Result<Vec<ScalarValue>, ConnectError> {
+        let partitions = self.listing.values(&file.path).unwrap_or_default();
+        let value = |constant: &Constant| {
+            let (from, value): (SqlType, ArrayRef) = match &constant.is {
+                Told::Partition(key) => {
+                    let text = partitions.get(*key).filter(|text| **text != self.default_partition);
+                    let text = text.map(|text| match text.split_once('T') {
+                        // Names are written as Java prints timestamps: without the seconds if these are 0.
+                        Some((date, time)) if constant.of.is_timestamp() => {
+                            let seconds = if time.len() == "12:30".len() { ":00" } else { "" };
+                            format!("{date} {time}{seconds}")
+                        }
+                        _ => text.clone(),
+                    });
+                    (SqlType::STRING, Arc::new(StringArray::from(vec![text])))
+                }
+                Told::Metadata(key) => metadata(key, file),
+            };
+            // Instants that name partitions are in UTC, whatever the session's zone.
+            let zone = match constant.is {
+                Told::Partition(_) => chrono_tz::Tz::UTC,
+                Told::Metadata(_) => self.context.zone,
+            };
+            let context = Context { zone, clock: Arc::clone(&self.context.clock) };
+            let cast = || -> Result<ScalarValue, String> {
+                let bound = bind_cast(&from, true, &constant.of, false, &context)
+                    .map_err(|error| error.to_string())?;
+                let made = bound
+                    .kernel
+                    .evaluate(&[ColumnarValue::Array(Arc::clone(&value))], 1)
+                    .and_then(|made| column(&made, 1))
+                    .map_err(|error| error.to_string())?;
+                ScalarValue::try_from_array(&made, 0).map_err(|error| error.to_string())
+            };
+            cast().map_err(|reason| ConnectError::Mismatch {
+                path: file.path.clone(),
+                column: constant.name.clone(),
+                reason,
+            })
+        };
+        self.constants.iter().map(value).collect()
+    }
+
+    /// Combines the columns that were read with the constants of their file.
+    fn rows(
+        &self,
+        file: &OpenFile,
+        read: &[ArrayRef],
+        count: usize,
+        kinds: Option<Vec<RowKind>>,
+    ) -> Result<Rows, ConnectError> {
+        let corrupt = |reason: String| ConnectError::Corrupt { path: PathBuf::from(&file.name), reason };
+        let column = |from: &From| match *from {
+            From::Records(place) => Ok(Arc::clone(&read[place])),
+            From::File(place) => {
+                file.told[place].to_array_of_size(count).map_err(|error| corrupt(error.to_string()))
+            }
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<_, ConnectError>>()?;
+        let columns = batch_of(&self.schema, columns, count)
+            .ok_or_else(|| corrupt("a column that is NOT NULL has none".to_owned()))?;
+        Ok(Rows { columns, kinds })
+    }
+
+    /// Opens a file that was found, if it is still the same; one of columns behind `skip` rows. None if it has to wait for
+    /// memory.
+    fn open(&self, file: &Found, skip: u64, allowance: &Allowance) -> Result<Option<OpenFile>, ConnectError> {
+        let is_there = |identity: io::Result<FileIdentity>| match identity {
+            Ok(identity) if identity == file.identity => Ok(()),
+            Ok(_) => Err(changed(&file.path, "it was replaced or written to")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(changed(&file.path, "it was removed"))
+            }
+            Err(error) => Err(ConnectError::unreadable(&file.path, error)),
+        };
+        is_there(self.files.identity(&file.path))?;
+        let content = match &self.content {
+            Content::Lines { .. } => {
+                let lines = SourceFile::open(Arc::clone(&self.files) as Arc<dyn Disk>, &file.path)?;
+                is_there(Ok(lines.identity()))?;
+                OpenContent::Lines { file: lines, more: More::Now }
+            }
+            Content::Columns(columns) => {
+                let opened = ParquetFile::open(self, &file.path, file.identity, columns, skip, allowance)?;
+                let Some(opened) = opened else { return Ok(None) };
+                OpenContent::Columns(opened)
+            }
+        };
+        Ok(Some(OpenFile { name: file.path.display().to_string(), told: self.told(file)?, content }))
+    }
+}
+
+/// Returns the error for a file that is not of the table's format; all files of a table have one format.
+fn mixed(name: &str) -> ConnectError {
+    let reason = "it was opened as of another format than the table's".to_owned();
+    ConnectError::Corrupt { path: PathBuf::from(name), reason }
+}
+
+fn changed(path: &Path, change: &str) -> ConnectError {
+    ConnectError::Changed { path: path.to_owned(), change: change.to_owned() }
+}
+
+/// Returns the metadata of a file, with its type.
+fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
+    let text =
+        |text: String| -> (SqlType, ArrayRef) { (SqlType::STRING, Arc::new(StringArray::from(vec![text]))) };
+    match key {
+        "file.name" => text(file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        "file.size" => {
+            let bytes = i64::try_from(file.identity.len_bytes).unwrap_or(i64::MAX);
+            (SqlType::BigInt, Arc::new(Int64Array::from(vec![bytes])))
+        }
+        "file.modification-time" => {
+            let millis = i64::try_from(file.identity.modified_ns.div_euclid(1_000_000)).unwrap_or(i64::MAX);
+            let column = TimestampMillisecondArray::from(vec![millis]).with_timezone(INSTANT_ZONE);
+            (SqlType::TimestampLtz(3), Arc::new(column))
+        }
+        _ => text(absolute(&file.path).display().to_string()),
+    }
+}
+
+/// A file that is being read.
+struct OpenFile {
+    name: String,
+    told: Vec<ScalarValue>,
+    content: OpenContent,
+}
+
+enum OpenContent {
+    Lines { file: SourceFile, more: More },
+    Columns(ParquetFile),
+}
+
+/// The files of one split.
+pub(super) struct FileSplit {
+    reading: Arc<Reading>,
+    files: Vec<Found>,
+    /// Bytes of the file names; kept because they are needed after every step.
+    names_bytes: usize,
+    /// The index of the file that is open, or is opened next.
+    next: usize,
+    /// Rows of the next file that were given out already, while it waits for memory to be opened again.
+    skip: u64,
+    open: Option<OpenFile>,
+    /// The decoder of lines; `None` for Parquet files.
+    decoding: Option<Decoding>,
+    bad: BadRecords,
+    looked_at: Option<ProcessingTime>,
+    allowance: Allowance,
+}
+
+impl FileSplit {
+    pub(super) fn new(reading: Arc<Reading>, files: Vec<Found>, bad: BadRecords) -> Self {
+        let decoding = match &reading.content {
+            Content::Lines { format, wanted } => Some(Decoding::new(format.decoder(wanted))),
+            Content::Columns(_) => None,
+        };
+        let (names_bytes, allowance) = (names_bytes(&files), Allowance::default());
+        FileSplit {
+            reading,
+            files,
+            names_bytes,
+            next: 0,
+            skip: 0,
+            open: None,
+            decoding,
+            bad,
+            looked_at: None,
+            allowance,
+        }
+    }
+
+    fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
+        let mut left_bytes = POLL_BYTES_MAX;
+        loop {
+            if self.open.is_none()
+                && let Some(status) = self.open_next(now)?
+            {
+                return Ok(PolledRows { rows: None, status });
+            }
+            let Some(open) = &mut self.open else { continue };
+            let rows = match (&mut open.content, &mut self.decoding) {
+                (OpenContent::Columns(file), _) => {
+                    let columns = file.next(rows_max, &self.reading)?;
+                    columns.map(|columns| (columns.num_rows(), columns.columns().to_vec(), None))
+                }
+                (OpenContent::Lines { file, more }, Some(decoding)) => {
+                    let then = if left_bytes == 0 { More::Later } else { *more };
+                    match decoding.step(rows_max, then, &open.name, &mut self.bad)? {
+                        Step::Rows(rows, kinds) => Some((rows.num_rows(), rows.columns().to_vec(), kinds)),
+                        Step::WantsBytes if *more == More::Never => None,
+                        Step::WantsBytes if left_bytes == 0 => {
+                            return Ok(PolledRows { rows: None, status: SourceStatus::Ready });
+                        }
+                        Step::WantsBytes => {
+                            let count = fill(file, decoding, usize::MAX)?;
+                            *more = if count == 0 { More::Never } else { More::Now };
+                            left_bytes = left_bytes.saturating_sub(count);
+                            continue;
+                        }
+                    }
+                }
+                (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
+            };
+            match rows {
+                Some((count, columns, kinds)) => {
+                    let rows = Some(self.reading.rows(open, &columns, count, kinds)?);
+                    return Ok(PolledRows { rows, status: SourceStatus::Ready });
+                }
+                None => self.close(),
+            }
+        }
+    }
+
+    /// Closes the open file, which was read completely.
+    fn close(&mut self) {
+        if let Some(decoding) = &mut self.decoding {
+            self.bad.pass_input(decoding.lines());
+            decoding.start(Position::default());
+        }
+        self.open = None;
+        self.next += 1;
+    }
+
+    /// Opens the next file, or returns the status of the source if there is none.
+    fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
+        loop {
+            if let Some(file) = self.files.get(self.next) {
+                self.open = self.reading.open(file, self.skip, &self.allowance)?;
+                if self.open.is_none() {
+                    return Ok(Some(SourceStatus::IdleUntil(now.plus_nanos(ASK_AGAIN_NS))));
+                }
+                self.skip = 0;
+                return Ok(None);
+            }
+            let Some(watch_ns) = self.reading.watch_ns else {
+                self.bad.finish()?;
+                return Ok(Some(SourceStatus::Ended));
+            };
+            // The first listing was the one that found the files.
+            let look_at = self.looked_at.get_or_insert(now).plus_nanos(watch_ns);
+            if now < look_at {
+                return Ok(Some(SourceStatus::IdleUntil(look_at)));
+            }
+            self.looked_at = Some(now);
+            self.look()?;
+        }
+    }
+
+    /// Looks for new files, and forgets the files that no longer exist.
+    fn look(&mut self) -> Result<(), ConnectError> {
+        let Reading { listing, files, .. } = self.reading.as_ref();
+        let found = listing
+            .files(files.as_ref())
+            .map_err(|source| ConnectError::unreadable(&listing.root, source))?;
+        let mut there: HashMap<PathBuf, FileIdentity> =
+            found.iter().map(|file| (file.path.clone(), file.identity)).collect();
+        self.files.retain(|file| there.contains_key(&file.path));
+        self.next = self.files.len();
+        for file in &mut self.files {
+            if let Some(identity) = there.remove(&file.path)
+                && identity != file.identity
+            {
+                // Each version is reported once.
+                (file.identity, file.has_changed) = (identity, true);
+                self.bad.take_change(&file.path)?;
+            }
+        }
+        // The remaining files are new.
+        self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
+        self.names_bytes = names_bytes(&self.files);
+        Ok(())
+    }
+
+    /// Reads all files before the position again and drops their rows, so that their bad records are diverted
+    /// again.
+    fn replay(&mut self, resume: Option<Resume>, saved: &SavedBad) -> Result<(), String> {
+        let failed = |error: ConnectError| error.to_string();
+        if self.bad.count() > 0 {
+            return Err("bad records were diverted already".to_owned());
+        }
+        let to = self.next;
+        if let Some(file) = self.files[..to].iter().find(|file| file.has_changed) {
+            return Err(format!(
+                "bad records cannot be diverted again: {} has changed since it was read",
+                file.path.display()
+            ));
+        }
+        self.next = 0;
+        while self.next < to {
+            self.open_next(ProcessingTime::ZERO).map_err(failed)?;
+            self.drain(None).map_err(failed)?;
+            self.close();
+        }
+        if let Some(resume) = resume {
+            self.open_next(ProcessingTime::ZERO).map_err(failed)?;
+            // One more byte shows that a record is too long.
+            let limit = resume.at.offset + u64::from(resume.at.is_inside);
+            self.drain(Some(limit)).map_err(failed)?;
+            self.open = None;
+        }
+        match self.bad.count() + resume.map_or(0, |resume| resume.bad) == saved.count {
+            true => Ok(()),
+            false => {
+                Err("the bad records before the position cannot be diverted again: other ones are found"
+                    .to_owned())
+            }
+        }
+    }
+
+    /// Reads the open file, or `limit` bytes of it, and drops its rows.
+    fn drain(&mut self, limit: Option<u64>) -> Result<(), ConnectError> {
+        let (Some(open), Some(decoding)) = (&mut self.open, &mut self.decoding) else { return Ok(()) };
+        let OpenContent::Lines { file, .. } = &mut open.content else { return Ok(()) };
+        let mut left = limit.unwrap_or(u64::MAX);
+        let mut more = More::Now;
+        loop {
+            match decoding.step(BATCH_ROWS_MAX, more, &open.name, &mut self.bad)? {
+                Step::Rows(..) => {}
+                Step::WantsBytes if more != More::Now => return Ok(()),
+                Step::WantsBytes if left == 0 => {
+                    // A last record without a line end is complete if nothing follows.
+                    let follows = file.read(&mut [0], place_of(decoding.position()))?;
+                    more = if follows == 0 { More::Never } else { More::Later };
+                }
+                Step::WantsBytes => {
+                    let count = fill(file, decoding, usize::try_from(left).unwrap_or(usize::MAX))?;
+                    left -= count as u64;
+                    if count == 0 {
+                        more = More::Never;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the file at the position again and skips the part that was read.
+    fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
+        let Some(found) = self.files.get(self.next) else { return Ok(()) };
+        let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance)? else {
+            self.skip = resume.rows;
+            return Ok(());
+        };
+        match (&mut open.content, &mut self.decoding) {
+            (OpenContent::Lines { file, .. }, Some(decoding)) => {
+                let mut passed = vec![0; 256 << 10];
+                let mut left = resume.at.offset;
+                while left > 0 {
+                    let most = usize::try_from(left).unwrap_or(usize::MAX).min(passed.len());
+                    match file.read(&mut passed[..most], place_of(resume.at))? {
+                        0 => return Err(changed(&found.path, "it ends before the position")),
+                        count => left -= count as u64,
+                    }
+                }
+                // Bad records that are diverted again are also counted again.
+                let known = if self.bad.diverts() { 0 } else { resume.bad };
+                decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
+            }
+            (OpenContent::Columns(_), _) => {}
+            (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+}
+
+fn names_bytes(files: &[Found]) -> usize {
+    files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum()
+}
+
+/// Reads as many bytes as there is room for, at most `most`.
+fn fill(file: &mut SourceFile, decoding: &mut Decoding, most: usize) -> Result<usize, ConnectError> {
+    let at = place_of(decoding.position());
+    let room = decoding.room();
+    let most = room.len().min(most);
+    let count = file.read(&mut room[..most], at)?;
+    decoding.filled(count);
+    Ok(count)
+}
+
+fn place_of(position: Position) -> FilePosition {
+    FilePosition { line: position.lines + 1, offset_bytes: position.offset }
+}
+
+impl RowSource for FileSplit {
+    fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
+        Ok(self.read(now, rows_max.max(1)).map_err(|error| self.bad.publish_up_to(error))?)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(self.bad.finish()?)
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.bad.count()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let open = match self.open.as_ref().map(|open| &open.content) {
+            Some(OpenContent::Lines { file, .. }) => file.held_bytes(),
+            Some(OpenContent::Columns(file)) => file.held_bytes(),
+            None => 0,
+        };
+        self.names_bytes
+            + open
+            + self.decoding.as_ref().map_or(0, Decoding::held_bytes)
+            + self.bad.held_bytes()
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let saved = |file: &Found| -> SavedFile {
+            let FileIdentity { file: id, len_bytes, modified_ns } = file.identity;
+            (file.path.as_os_str().as_bytes().to_vec(), id, len_bytes, modified_ns, file.has_changed)
+        };
+        state.put(&self.files.iter().map(saved).collect::<Vec<_>>())?;
+        let resume = match (&self.open, &self.decoding) {
+            (None, _) => (self.skip > 0).then(|| Resume { rows: self.skip, ..Resume::default() }),
+            (Some(OpenFile { content: OpenContent::Columns(file), .. }), _) => {
+                Some(Resume { rows: file.given(), ..Resume::default() })
+            }
+            (Some(_), Some(decoding)) => Some(decoding.resume(&self.bad)),
+            (Some(_), None) => None,
+        };
+        state.put(&(self.next as u64, resume.is_some()))?;
+        resume.unwrap_or_default().save(state)?;
+        self.bad.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let files: Vec<SavedFile> = state.take()?;
+        let (next, is_open): (u64, bool) = state.take()?;
+        let resume = Resume::load(state)?;
+        let saved = self.bad.load(state)?;
+        let next = usize::try_from(next).unwrap_or(usize::MAX);
+        if files.len() < next || (is_open && files.len() == next) {
+            return Err(state.wrong(format!("file {next} of {} is to be read on", files.len())));
+        }
+        let found = |(path, file, len_bytes, modified_ns, has_changed): SavedFile| Found {
+            path: PathBuf::from(OsString::from_vec(path)),
+            identity: FileIdentity { file, len_bytes, modified_ns },
+            has_changed,
+        };
+        self.files = files.into_iter().map(found).collect();
+        self.names_bytes = names_bytes(&self.files);
+        (self.next, self.skip, self.open, self.looked_at) = (next, 0, None, None);
+        if let Some(decoding) = &mut self.decoding {
+            decoding.start(Position::default());
+        }
+        if self.bad.diverts() {
+            self.replay(is_open.then_some(resume), &saved).map_err(|reason| state.wrong(reason))?;
+        } else {
+            self.bad.restore(saved);
+        }
+        if is_open {
+            self.reopen(resume).map_err(|error| state.wrong(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A file as saved: path, parts of its identity, and whether it has changed.
+type SavedFile = (Vec<u8>, (u64, u64), u64, i128, bool);

@@ -1,0 +1,205 @@
+//! Conflicts between the jobs of one run: reading the standard input twice, or writing one file twice.
+//!
+//! The check takes place before anything runs or is opened. [`super::bind_source`] and [`super::bind_sink`]
+//! check again for paths which lead to the same file only on disk.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::World;
+use super::files::{Purpose, absolute};
+use crate::error::{Code, Place, SqlError};
+use crate::table::Table;
+
+/// The tables of a run, which are added one after the other.
+pub struct Together<'a> {
+    world: &'a World,
+    stdin: Stdin,
+    /// The table that writes each file, and its purpose.
+    files: BTreeMap<PathBuf, (String, Purpose)>,
+}
+
+/// The reader of the standard input.
+enum Stdin {
+    Free,
+    /// The SQL itself comes from the standard input.
+    Sql,
+    /// A table of a job reads the standard input.
+    Read {
+        job: usize,
+        table: String,
+    },
+}
+
+impl<'a> Together<'a> {
+    /// Creates a check without tables. If `is_sql_from_stdin`, no table may read the standard input.
+    pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
+        let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
+        Together { world, stdin, files: BTreeMap::new() }
+    }
+
+    /// Adds a table that a job reads. Repeated calls are allowed, because a job reads each of its tables
+    /// once.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if the standard input already has another reader, or bad records are diverted to a
+    /// file which is written for another purpose.
+    pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
+        if let Some(option) = table.options.get("thalweg.on-bad")
+            && let Some(file) = option.value.strip_prefix("divert:")
+        {
+            self.takes(file.trim(), table, option.place, Purpose::BadRecords)?;
+        }
+        let Some(connector) = table.options.get("connector").filter(|connector| connector.value == "stdin")
+        else {
+            return Ok(());
+        };
+        let refused = |why: String, help: &str| {
+            let message = format!("the standard input is not `{}`'s to read: {why}", table.name);
+            Err(SqlError::new(Code::Invalid, message).at(connector.place).help(help))
+        };
+        match &self.stdin {
+            Stdin::Free => {
+                self.stdin = Stdin::Read { job, table: table.name.clone() };
+                Ok(())
+            }
+            Stdin::Sql => refused(
+                "the SQL itself comes from there".to_owned(),
+                "put the SQL into a file, or write it behind -e",
+            ),
+            Stdin::Read { job: other, table: by } if *other == job && *by == table.name => Ok(()),
+            Stdin::Read { job: other, table: by } => {
+                let of = if *other == job { "" } else { " of another query" };
+                refused(
+                    format!("`{by}`{of} reads it already"),
+                    "one table of one query can read it: put what comes into a file to read it twice, or put the INSERTs into \
+                     one EXECUTE STATEMENT SET",
+                )
+            }
+        }
+    }
+
+    /// Adds a table to which a part of a job writes.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if this table and another write to the same file.
+    pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
+        let is = |key: &str, value: &str| {
+            table.options.get(key).is_some_and(|option| option.value.trim().eq_ignore_ascii_case(value))
+        };
+        let path = table.options.get("path");
+        let Some(path) = path.filter(|_| is("connector", "filesystem") && is("thalweg.single-file", "true"))
+        else {
+            return Ok(());
+        };
+        self.takes(&path.value, table, path.place, Purpose::Rows)
+    }
+
+    /// Claims a file for a table, unless the file already has another purpose.
+    fn takes(
+        &mut self,
+        written: &str,
+        table: &Table,
+        place: Place,
+        purpose: Purpose,
+    ) -> Result<(), SqlError> {
+        let file = absolute(&self.world.path(written));
+        let (by, known) = match self.files.get(&file) {
+            Some((by, known)) if !purpose.goes_with(*known) => (by, *known),
+            _ => {
+                self.files.insert(file, (table.name.clone(), purpose));
+                return Ok(());
+            }
+        };
+        let (file, name) = (file.display(), &table.name);
+        let (message, help) = match (purpose, known) {
+            (Purpose::Rows, Purpose::Rows) => (
+                format!(
+                    "{file} is written by two INSERTs, into `{by}` and into `{name}`, and 'thalweg.single-file' holds the rows of one"
+                ),
+                "write both with one INSERT, by UNION ALL, or to two files",
+            ),
+            (Purpose::Rows, Purpose::BadRecords) => (
+                format!(
+                    "{file} is to hold the rows of `{name}`, and the bad records of `{by}` are diverted to it"
+                ),
+                "write to two files",
+            ),
+            (Purpose::BadRecords, _) => (
+                format!(
+                    "the bad records of `{name}` cannot be diverted to {file}: it is to hold the rows of `{by}`"
+                ),
+                "write to two files",
+            ),
+        };
+        Err(SqlError::new(Code::Invalid, message).at(place).help(help))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::bed::table;
+
+    /// Checks tables given as direction, job and options; expects the first refusal, or none.
+    fn check(tables: &[(&str, usize, &str)], is_sql_from_stdin: bool, expected: &str) {
+        let world = World::default();
+        let mut together = Together::new(&world, is_sql_from_stdin);
+        let mut told = String::new();
+        for (way, job, options) in tables {
+            let of = table(&format!("CREATE TABLE t (a INT) WITH ({options})"));
+            let outcome = if *way == "<" { together.reads(*job, &of) } else { together.writes(&of) };
+            told = outcome.map_or_else(|error| error.to_string(), |()| told);
+        }
+        let is_right = if expected.is_empty() { told.is_empty() } else { told.contains(expected) };
+        assert!(is_right, "{tables:?}: {told}");
+    }
+
+    #[test]
+    fn the_standard_input_is_read_by_one_table() {
+        const STDIN: &str = "'connector' = 'stdin', 'format' = 'csv'";
+        const OTHER: &str = "'connector' = 'datagen'";
+        check(&[("<", 0, STDIN), ("<", 0, OTHER), ("<", 1, OTHER)], false, "");
+        // A job reads a table once, however often it is named.
+        check(&[("<", 0, STDIN), ("<", 0, STDIN)], false, "");
+        check(&[("<", 0, STDIN), ("<", 1, STDIN)], false, "`t` of another query reads it already");
+        check(&[("<", 0, STDIN)], true, "the SQL itself comes from there");
+        check(&[("<", 0, OTHER)], true, "");
+    }
+
+    #[test]
+    fn one_file_is_written_once() {
+        let single = |path: &str, is: &str| {
+            format!(
+                "'connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv', 'thalweg.single-file' = '{is}'"
+            )
+        };
+        let pair = |left: &str, right: &str, is: &str, expected: &str| {
+            check(&[(">", 0, &single(left, is)), (">", 0, &single(right, is))], false, expected);
+        };
+        pair("out/a.csv", "out/b.csv", "true", "");
+        pair("out/a.csv", "out/a.csv", "true", "out/a.csv is written by two INSERTs");
+        pair("out/a.csv", "./out//./a.csv", "true", "out/a.csv is written by two INSERTs");
+        pair("/out/a.csv", "file:///out/a.csv", "TRUE", "/out/a.csv is written by two INSERTs");
+        pair("out", "out", "false", "");
+    }
+
+    /// The file published last would replace the other.
+    #[test]
+    fn bad_records_have_a_file_of_their_own() {
+        let divert = |file: &str| {
+            format!("'connector' = 'stdin', 'format' = 'csv', 'thalweg.on-bad' = 'divert: {file}'")
+        };
+        const ROWS: &str =
+            "'connector' = 'filesystem', 'path' = 'a.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'";
+        let both = [("<", 0, &*divert("a.csv")), (">", 0, ROWS)];
+        check(
+            &both,
+            false,
+            "a.csv is to hold the rows of `t`, and the bad records of `t` are diverted to it",
+        );
+        let both = [(">", 0, ROWS), ("<", 0, &*divert("./a.csv"))];
+        check(&both, false, "cannot be diverted to ");
+        check(&[("<", 0, &divert("b.csv")), (">", 0, ROWS), ("<", 0, &divert("b.csv"))], false, "");
+    }
+}

@@ -1,0 +1,284 @@
+//! Errors in SQL text: a stable code, a message, the place in the text, and advice.
+//!
+//! Codes are shared by the command line, tests and documentation; [`Code`] lists them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::secrets::{masked_message, masked_text};
+
+/// The kind of a mistake. The names are stable, because scripts may look for them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Code {
+    /// The text is not valid SQL.
+    Syntax,
+    /// A table or view does not exist.
+    UnknownTable,
+    /// A column does not exist.
+    UnknownColumn,
+    /// A function does not exist.
+    UnknownFunction,
+    /// A connector or format does not exist, or does not have the option.
+    UnknownOption,
+    /// The types do not fit together.
+    TypeMismatch,
+    /// Flink accepts this SQL, but Thalweg does not run it.
+    Unsupported,
+    /// The state would grow without bound.
+    UnboundedState,
+    /// The text is parsed but has no meaning; also a column name which several tables have.
+    Invalid,
+}
+
+impl Code {
+    /// Returns the stable name, such as `UNKNOWN_COLUMN`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Code::Syntax => "SYNTAX",
+            Code::UnknownTable => "UNKNOWN_TABLE",
+            Code::UnknownColumn => "UNKNOWN_COLUMN",
+            Code::UnknownFunction => "UNKNOWN_FUNCTION",
+            Code::UnknownOption => "UNKNOWN_OPTION",
+            Code::TypeMismatch => "TYPE_MISMATCH",
+            Code::Unsupported => "UNSUPPORTED",
+            Code::UnboundedState => "UNBOUNDED_STATE",
+            Code::Invalid => "INVALID",
+        }
+    }
+}
+
+/// A place in a text: a line and a column, both from 1 on, the column in characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// Position of the first character in the line.
+    pub column: usize,
+    /// Number of marked characters, at least 1; the mark ends with the line.
+    pub width: usize,
+}
+
+/// The reason why a text cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SqlError {
+    /// The kind of the mistake.
+    pub code: Code,
+    /// The message, in lower case, without a full stop.
+    pub message: String,
+    /// The place, if it is known.
+    pub place: Option<Place>,
+    /// Advice to the user.
+    pub help: Option<String>,
+}
+
+impl SqlError {
+    /// Makes an error without a place.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        SqlError { code, message: message.into(), place: None, help: None }
+    }
+
+    /// Returns the error with a place. A known place is kept, because it is more precise.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<Option<Place>>) -> Self {
+        self.place = self.place.or(place.into());
+        self
+    }
+
+    /// Returns the error with advice, unless it already has some.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.get_or_insert(help.into());
+        self
+    }
+
+    /// Returns this error without the values of the secret options of `text`, the text with the mistake.
+    #[must_use]
+    pub fn masked(&self, text: &str) -> Self {
+        let masked = |told: &String| masked_message(told, text);
+        SqlError { message: masked(&self.message), help: self.help.as_ref().map(masked), ..self.clone() }
+    }
+
+    /// Returns the error as people read it: the message, the line of `text` with the place marked, and advice. `name`
+    /// is the name of the text, such as a file's path.
+    pub fn show(&self, name: &str, text: &str) -> String {
+        let SqlError { message, help, .. } = &self.masked(text);
+        let text = &masked_text(text);
+        let mut shown = format!("{}: {}\n", self.code.name(), cut(message));
+        if let Some(place) = self.place.filter(|place| 0 < place.line && 0 < place.column) {
+            let margin = " ".repeat(place.line.to_string().len());
+            shown += &format!("{margin}--> {name}:{}:{}\n", place.line, place.column);
+            if let Some(line) = text.lines().nth(place.line - 1) {
+                let (line, before, marks) = excerpt(line, place);
+                shown += &format!("{margin} |\n{} | {line}\n{margin} | {before}{marks}\n", place.line);
+            }
+        }
+        if let Some(help) = help {
+            shown += &format!("help: {}\n", cut(help));
+        }
+        shown
+    }
+}
+
+/// Greatest number of characters of a name or value which an error quotes.
+pub const QUOTED_CHARACTERS_MAX: usize = 200;
+
+/// Greatest number of characters of an error's message, and of its advice.
+pub const MESSAGE_CHARACTERS_MAX: usize = 2_000;
+
+/// Number of last characters which stay when a message is cut; they often say what to do.
+const MESSAGE_END_CHARACTERS: usize = 400;
+
+/// Returns the text of an error as it is shown. Quotations are cut at [`QUOTED_CHARACTERS_MAX`], the whole text at
+/// [`MESSAGE_CHARACTERS_MAX`]; `…` marks each cut. Names and values come from users and may have megabytes, so all
+/// errors pass through this function before they are shown.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    // A text of so few bytes has at most as many characters.
+    if text.len() <= QUOTED_CHARACTERS_MAX {
+        return Cow::Borrowed(text);
+    }
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\'', '"']) {
+        let mark = &rest[at..=at];
+        let (before, behind) = rest.split_at(at + 1);
+        short.push_str(before);
+        let Some(end) = behind.find(mark) else {
+            rest = behind;
+            continue;
+        };
+        let (quoted, closed) = behind.split_at(end);
+        match quoted.char_indices().nth(QUOTED_CHARACTERS_MAX) {
+            Some((place, _)) => {
+                short.push_str(&quoted[..place]);
+                short.push('…');
+                short.push_str(mark);
+                rest = &closed[1..];
+            }
+            // The mark may be an apostrophe, and the text behind it may open a quotation of its own.
+            None => rest = behind,
+        }
+    }
+    short.push_str(rest);
+    let count = short.chars().count();
+    if count <= MESSAGE_CHARACTERS_MAX {
+        return Cow::Owned(short);
+    }
+    let first = MESSAGE_CHARACTERS_MAX - MESSAGE_END_CHARACTERS - 1;
+    let mut cut: String = short.chars().take(first).collect();
+    cut.push('…');
+    cut.extend(short.chars().skip(count - MESSAGE_END_CHARACTERS));
+    Cow::Owned(cut)
+}
+
+/// Greatest number of characters of a line which are shown.
+const EXCERPT_CHARACTERS: usize = 80;
+
+/// Number of shown characters before the place, if the line goes on behind it.
+const EXCERPT_BEFORE: usize = 40;
+
+/// Returns the part of a line around the place, with `…` at each cut; the padding below it up to the place; and the
+/// marks.
+fn excerpt(line: &str, place: Place) -> (String, String, String) {
+    let count = line.chars().count();
+    let column = (place.column - 1).min(count);
+    // Starts further left if the rest of the line is shorter than the excerpt.
+    let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
+    let end = (start + EXCERPT_CHARACTERS).min(count);
+    let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });
+    let part: String = line.chars().skip(start).take(end - start).collect();
+    let below = part.chars().take(column - start).map(|character| if character == '\t' { '\t' } else { ' ' });
+    let before: String = first.chars().map(|_| ' ').chain(below).collect();
+    let marks = "^".repeat(place.width.clamp(1, (end - column).max(1)));
+    (format!("{first}{part}{last}"), before, marks)
+}
+
+/// Shows the error on one line, with the place if it is known.
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place {
+            write!(f, "line {}, column {}: ", place.line, place.column)?;
+        }
+        f.write_str(&cut(&self.message))?;
+        if let Some(help) = &self.help {
+            write!(f, "; {}", cut(help))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_its_place() {
+        let error = SqlError::new(Code::UnknownColumn, "there is no column `prise`")
+            .at(Place { line: 2, column: 8, width: 5 })
+            .help("did you mean `price`?");
+        let expected = "UNKNOWN_COLUMN: there is no column `prise`\n \
+                        --> q.sql:2:8\n  |\n2 | SELECT prise FROM t\n  |        ^^^^^\n\
+                        help: did you mean `price`?\n";
+        assert_eq!(error.show("q.sql", "-- a\nSELECT prise FROM t\n"), expected);
+        assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
+    }
+
+    /// A line of a megabyte is cut to the part around the place.
+    #[test]
+    fn a_long_line_is_cut_around_its_place() {
+        let check = |column: usize, width: usize, expected: [&str; 2]| {
+            let line: String = (0..1_000).map(|place| char::from(b'0' + (place / 10 % 10) as u8)).collect();
+            let error = SqlError::new(Code::Syntax, "no").at(Place { line: 1, column, width });
+            let shown = error.show("q", &line);
+            let lines: Vec<&str> = shown.lines().skip(3).collect();
+            assert_eq!(lines, expected, "{column}");
+        };
+        let digits = |from: usize, to: usize| -> String {
+            (from..to).map(|place| char::from(b'0' + (place / 10 % 10) as u8)).collect()
+        };
+        check(1, 2, [&format!("1 | {}…", digits(0, 80)), "  | ^^"]);
+        check(41, 1, [&format!("1 | {}…", digits(0, 80)), &format!("  | {}^", " ".repeat(40))]);
+        check(
+            501,
+            900,
+            [&format!("1 | …{}…", digits(460, 540)), &format!("  | {}{}", " ".repeat(41), "^".repeat(40))],
+        );
+        check(1_000, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(80))]);
+        // A place behind the end of the line, where something is missing.
+        check(1_001, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(81))]);
+    }
+
+    /// A name of a megabyte is cut, whichever quotes it stands in, and so is a list of a thousand names.
+    #[test]
+    fn long_quotations_are_cut() {
+        let long = "ä".repeat(1 << 20);
+        for mark in ['`', '\'', '"'] {
+            let text = format!("there's no column {mark}{long}{mark} here; did you mean {mark}b{mark}?");
+            let expected = format!(
+                "there's no column {mark}{}…{mark} here; did you mean {mark}b{mark}?",
+                "ä".repeat(200)
+            );
+            // The apostrophe opens a quotation of its own where the marks are apostrophes, too.
+            if mark != '\'' {
+                assert_eq!(cut(&text), expected);
+            }
+            let error = SqlError::new(Code::Invalid, &text).help(&text);
+            assert!(error.show("q", "").chars().count() < 2 * MESSAGE_CHARACTERS_MAX + 100);
+            assert!(error.to_string().chars().count() < 2 * MESSAGE_CHARACTERS_MAX + 100);
+        }
+        let names: Vec<String> = (0..1_000).map(|name| format!("`c{name}`")).collect();
+        let all = cut(&format!("there are {}, and no more", names.join(", "))).into_owned();
+        assert_eq!(all.chars().count(), MESSAGE_CHARACTERS_MAX);
+        assert!(all.starts_with("there are `c0`, ") && all.ends_with("`c999`, and no more"), "{all}");
+        let exact = format!("`{}`", "x".repeat(QUOTED_CHARACTERS_MAX));
+        assert_eq!(cut(&exact), exact);
+    }
+
+    /// A place on line 0 is not shown.
+    #[test]
+    fn no_place_is_shown_without_a_line() {
+        let error = SqlError::new(Code::Invalid, "no").at(Place { line: 0, column: 0, width: 0 });
+        assert_eq!(error.show("q", "SELECT 1"), "INVALID: no\n");
+    }
+}

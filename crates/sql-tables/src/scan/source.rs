@@ -1,0 +1,419 @@
+//! Tables as sources of the engine: rows of a connector, with computed columns and watermarks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use thalweg_model::{
+    Allowance, Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
+    StateError, StateReader, StateWriter, Weighed,
+};
+use thalweg_sql_formats::RowKind;
+use thalweg_sql_functions::expression::{Typed, arrow_error};
+use thalweg_sql_functions::functions::EvaluationError;
+use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
+use thalweg_sql_functions::types::INSTANT_ZONE;
+
+use super::rows::{RowSource, Rows};
+use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED, batch_of};
+use crate::connect::job_end::JobEnd;
+use crate::deliver::Tally;
+use crate::table::{Table, TableColumnKind};
+
+/// The columns of a table that are read, and how the other columns follow from them.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The name of the table.
+    table: String,
+    /// The places, in the table, of the columns that the connector is asked for.
+    pub from_records: Vec<usize>,
+    /// The computed columns, in order. Each is an expression over the columns from the records and the
+    /// computed columns before it.
+    computed: Vec<Making>,
+    /// For each output column, its place among the columns from the records and the computed ones.
+    outputs: Vec<usize>,
+    schema: SchemaRef,
+    /// The event time column and the watermark expression, as places among the same columns.
+    time: Option<Timing>,
+}
+
+#[derive(Clone, Debug)]
+enum Making {
+    Computed(Typed),
+    /// The time at which the batch is read.
+    Proctime,
+}
+
+#[derive(Clone, Debug)]
+struct Timing {
+    column: usize,
+    watermark: Typed,
+    name: String,
+}
+
+impl Reading {
+    /// Reads the columns of a table at `places`, and puts them out as the columns of `schema`.
+    pub fn new(table: &Table, places: &[usize], schema: SchemaRef) -> Self {
+        let mut needed: Vec<bool> = vec![false; table.columns.len()];
+        let mut need = |place: usize| needed[place] = true;
+        places.iter().for_each(|place| need(*place));
+        if let Some(rowtime) = &table.rowtime {
+            need(rowtime.column);
+            rowtime.watermark.columns(&mut need);
+        }
+        for column in 0..table.columns.len() {
+            if let (true, TableColumnKind::Computed(expression)) =
+                (needed[column], &table.columns[column].kind)
+            {
+                expression.columns(&mut |place| needed[place] = true);
+            }
+        }
+        let is_read = |place: &usize| {
+            matches!(table.columns[*place].kind, TableColumnKind::Physical | TableColumnKind::Metadata { .. })
+        };
+        let wanted: Vec<usize> = (0..table.columns.len()).filter(|place| needed[*place]).collect();
+        let (from_records, made): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(is_read);
+        let order: Vec<usize> = from_records.iter().chain(&made).copied().collect();
+        let among = |place: usize| order.iter().position(|known| *known == place).unwrap_or_default();
+        let moved = |expression: &Typed| {
+            expression.replaced(&|place| {
+                let column = &table.columns[place];
+                Typed::column(among(place), column.of.clone(), column.is_nullable)
+            })
+        };
+        let making = |place: &usize| match &table.columns[*place].kind {
+            TableColumnKind::Computed(expression) => Making::Computed(moved(expression)),
+            _ => Making::Proctime,
+        };
+        Reading {
+            table: table.name.clone(),
+            computed: made.iter().map(making).collect(),
+            outputs: places.iter().map(|place| among(*place)).collect(),
+            schema,
+            time: table.rowtime.as_ref().map(|rowtime| Timing {
+                column: among(rowtime.column),
+                watermark: moved(&rowtime.watermark),
+                name: table.columns[rowtime.column].name.clone(),
+            }),
+            from_records,
+        }
+    }
+}
+
+/// The reason why a table cannot be read on.
+#[derive(Debug)]
+pub enum ScanError {
+    /// A row without an event time.
+    NoTime {
+        /// The table.
+        table: String,
+        /// Its column of event time.
+        column: String,
+    },
+    /// An error of a computed column.
+    Failed(Failure),
+}
+
+impl fmt::Display for ScanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScanError::NoTime { table, column } => write!(
+                f,
+                "a row of `{table}` has NULL as its event time, column `{column}`: give such rows a time by a computed column"
+            ),
+            ScanError::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ScanError {}
+
+impl Coded for ScanError {
+    fn code(&self) -> &'static str {
+        match self {
+            ScanError::NoTime { .. } => "NO_EVENT_TIME",
+            ScanError::Failed(failure) => failure.error.code,
+        }
+    }
+}
+
+/// A table as a source, or one split of it.
+pub struct TableSource {
+    reading: Arc<Reading>,
+    rows: Box<dyn RowSource>,
+    clock: Arc<dyn Clock>,
+    /// Rows read whose columns are still to be computed; the next rows are last.
+    unread: Vec<Rows>,
+    /// Batches which are not yet put out.
+    pending: VecDeque<Record<Batch>>,
+    allowance: Allowance,
+    /// Flink's watermark: the greatest value of the watermark expression so far.
+    watermark_ms: i64,
+    status: SourceStatus,
+    /// Count of rows put out.
+    put: u64,
+    /// Whether the last batch, which announces the end, has been put out.
+    has_told_end: bool,
+    tally: Tally,
+    end: JobEnd,
+}
+
+impl TableSource {
+    /// Reads `rows`, which must give the columns that `reading` asks for.
+    pub fn new(
+        reading: Arc<Reading>,
+        rows: Box<dyn RowSource>,
+        clock: Arc<dyn Clock>,
+        tally: Tally,
+        end: JobEnd,
+    ) -> Self {
+        TableSource {
+            reading,
+            rows,
+            clock,
+            unread: Vec::new(),
+            pending: VecDeque::new(),
+            allowance: Allowance::default(),
+            watermark_ms: i64::MIN,
+            status: SourceStatus::Ready,
+            put: 0,
+            has_told_end: false,
+            tally,
+            end,
+        }
+    }
+
+    /// Computes the columns of the next rows, for as many rows at a time as there is memory.
+    fn read_next(&mut self) -> Result<(), Fault> {
+        let Some(rows) = self.unread.pop() else { return Ok(()) };
+        let count = rows.columns.num_rows();
+        let allowance = self.allowance.clone();
+        match scratch::within(&allowance, count, || self.read(&rows)) {
+            Err(fault) if fault.code() == RESULT_TOO_LONG && count > 1 => {
+                let part = |from: usize, to: usize| Rows {
+                    columns: rows.columns.slice(from, to - from),
+                    kinds: rows.kinds.as_ref().map(|kinds| kinds[from..to].to_vec()),
+                };
+                self.unread.extend([part(count / 2, count), part(0, count / 2)]);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Computes the table's rows, cut before each row which is late by the rows before it. Queues nothing if
+    /// a column cannot be computed.
+    fn read(&mut self, rows: &Rows) -> Result<(), Fault> {
+        let count = rows.columns.num_rows();
+        let reading = Arc::clone(&self.reading);
+        let failed =
+            |error: EvaluationError| ScanError::Failed(Failure { operator: reading.table.clone(), error });
+        let mut columns: Vec<ArrayRef> = rows.columns.columns().to_vec();
+        for making in &reading.computed {
+            let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(count));
+            let column = match making {
+                Making::Computed(expression) => {
+                    let fields: Vec<_> = columns
+                        .iter()
+                        .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
+                        .collect();
+                    let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+                    let so_far = RecordBatch::try_new_with_options(schema, columns.clone(), &options)
+                        .map_err(|error| failed(arrow_error(error)))?;
+                    expression.evaluate_column(&so_far).map_err(failed)?
+                }
+                Making::Proctime => {
+                    let millis = i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX);
+                    let column = arrow::array::TimestampMillisecondArray::from(vec![millis; count]);
+                    Arc::new(column.with_timezone(INSTANT_ZONE)) as ArrayRef
+                }
+            };
+            columns.push(column);
+        }
+        let kinds: Option<Arc<[RowKind]>> = rows.kinds.as_deref().map(Into::into);
+        let outputs: Vec<ArrayRef> =
+            reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
+        let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
+        let Some(timing) = &reading.time else {
+            let batch = Batch { kinds, ..Batch::new(all) };
+            return self.queue(EventTime::EPOCH, batch);
+        };
+        let times = Arc::clone(&columns[timing.column]);
+        if times.null_count() > 0 {
+            return Err(
+                ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into()
+            );
+        }
+        let fields: Vec<_> = columns
+            .iter()
+            .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
+            .collect();
+        let whole =
+            batch_of(&Arc::new(arrow::datatypes::Schema::new(fields)), columns, count).map_err(failed)?;
+        let marks = timing.watermark.evaluate_column(&whole).map_err(failed)?;
+        let times = times.as_primitive::<TimestampMillisecondType>();
+        let marks = marks.as_primitive::<TimestampMillisecondType>();
+        let (times, nulls) = (times.values(), marks.nulls());
+        let mut from = 0;
+        let (mut told_ms, mut watermark_ms) = (self.watermark_ms, self.watermark_ms);
+        for (row, (time, mark)) in times.iter().zip(marks.values()).enumerate() {
+            if *time <= watermark_ms && told_ms < watermark_ms {
+                self.watermark_ms = watermark_ms;
+                self.cut(&all, &kinds, from, row, times)?;
+                (from, told_ms) = (row, watermark_ms);
+            }
+            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                watermark_ms = watermark_ms.max(*mark);
+            }
+        }
+        self.watermark_ms = watermark_ms;
+        self.cut(&all, &kinds, from, count, times)
+    }
+
+    /// Queues a batch, in pieces that are small enough for an edge.
+    fn queue(&mut self, latest: EventTime, batch: Batch) -> Result<(), Fault> {
+        let mut left = Some(batch);
+        while let Some(batch) = left {
+            let (first, rest) = batch.cut();
+            let first = first.paid(&self.allowance, "STATE_LIMIT").map_err(|error| {
+                ScanError::Failed(Failure { operator: self.reading.table.clone(), error })
+            })?;
+            let fillers = first.fillers();
+            let filler = (fillers > 0).then(|| Record::new(latest, first.filler()));
+            self.pending.push_back(Record::new(latest, first));
+            self.pending.extend(filler.into_iter().flat_map(|filler| std::iter::repeat_n(filler, fillers)));
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Queues the rows from `from` to `to`, with the watermark behind them.
+    fn cut(
+        &mut self,
+        all: &RecordBatch,
+        kinds: &Option<Arc<[RowKind]>>,
+        from: usize,
+        to: usize,
+        times: &[i64],
+    ) -> Result<(), Fault> {
+        let latest = times[from..to].iter().copied().max().unwrap_or_default();
+        let watermark = (self.watermark_ms > i64::MIN).then(|| {
+            // Flink promises times above W, the engine times at or above W; so one millisecond is added.
+            EventTime::from_micros(self.watermark_ms.saturating_add(1).saturating_mul(1_000))
+        });
+        let batch = Batch {
+            rows: all.slice(from, to - from),
+            kinds: kinds.as_ref().map(|kinds| kinds[from..to].into()),
+            watermark,
+            failure: None,
+            payment: None,
+        };
+        self.queue(EventTime::from_micros(latest.saturating_mul(1_000)), batch)
+    }
+}
+
+impl Source for TableSource {
+    type Item = Batch;
+
+    fn poll<O: Output<Batch>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let mut left = limit;
+        loop {
+            while output.room() > 0
+                && let Some(record) = self.pending.pop_front()
+            {
+                left = left.saturating_sub(record.value.len());
+                self.put += record.value.weight();
+                output.push(record);
+            }
+            if self.pending.is_empty() && !self.unread.is_empty() {
+                self.read_next()?;
+                continue;
+            }
+            if !self.pending.is_empty() || left == 0 || output.room() == 0 {
+                return Ok(Polled::new(SourceStatus::Ready));
+            }
+            if self.status == SourceStatus::Ended {
+                if !self.has_told_end {
+                    self.has_told_end = true;
+                    let rows = RecordBatch::new_empty(Arc::clone(&self.reading.schema));
+                    let last = Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows) };
+                    self.pending.push_back(Record::new(EventTime::MAX, last));
+                    continue;
+                }
+                return Ok(Polled::new(SourceStatus::Ended));
+            }
+            let polled = self.rows.poll(now, left.clamp(1, BATCH_ROWS_MAX))?;
+            self.status = polled.status;
+            match polled.rows {
+                Some(rows) if rows.columns.num_rows() > 0 => {
+                    self.tally.note_in(rows.columns.num_rows());
+                    self.unread.push(rows);
+                }
+                _ => match polled.status {
+                    SourceStatus::Ended => {}
+                    // A poll without rows has used its whole share (on bad records, say); now other tasks may
+                    // run.
+                    status => return Ok(Polled::new(status)),
+                },
+            }
+        }
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+        self.rows.fund(allowance);
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || !self.unread.is_empty()
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        if !self.has_told_end {
+            self.end.note_cut();
+        }
+        self.rows.finish()
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Some(Weighed { put: self.put, ..NOTHING_WEIGHED })
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.rows.bad_count()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let pending = self.pending.iter().map(|record| record.value.bytes());
+        let unread = self.unread.iter().map(|rows| Batch::new(rows.columns.clone()).bytes());
+        self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
+    }
+
+    /// Saves the watermark and the position behind the last row that was read. Fails while rows are pending.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if !self.pending.is_empty() || !self.unread.is_empty() {
+            return Err(StateError::Write("rows that were read are pending".to_owned()));
+        }
+        state.put(&self.watermark_ms)?;
+        self.rows.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.watermark_ms = state.take()?;
+        self.pending.clear();
+        self.unread.clear();
+        self.status = SourceStatus::Ready;
+        self.rows.load(state)
+    }
+}
+
+#[cfg(test)]
+mod tests;
