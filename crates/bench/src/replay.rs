@@ -12,13 +12,13 @@ use thalweg_scheduling::{Trace, policy};
 
 use crate::bench::calls::CALLS_MAX;
 
-/// What was recorded, and whom to ask.
+/// The recorded calls and the policy that is called again.
 #[derive(Args)]
 pub struct ReplayArgs {
-    /// What `thalweg bench --trace FILE` has written.
+    /// File written by `thalweg bench --trace FILE`.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Whom to ask [default: the policy that was recorded].
+    /// Policy to call [default: the policy that was recorded].
     #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(policy::names()))]
     policy: Option<String>,
 }

@@ -11,9 +11,9 @@ use super::args::BenchArgs;
 pub enum Ablate {
     /// Hold every epoch until all of it is there, and process epochs one after the other.
     InOrderEpochs,
-    /// What is derived goes into the epoch downstream that was opened last.
+    /// Derived records go into the epoch downstream that was opened last.
     NoEpochBoundaries,
-    /// Under the policy streambox: whatever is next, instead of what the next result waits for.
+    /// Under the policy streambox: run the next task of any kind, instead of the task that the next result waits for.
     NoPriority,
     /// A worker claims the oldest block of all workers, not its own first.
     NoLocality,

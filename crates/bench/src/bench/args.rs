@@ -47,23 +47,23 @@ command line is wrong. Ctrl-C ends the run early and shows what was measured.";
 /// Time by which early records precede others.
 const EPOCH: Span = Span::from_secs(1);
 
-/// What to run, and how.
+/// The workload of a run and its options.
 #[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
     /// The workload, or an experiment of a paper, whose claims are shown beside what was found: it needs --out.
     #[arg(value_name = "WORKLOAD", value_enum)]
     pub target: Target,
-    /// Who writes the query: the typed interface, or one of the hand-written loops it is measured against.
+    /// Form of the query: the typed interface, SQL, or one of the hand-written loops that the engine is measured against.
     #[arg(long, value_enum, default_value_t = Api::Typed)]
     pub api: Api,
-    /// Who runs the tasks.
+    /// Threads that run the tasks.
     #[arg(long, value_enum, default_value_t = ExecutionOption::Workers)]
     pub execution: ExecutionOption,
-    /// What the edges between tasks are made of.
+    /// Memory of the edges between tasks.
     #[arg(long, value_enum, default_value_t = MemoryOption::Blocks)]
     pub memory: MemoryOption,
-    /// Who runs next, where workers do; several, such as fcfs,enjima, to compare them: they run by turns, and --out has what came of it.
+    /// Policy that picks the next task of a worker; several, such as fcfs,enjima, are compared: they run by turns, and --out has the results.
     #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "enjima")]
     #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
     pub policy: Vec<String>,
@@ -79,10 +79,10 @@ pub struct BenchArgs {
     /// Fewer and shorter runs of an experiment: for a look.
     #[arg(long)]
     pub quick: bool,
-    /// Who looks on.
+    /// Observer of the run.
     #[arg(skip)]
     pub observer: Option<Observer>,
-    /// Of the jobs of tenants, how many are latency-sensitive, if not a third.
+    /// Number of latency-sensitive jobs of tenants, if it is not a third of all.
     #[arg(skip)]
     pub sensitive_jobs: Option<u64>,
     /// Where calls to the policy are kept.
@@ -112,7 +112,7 @@ pub struct BenchArgs {
     #[arg(value_parser = options::within(&limits::QUERIES))]
     pub queries: Option<u64>,
     /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
-    /// Of mixed on average: YSB, LRB and NYT have 12, 3 and 8 of 23 parts. Of tenants what each latency-sensitive query has
+    /// For mixed an average: YSB, LRB and NYT have 12, 3 and 8 of 23 parts. For tenants the rate of each latency-sensitive query
     /// [default there: 64k, in messages of 1,000].
     #[arg(long, allow_hyphen_values = true, value_parser = values::rate, default_value = "max")]
     pub rate: Rate,
@@ -124,8 +124,8 @@ pub struct BenchArgs {
     /// and the figures tell what share of results was in time [default for tenants: 800ms, and 2h for bulk, which has no other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub latency_target: Option<Span>,
-    /// What the bulk queries of tenants are offered together: records per second, such as 20M, or a multiple of what they take
-    /// when they are alone, such as 2x, which is measured first [default: 1.92M for each]. --arrivals and --skew are theirs.
+    /// Load offered to all bulk queries of tenants together: records per second, such as 20M, or a multiple of the load that they
+    /// take alone, such as 2x, which is measured first [default: 1.92M for each]. --arrivals and --skew are theirs.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, value_parser = values::aggressor)]
     pub aggressor: Option<Aggressor>,
     /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
@@ -211,7 +211,7 @@ pub struct BenchArgs {
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// What to do with lines of --input that are not understood: fail, skip, or divert:FILE
+    /// Treatment of lines of --input that are not understood: fail, skip, or divert:FILE
     /// [default: divert to WORKLOAD.bad.csv in the results' folder, or here].
     #[arg(long, value_name = "CHOICE", value_parser = values::on_bad)]
     pub on_bad: Option<OnBadOption>,
@@ -219,8 +219,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub out_of_order: Span,
-    /// Of a hundred generated records, how many come an epoch early, which is a second of event time. Watermarks lie an
-    /// epoch further back then, so that none is late.
+    /// Percentage of the generated records that come an epoch early, which is a second of event time. Watermarks then lie
+    /// an epoch further back, so that no record is late.
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(value_parser = values::percent, default_value = "0")]
     pub late_share: f64,
@@ -253,16 +253,16 @@ pub struct BenchArgs {
     pub output: Format,
 }
 
-/// Who writes the query.
+/// Form of the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// The same question in SQL, run by the engine (ysb).
+    /// SQL with the same meaning, run by the engine (ysb).
     Sql,
     /// One hand-written loop per operator (all but nyt and lrb-full).
     LoopBlocks,
-    /// The same with a selection vector (ysb).
+    /// One hand-written loop per operator, with a selection vector (ysb).
     LoopSelection,
     /// Two hand-written chains (ysb).
     LoopChains,

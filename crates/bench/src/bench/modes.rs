@@ -34,7 +34,7 @@ impl ExecutionOption {
     pub const NO_POLICY: &str = "os";
 }
 
-/// What the engine's edges may be made of.
+/// Memory of the engine's edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MemoryOption {
     /// Blocks, which are used again while they are in the cache.

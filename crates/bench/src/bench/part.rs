@@ -43,7 +43,7 @@ pub struct GroupFigures {
     /// Average offered rate while measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// Of the slowest query and of the fastest.
+    /// Throughput of the slowest query and of the fastest.
     pub query_throughput_per_s: Option<[f64; 2]>,
     /// Latency from the intended send time to the sink, by markers.
     pub latency_us: Option<Latency>,

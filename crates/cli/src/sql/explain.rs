@@ -10,7 +10,7 @@ use thalweg_sql::session::{Action, Job};
 use super::run::tasks;
 use super::script::ScriptArgs;
 
-/// What to explain, and how.
+/// Options of `thalweg explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
     #[command(flatten)]

@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Interval at which the line of progress is drawn.
 const DRAW: Duration = Duration::from_millis(500);
 
-/// What to run, and how.
+/// Options of `thalweg run`.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
