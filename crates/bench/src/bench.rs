@@ -164,7 +164,8 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
         if args.repeat == 1 { "once".to_owned() } else { format!("{} times", args.repeat) },
         args.seconds
     );
-    let command: Vec<String> = std::env::args().skip(1).collect();
+    let command: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
     Comparison {
         title,
         about,

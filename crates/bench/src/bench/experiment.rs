@@ -566,7 +566,8 @@ pub fn run(
     mut run_once: impl FnMut(&BenchArgs) -> Result<Figures>,
 ) -> Result<bool> {
     let (plan, args) = (experiment.plan(args.quick), &experiment.resolved(args, interrupt)?);
-    let command: Vec<String> = std::env::args().skip(1).collect();
+    let command: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let seconds = |at: &f64| args.seconds * experiment.stretch(*at);
     let shortest_s = plan.places.iter().map(seconds).fold(f64::INFINITY, f64::min);
     let longest_s = plan.places.iter().map(seconds).fold(0.0, f64::max);

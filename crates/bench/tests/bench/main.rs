@@ -40,3 +40,6 @@ const GOLDEN: &str = "tests/bench/golden";
 /// would run, so its lines end in an option that does not exist.
 const COMMANDS: [(&str, &[&str], &[&str]); 2] =
     [("replay", &["nothing.json"], &[]), ("bench", &["ysb"], &["--no-such-option"])];
+
+/// Exit code of `replay` if all options are valid: there is no such file.
+const CODE_IF_VALID: usize = 1;

@@ -28,3 +28,6 @@ const COMMANDS: [(&str, &[&str], &[&str]); 4] = [
     ("explain", &["one.sql"], &[]),
     ("test", &["cases"], &[]),
 ];
+
+/// Exit code of these commands if all options are valid.
+const CODE_IF_VALID: usize = 0;
