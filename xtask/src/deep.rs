@@ -167,6 +167,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "test",
                 "-p",
                 "thalweg-cli",
+                "-p",
+                "thalweg-bench",
                 "--test",
                 "memory",
                 "--",
@@ -201,7 +203,19 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
         Suite::Lines => StepCommand::cargo(
             "lines",
             workspace,
-            &["test", "-p", "thalweg-cli", "--test", "cli", "--", "command_lines"],
+            &[
+                "test",
+                "-p",
+                "thalweg-cli",
+                "-p",
+                "thalweg-bench",
+                "--test",
+                "cli",
+                "--test",
+                "bench",
+                "--",
+                "command_lines",
+            ],
         )
         .default_env("THALWEG_FUZZ", "20000"),
         Suite::Policies => StepCommand::cargo(

@@ -106,7 +106,7 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     steps::run(&StepCommand::cargo(
         "build",
         &workspace,
-        &["build", "--profile", "fastest", "--package", "thalweg-cli"],
+        &["build", "--profile", "fastest", "--package", "thalweg-cli", "--package", "thalweg-bench"],
     ))?;
     let binary = workspace.target_directory.join("fastest").join("thalweg");
     print!("{}", page(plan, &mut |options| bench::run_binary(&binary, options))?);

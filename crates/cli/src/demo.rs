@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use thalweg::{Clock, Engine, EventTime, QueryState, SystemClock};
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_cli::{console, failure, options};
 use thalweg_runtime::{limits, system};
 
-use crate::interrupt::Interrupt;
-use crate::{console, failure, options};
 use queries::Running;
 use screen::{Frame, Screen};
 use summary::{Cost, Ended};

@@ -1,25 +1,17 @@
-//! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live,
-//! [`replay`] repeats the calls to a policy in a run. [`sql`] runs, checks, explains and tests files of SQL.
-//!
-//! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] formats numbers for
-//! people, [`console`] writes all text, and [`failure`] turns errors into one line and an exit code.
+//! The command line `thalweg`. [`sql`] runs, checks, explains and tests files of SQL, [`demo`] shows several queries live, and
+//! [`hand_over`] gives `bench` and `replay` to the program `thalweg-bench`.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod console;
 mod demo;
-mod failure;
-mod interrupt;
-mod options;
-mod replay;
-mod show;
+mod hand_over;
 mod sql;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-
-use failure::End;
+use clap::{Parser, Subcommand};
+use thalweg_cli::failure::{self, End};
+use thalweg_cli::handed_over;
 
 /// Thalweg: many streaming queries on one machine.
 #[derive(Parser)]
@@ -41,28 +33,24 @@ enum Command {
     Test(sql::TestArgs),
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
-    /// Run a benchmark workload, check its results and measure it.
-    Bench(Box<bench::BenchArgs>),
-    /// Ask a policy again what a run has asked of one, and tell where it answers otherwise.
-    Replay(replay::ReplayArgs),
+    #[command(about = handed_over::BENCH)]
+    Bench(hand_over::Words),
+    #[command(about = handed_over::REPLAY)]
+    Replay(hand_over::Words),
 }
 
 fn main() -> ExitCode {
     thalweg_sql::panics::keep_quiet();
-    let matches = Cli::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    failure::end(match cli.command {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if hand_over::is_asked_for_help(&words) {
+        return failure::end(Err(hand_over::to_program(words)));
+    }
+    failure::end(match Cli::parse().command {
         Command::Run(args) => sql::run(&args),
         Command::Check(args) => sql::check(&args).map(End::from),
         Command::Explain(args) => sql::explain(&args).map(End::from),
         Command::Test(args) => sql::test(&args).map(End::from),
         Command::Demo(args) => demo::run(&args).map(End::from),
-        Command::Bench(args) => bench::run(&args, given_options(&matches)).map(End::from),
-        Command::Replay(args) => replay::run(&args).map(End::from),
+        Command::Bench(_) | Command::Replay(_) => Err(hand_over::to_program(words)),
     })
-}
-
-/// Returns the options and arguments of the command, with the sources of their values.
-fn given_options(matches: &ArgMatches) -> &ArgMatches {
-    matches.subcommand().expect("clap has asked for a command").1
 }

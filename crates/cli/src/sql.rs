@@ -17,14 +17,13 @@ use std::panic::resume_unwind;
 use std::thread::{Builder, scope};
 
 use anyhow::{Context, Result};
+use thalweg_cli::failure::End;
 use thalweg_sql::session::STACK_BYTES;
 
 pub use check::CheckArgs;
 pub use explain::ExplainArgs;
 pub use run::RunArgs;
 pub use test::TestArgs;
-
-use crate::failure::End;
 
 /// Calls [`check::run`] on a large stack.
 pub fn check(args: &CheckArgs) -> Result<bool> {

@@ -51,7 +51,11 @@ fn suites_are_the_promised_commands() {
         "{}",
         line(Suite::Seeds)
     );
-    assert!(line(Suite::Memory).contains("-p thalweg-cli --test memory"), "{}", line(Suite::Memory));
+    assert!(
+        line(Suite::Memory).contains("-p thalweg-cli -p thalweg-bench --test memory"),
+        "{}",
+        line(Suite::Memory)
+    );
     let crosses = line(Suite::Crosses);
     assert!(crosses.contains("THALWEG_SEEDS=") && crosses.ends_with("--test crosses"), "{crosses}");
     assert!(line(Suite::Zones).ends_with("--test zones --test sql_silence"), "{}", line(Suite::Zones));
@@ -61,7 +65,11 @@ fn suites_are_the_promised_commands() {
         "{}",
         line(Suite::Fuzz)
     );
-    assert!(line(Suite::Lines).ends_with("--test cli -- command_lines"), "{}", line(Suite::Lines));
+    assert!(
+        line(Suite::Lines).ends_with("--test cli --test bench -- command_lines"),
+        "{}",
+        line(Suite::Lines)
+    );
     assert!(
         line(Suite::Policies).ends_with("--test queries -- rows_do_not_depend_on_policies"),
         "{}",

@@ -10,7 +10,7 @@ use super::manifest::dependency_line;
 use super::tree::Tree;
 
 /// Every package of the workspace and the packages it may depend on.
-pub(super) const ROOMS: [(&str, &[&str]); 15] = [
+pub(super) const ROOMS: [(&str, &[&str]); 16] = [
     ("thalweg-model", &[]),
     ("thalweg-memory", &[]),
     ("thalweg-scheduling", &["thalweg-model"]),
@@ -48,6 +48,23 @@ pub(super) const ROOMS: [(&str, &[&str]); 15] = [
             "thalweg-sim",
             "thalweg-workloads",
             "thalweg-server",
+        ],
+    ),
+    (
+        "thalweg-bench",
+        &[
+            "thalweg-model",
+            "thalweg-memory",
+            "thalweg-scheduling",
+            "thalweg-operators",
+            "thalweg-runtime",
+            "thalweg",
+            "thalweg-connectors",
+            "thalweg-sql",
+            "thalweg-steer",
+            "thalweg-sim",
+            "thalweg-workloads",
+            "thalweg-cli",
         ],
     ),
     (

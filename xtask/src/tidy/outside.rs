@@ -21,9 +21,8 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-operators", &[("foldhash", None)]),
 ];
 
-/// Who reports to a person and may therefore use `anyhow`. The programs in `bench/` may too; they are a
-/// workspace of their own, which is not checked here.
-const ANYHOW_USERS: [&str; 2] = ["thalweg-cli", "xtask"];
+/// Programs, which report to a person and may therefore use `anyhow`.
+const ANYHOW_USERS: [&str; 3] = ["thalweg-cli", "thalweg-bench", "xtask"];
 
 /// Dependencies of core rooms that are not on their list, and `anyhow` anywhere but in programs.
 pub(super) fn findings(packages: &[Package], tree: &Tree) -> Vec<Finding> {

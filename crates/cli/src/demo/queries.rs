@@ -8,13 +8,12 @@ use thalweg::{
     Chaining, Clock, Engine, Fault, Generate, ProcessingTime, Query, QueryHandle, Record, Sink, Span,
     TumblingWindows, WatermarkStrategy, Windowed,
 };
+use thalweg_cli::{failure, show};
 use thalweg_connectors::{Pace, Paced};
 use thalweg_memory::Reservation;
 use thalweg_runtime::Latencies;
 use thalweg_workloads::nyt::{self, Cell, NytGenerator, TripSummary};
 use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions};
-
-use crate::{failure, show};
 
 /// Rate offered to a query, and the windows in which it counts.
 struct Load {

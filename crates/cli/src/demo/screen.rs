@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use rustix::termios::tcgetwinsize;
 use thalweg::{EventTime, LatencySummary};
-
-use crate::show;
+use thalweg_cli::show;
 
 /// Width of the widest line.
 pub const COLUMNS: usize = 80;

@@ -1,10 +1,9 @@
 //! The summary of ended queries: a line each and one for all, their cost, and whether records were lost.
 
 use thalweg::{LatencySummary, QueryError, QueryReport};
+use thalweg_cli::failure;
+use thalweg_cli::show;
 use thalweg_runtime::Latencies;
-
-use crate::failure;
-use crate::show;
 
 /// A query that has ended.
 pub struct Ended {

@@ -36,18 +36,6 @@ fn seconds_with_and_without_unit() {
 }
 
 #[test]
-fn rates() {
-    assert_eq!(
-        (rate("max"), rate("2.5M"), rate("10k")),
-        (Ok(Rate::Max), Ok(Rate::PerSecond(2_500_000)), Ok(Rate::PerSecond(10_000)))
-    );
-    let bound = "must be a whole number from 1 to 1000000000 records/s, or `max`";
-    assert_eq!(rate("0"), Err(bound.to_owned()));
-    assert_eq!(rate("0.0015k"), Err(format!("0.0015k is 1.5 records/s, but {bound}")));
-    assert_eq!(rate("2G"), Err("`G` is no unit of a rate: take k or M, or `max`".to_owned()));
-}
-
-#[test]
 fn settings_of_the_engine_keep_its_bounds() {
     let block_records = within(&limits::BLOCK_RECORDS);
     assert_eq!((block_records("1"), block_records("1048576")), (Ok(1), Ok(1 << 20)));
@@ -71,21 +59,4 @@ fn settings_of_the_engine_keep_its_bounds() {
 #[test]
 fn no_limit_is_too_large_for_a_double() {
     assert!(limits::ALL.iter().all(|limit| limit.max <= 1 << 53));
-}
-
-#[test]
-fn bad_lines() {
-    assert_eq!((on_bad("fail"), on_bad("skip")), (Ok(OnBadOption::Fail), Ok(OnBadOption::Skip)));
-    assert_eq!(on_bad("divert:a.csv"), Ok(OnBadOption::Divert("a.csv".into())));
-    let where_to = Err("where to? write divert:FILE, such as divert:bad.csv".to_owned());
-    assert_eq!((on_bad("divert:"), on_bad("divert")), (where_to.clone(), where_to));
-    assert_eq!(on_bad("drop"), Err("`drop` is none of fail, skip, divert:FILE".to_owned()));
-    assert_eq!(on_bad("drop:a"), Err("`drop:a` is none of fail, skip, divert:FILE".to_owned()));
-}
-
-#[test]
-fn repeats_and_seeds() {
-    assert_eq!((times("1"), times("1000"), seed("0")), (Ok(1), Ok(1_000), Ok(0)));
-    assert_eq!(times("0"), Err("`0` is no whole number from 1 to 1000".to_owned()));
-    assert_eq!(seed("-1"), Err("`-1` is no whole number from 0 to 18446744073709551615".to_owned()));
 }

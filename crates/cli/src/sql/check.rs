@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use clap::Args;
+use thalweg_cli::console;
 use thalweg_sql::catalog::Entry;
 use thalweg_sql::connect;
 use thalweg_sql::session::Action;
 
 use super::script::ScriptArgs;
-use crate::console;
 
 /// Which SQL to check.
 #[derive(Args)]

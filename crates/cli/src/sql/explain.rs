@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use clap::Args;
+use thalweg_cli::{console, options};
 use thalweg_runtime::limits;
 use thalweg_sql::plan::explain::{Shown, quoted, shown};
 use thalweg_sql::session::{Action, Job};
 
 use super::run::tasks;
 use super::script::ScriptArgs;
-use crate::{console, options};
 
-/// What to explain, and how.
+/// Options of `thalweg explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
     #[command(flatten)]

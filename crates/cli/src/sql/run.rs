@@ -20,6 +20,9 @@ use thalweg::{
     Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle, QueryState,
     SystemClock,
 };
+use thalweg_cli::failure::{self, End, WrongOption};
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_cli::options;
 use thalweg_memory::Reservation;
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
@@ -39,9 +42,6 @@ use super::script::{Script, ScriptArgs, for_each_table};
 use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
-use crate::failure::{self, End, WrongOption};
-use crate::interrupt::Interrupt;
-use crate::options;
 
 /// Interval at which the run checks whether all jobs have ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -49,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Interval at which the line of progress is drawn.
 const DRAW: Duration = Duration::from_millis(500);
 
-/// What to run, and how.
+/// Options of `thalweg run`.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]

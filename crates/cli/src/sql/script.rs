@@ -13,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use thalweg::SystemClock;
+use thalweg_cli::failure::WrongOption;
 use thalweg_sql::catalog::Table;
 use thalweg_sql::connect::World;
 use thalweg_sql::connect::together::Together;
@@ -20,8 +21,6 @@ use thalweg_sql::error::{Code, Place, SqlError};
 use thalweg_sql::job;
 use thalweg_sql::plan::{Node, Plan};
 use thalweg_sql::session::{Action, Job, Session};
-
-use crate::failure::WrongOption;
 
 /// Which SQL.
 #[derive(Args, Default)]

@@ -1,6 +1,6 @@
 //! Where rows on standard output come from, and what becomes of a job whose reader leaves early.
 //!
-//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: whoever took the first rows has what it wanted. Its
+//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: the reader of the first rows has what it wanted. Its
 //! exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go there. One that writes elsewhere,
 //! too, has failed there, and says so.
 

@@ -32,9 +32,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use thalweg::{QueryHandle, TaskState};
+use thalweg_cli::interrupt::Interrupt;
 
 use super::told::{self, Shape};
-use crate::interrupt::Interrupt;
 
 /// Longest time of a drain, unless `--drain-timeout` is given.
 pub const DRAIN_TIMEOUT_DEFAULT: &str = "10s";

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use thalweg_cli::console;
 use thalweg_sql::cases::head::{Head, Sums};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
 use super::run::run_until_end;
 use super::script::{self, Script};
-use crate::console;
 
 /// Longest run of a file that is run unchanged.
 const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);

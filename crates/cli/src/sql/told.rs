@@ -20,13 +20,13 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 use thalweg::QueryError;
+use thalweg_cli::console::{self, ReaderGone};
+use thalweg_cli::failure::{self, End, WrongOption};
 use thalweg_sql::error::cut;
 use thalweg_sql::session::Job;
 
 use super::explain;
 use super::script::{Script, Wrong};
-use crate::console::{self, ReaderGone};
-use crate::failure::{self, End, WrongOption};
 
 /// How rows are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Default)]

@@ -2,24 +2,14 @@
 //! large, negative, or of a wrong type. Every such line ends with a documented exit code and a message about
 //! the cause, and never with a panic.
 //!
-//! `THALWEG_FUZZ` is the number of lines, and `THALWEG_SEED_BASE` is the first seed. Each line has its own
+//! The tests of both programs include this file; [`COMMANDS`] are those of the program. `THALWEG_FUZZ` is the number of lines, and `THALWEG_SEED_BASE` is the first seed. Each line has its own
 //! seed.
 
 use std::process::{Command, Output, Stdio};
 
-use crate::hostile_lines::Random;
-use crate::support::{Folder, Ran, number};
+use crate::support::{Folder, Ran, Random, number};
+use crate::{CODE_IF_VALID, COMMANDS};
 
-/// The commands, and arguments that make each of them end at once if all options are valid. A benchmark would
-/// run, so its lines end in an option that does not exist.
-const COMMANDS: [(&str, &[&str], &[&str]); 6] = [
-    ("run", &["-e", "SELECT 1"], &[]),
-    ("check", &["one.sql"], &[]),
-    ("explain", &["one.sql"], &[]),
-    ("test", &["cases"], &[]),
-    ("replay", &["nothing.json"], &[]),
-    ("bench", &["ysb"], &["--no-such-option"]),
-];
 const VALUES: [&str; 48] = [
     "0",
     "1",
@@ -93,7 +83,7 @@ fn options(folder: &Folder, command: &str) -> Vec<String> {
 /// Runs a line to its end. `timeout` ends it with code 124 when its time is over.
 fn run(folder: &Folder, words: &[String]) -> Output {
     let mut command = Command::new("timeout");
-    command.args([SECONDS_MAX, env!("CARGO_BIN_EXE_thalweg")]).args(words).current_dir(folder.path(""));
+    command.args([SECONDS_MAX, crate::PROGRAM]).args(words).current_dir(folder.path(""));
     command.env("COLUMNS", "80").env("RUST_BACKTRACE", "1").stdin(Stdio::null()).output().unwrap()
 }
 
@@ -125,8 +115,9 @@ fn command_lines_that_are_made_up() {
             }
         }
         words.extend(after.iter().map(|word| (*word).to_owned()));
+        let (package, test) = (env!("CARGO_PKG_NAME"), env!("CARGO_CRATE_NAME"));
         let replay = format!(
-            "THALWEG_SEED_BASE={seed} THALWEG_FUZZ=1 cargo test -p thalweg-cli --test cli command_lines"
+            "THALWEG_SEED_BASE={seed} THALWEG_FUZZ=1 cargo test -p {package} --test {test} command_lines"
         );
         let line = format!("thalweg {words:?}; replay: {replay}");
         let ran = Ran::of(&line, run(&folder, &words));
@@ -138,5 +129,6 @@ fn command_lines_that_are_made_up() {
         codes[ran.code as usize] += 1;
     }
     // A few lines may all end alike.
-    assert!(count < LINES || codes[0] > 0 && codes[2] > 0, "exit codes {codes:?}");
+    let valid = codes[CODE_IF_VALID];
+    assert!(count < LINES || valid > 0 && codes[2] > 0, "exit codes {codes:?}");
 }

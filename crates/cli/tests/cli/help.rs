@@ -16,11 +16,6 @@ fn thalweg() {
 }
 
 #[test]
-fn bench() {
-    check("bench --help", "help_bench.txt");
-}
-
-#[test]
 fn demo() {
     check("demo --help", "help_demo.txt");
 }

@@ -3,29 +3,31 @@
 //! Output is compared with the files in `golden`. `UPDATE_GOLDEN=1 cargo test -p thalweg-cli` writes them
 //! again, and their diff is reviewed like code.
 
-mod bad_lines;
-mod bench;
 mod command_lines;
 mod demo;
 mod errors;
 mod file_roots;
+mod hand_over;
 mod help;
-mod hostile_lines;
-mod ipq;
-mod join;
 mod kills;
-mod late_share;
-mod linear_road;
-mod lines;
-mod loads;
-mod mixed;
-mod modes;
-mod netmon;
-mod parallel;
 mod plans;
-mod recorded;
-mod replay;
 mod sql;
 mod stopping;
 mod support;
-mod tenants;
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
+
+/// Folder of the golden files.
+const GOLDEN: &str = "tests/cli/golden";
+
+/// Commands, and arguments before and behind the options that make each of them end at once if all options are valid.
+const COMMANDS: [(&str, &[&str], &[&str]); 4] = [
+    ("run", &["-e", "SELECT 1"], &[]),
+    ("check", &["one.sql"], &[]),
+    ("explain", &["one.sql"], &[]),
+    ("test", &["cases"], &[]),
+];
+
+/// Exit code of these commands if all options are valid.
+const CODE_IF_VALID: usize = 0;

@@ -1,20 +1,13 @@
-//! Shared parts of the tests: running the binary, a folder for each test, small files of trips, and golden
-//! files.
+//! Shared parts of the tests of both programs: running the binary, a folder for each test, random numbers, and golden files.
+//!
+//! The tests of `thalweg-bench` include this file by its path. [`PROGRAM`](crate::PROGRAM) and [`GOLDEN`](crate::GOLDEN) are
+//! those of the tests that include it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
-
-pub const HEADER: &str = "medallion,hack_license,vendor_id,rate_code,store_and_fwd_flag,pickup_datetime,\
-                          dropoff_datetime,passenger_count,trip_time_in_secs,trip_distance,pickup_longitude,\
-                          pickup_latitude,dropoff_longitude,dropoff_latitude";
-
-/// A trip of 3 miles from the middle of the town, in cell (311, 325), that ended at `time` on 1 January 2013.
-pub fn trip(time: &str) -> String {
-    format!("A,B,VTS,1,,2013-01-01 00:00:00,2013-01-01 {time},1,600,3.00,-73.985,40.748,0,0")
-}
+use thalweg::{Entropy, SeededEntropy};
 
 /// An empty folder for one test, in which the binary runs.
 pub struct Folder(PathBuf);
@@ -43,7 +36,7 @@ impl Folder {
     /// The binary, with a width of 80 and without the environment variables of the tester that change its
     /// output.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+        let mut command = Command::new(crate::PROGRAM);
         command.current_dir(&self.0).args(line.split_whitespace());
         command
             .env("COLUMNS", "80")
@@ -57,13 +50,18 @@ impl Folder {
     pub fn run(&self, line: &str) -> Ran {
         Ran::of(line, self.command(line).output().unwrap())
     }
+}
 
-    /// Runs a command line that must succeed, with `--output json`, and returns its one object.
-    pub fn json(&self, line: &str) -> Value {
-        let ran = self.run(&format!("{line} --output json"));
-        assert_eq!(ran.code, 0, "{ran:?}");
-        assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
-        serde_json::from_str(&ran.stdout).unwrap()
+/// Random numbers that follow from a seed, so that it names what was drawn.
+pub struct Random(SeededEntropy);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(SeededEntropy::new(seed))
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0.next_u64() as usize % bound
     }
 }
 
@@ -95,10 +93,21 @@ impl Ran {
     }
 }
 
+/// Runs each line and returns its output and its exit code as text.
+pub fn told(folder: &Folder, lines: &[&str]) -> String {
+    let told = |line: &&str| {
+        let ran = folder.run(line);
+        assert_eq!(ran.stdout, "", "{ran:?}");
+        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("backtrace"), "{ran:?}");
+        format!("$ thalweg {line}\n{}exit code {}\n\n", ran.stderr, ran.code)
+    };
+    lines.iter().map(told).collect()
+}
+
 /// Compares `text` with the golden file `name`, or writes the file again if `UPDATE_GOLDEN` is set.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
-    let path = Path::new("tests/cli/golden").join(name);
+    let path = Path::new(crate::GOLDEN).join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap();
     }

@@ -1,7 +1,7 @@
 //! The cases: queries and inputs that need far more memory than their text or their files suggest.
 
-use super::peak::Folder;
-use super::{check, check_command, files};
+use super::peak::{Folder, check_command};
+use super::{check, files};
 
 /// Errors about memory.
 const MEMORY: &[&str] = &["STATE_LIMIT", "RESULT_TOO_LONG", "BUDGET_TOO_SMALL"];
@@ -40,7 +40,7 @@ fn parquet_with_a_long_dictionary_entry() {
          INSERT INTO out SELECT x FROM p;",
         blackhole("x STRING")
     );
-    folder.write("job.sql", sql);
+    folder.write("job.sql", &sql);
     check_command(
         "dictionary",
         &folder,
@@ -267,18 +267,4 @@ fn three_hundred_groups() {
 #[ignore = "slow: cargo xtask deep memory"]
 fn two_hundred_groups() {
     check("groups_200_256", 256, &groups_sql(200), MEMORY);
-}
-
-#[test]
-#[ignore = "slow: cargo xtask deep memory"]
-fn a_line_of_a_gibibyte() {
-    let folder = Folder::new("line");
-    files::long_line(&folder.path("x.gz"), 1 << 30);
-    check_command(
-        "line",
-        &folder,
-        64,
-        "bench wordcount --input x.gz --memory-budget 64MiB",
-        &["LINE_TOO_LONG"],
-    );
 }

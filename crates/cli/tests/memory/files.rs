@@ -1,14 +1,11 @@
-//! Input files that are small on disk and large in memory.
+//! An input file that is small on disk and large in memory.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::StringArray;
 use arrow::record_batch::RecordBatch;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -30,15 +27,4 @@ pub fn long_dictionary(path: &Path, rows: usize, bytes: usize) {
         writer.write(&batch).unwrap();
     }
     writer.close().unwrap();
-}
-
-/// A compressed file of one line of `bytes` bytes.
-pub fn long_line(path: &Path, bytes: usize) {
-    let mut file = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
-    let piece = vec![b'x'; 1 << 20];
-    for _ in 0..bytes >> 20 {
-        file.write_all(&piece).unwrap();
-    }
-    file.write_all(b"\n").unwrap();
-    file.finish().unwrap();
 }

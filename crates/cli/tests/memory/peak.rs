@@ -1,4 +1,5 @@
-//! Runs the program and reads the peak of its resident size.
+//! Runs the program and reads the peak of its resident size. The tests of `thalweg-bench` include this file;
+//! [`PROGRAM`](crate::PROGRAM) is the program of the tests that include it.
 
 use std::fs;
 use std::io::Read;
@@ -8,6 +9,26 @@ use std::time::Duration;
 
 /// Time between two readings of the peak. The peak never falls, so a reading misses only the growth of the last moment.
 const READING: Duration = Duration::from_millis(1);
+
+/// Memory that the program may hold in addition to its budget.
+const BESIDE_MIB: u64 = 64;
+
+/// Runs a command line and checks the peak of the resident size. `codes` are the allowed error codes. If there are none, the
+/// run must succeed.
+pub fn check_command(name: &str, folder: &Folder, budget_mib: u64, line: &str, codes: &[&str]) {
+    let Outcome { peak_mib, code, stderr } = folder.run(line);
+    let told = stderr.lines().last().unwrap_or_default();
+    let told: String = told.chars().take(300).collect();
+    println!("{name}: peak {peak_mib} MiB with a budget of {budget_mib} MiB, exit code {code}: {told}");
+    assert!(
+        peak_mib <= budget_mib + BESIDE_MIB,
+        "{name}: the peak of {peak_mib} MiB is above the budget of {budget_mib} MiB and {BESIDE_MIB} MiB: {told}"
+    );
+    if code != 0 {
+        let is_allowed = codes.iter().any(|code| stderr.contains(code));
+        assert!(code == 1 && is_allowed, "{name}: exit code {code}, allowed are {codes:?}: {stderr}");
+    }
+}
 
 /// An empty folder for one case, in which the program runs.
 pub struct Folder(PathBuf);
@@ -32,13 +53,9 @@ impl Folder {
         self.0.join(name)
     }
 
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        fs::write(self.path(name), bytes).unwrap();
-    }
-
     /// Runs a command line to its end. Standard output is read and dropped.
     pub fn run(&self, line: &str) -> Outcome {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        let mut child = Command::new(crate::PROGRAM)
             .current_dir(&self.0)
             .args(line.split_whitespace())
             .stdin(Stdio::null())

@@ -1,0 +1,204 @@
+//! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
+//!
+//! [`args`] has its options; [`chain`], [`modes`] and [`parallel`] have the values of some of them.
+//! [`workload`] states which options each workload takes, [`fit`] which options go together, and [`files`]
+//! which files may be used.
+//!
+//! [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and check their results.
+//! Their input is generated, as [`offered`] under the [`load`] of each query, or [`recorded`]; [`plain_lines`]
+//! reads recorded input for the reference. [`linear_road`] is shared by the two Linear Road workloads.
+//! [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the same with lines of text, through [`lines`], and
+//! [`ipq`] runs Cameo's queries. [`mixed`] and [`tenants`] consist of several [`part`]s, whose queries are not
+//! alike.
+//!
+//! [`drive`] runs the queries for a while, [`by_hand`] the loops that they are measured against. [`ablate`]
+//! lists the mechanisms that can be switched off. [`target`] finds a rate by its output delay. [`rows`] keeps
+//! the results, [`digests`] a digest of them where they are too many. [`report`] writes the figures as text or
+//! JSON. [`observe`] samples queries while they run, [`calls`] keeps the calls to the policy, [`compare`] puts
+//! runs side by side, and [`experiment`] repeats the papers' experiments.
+
+mod ablate;
+mod args;
+mod by_hand;
+pub mod calls;
+mod chain;
+mod compare;
+mod digests;
+mod distinct;
+mod drive;
+mod experiment;
+mod explained;
+mod files;
+mod fit;
+mod grep;
+mod ipq;
+mod join;
+mod linear_road;
+mod lines;
+mod load;
+mod lrb;
+mod lrb_full;
+mod mixed;
+mod modes;
+mod netmon;
+mod nyt;
+mod observe;
+mod offered;
+mod parallel;
+mod part;
+mod plain_lines;
+mod recorded;
+mod report;
+mod rows;
+mod target;
+mod tenants;
+mod tweets;
+mod wordcount;
+mod workload;
+mod ysb;
+
+use std::io::{self, IsTerminal};
+
+use anyhow::{Context, Result};
+use clap::ArgMatches;
+use thalweg::{Engine, Generate};
+use thalweg_cli::console;
+use thalweg_cli::failure::WrongOption;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_memory::Reservation;
+use thalweg_scheduling::Trace;
+
+pub use args::BenchArgs;
+
+use args::Format;
+use compare::{Comparison, Run};
+use experiment::Target;
+use explained::Explained;
+use observe::Observer;
+use report::Figures;
+use workload::{Facts, Workload};
+
+/// Runs the workload as often as asked; returns `false` if a result is wrong. Ctrl-C ends the current run,
+/// whose figures are shown, and cancels the runs after it.
+pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
+    fit::check(args)?;
+    fit::idle_options(args, given).iter().for_each(|note| console::note(note));
+    // A loop has no source that could be asked to end: with one, Ctrl-C ends the process, as it does by
+    // default.
+    let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
+    let interrupt = interrupt.as_ref();
+    if let Target::Experiment(experiment) = args.target {
+        let args = fit::experiment(experiment, args, given);
+        let Some(folder) = &args.out else {
+            return Err(
+                WrongOption("--out: an experiment writes a page: say into which folder".to_owned()).into()
+            );
+        };
+        return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
+    }
+    let args = &tenants::with_rate(args, interrupt)?;
+    let mut runs = Vec::new();
+    for args in by_turns(args) {
+        let run = |args: &BenchArgs| run_once(args, interrupt);
+        let figures = match args.target_delay {
+            Some(target) => target::find(&args, target, run),
+            None => run(&args),
+        };
+        if let Err(error) = &figures
+            && let Some(Explained(plan)) = error.downcast_ref()
+        {
+            console::out(plan)?;
+            return Ok(true);
+        }
+        let figures = figures?;
+        if figures.interrupted && io::stdout().is_terminal() {
+            // Ends the line with the `^C` that the terminal has shown.
+            console::out("\n")?;
+        }
+        match args.output {
+            Format::Text => console::out(&figures.text())?,
+            Format::Json => console::out(&format!("{}\n", figures.json()?))?,
+        }
+        if let (Some(file), Some(trace)) = (&args.trace, &args.calls) {
+            calls::write(trace, file)?;
+        }
+        let series = args.observer.clone().map(Observer::finish).unwrap_or_default();
+        let repetition = (runs.len() / args.policy.len().max(1)) as u32;
+        runs.push(Run { label: args.policy().to_owned(), at: None, repetition, figures, series });
+        if interrupt.is_some_and(Interrupt::is_pressed) {
+            break;
+        }
+    }
+    let all_ok = runs.iter().all(|run| run.figures.ok);
+    if let Some(folder) = &args.out {
+        comparison(args, runs).write(folder)?;
+        console::note(&format!("wrote {}", folder.join("index.html").display()));
+    }
+    Ok(all_ok)
+}
+
+/// Returns the runs to do: every policy once per repetition, each repetition beginning with another policy,
+/// since machines change their speed.
+fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
+    let mut runs = Vec::new();
+    for round in 0..args.repeat as usize {
+        for turn in 0..args.policy.len() {
+            let policy = args.policy[(round + turn) % args.policy.len()].clone();
+            let observer = args.out.as_ref().map(|_| Observer::new());
+            let calls = args.trace.as_ref().map(|_| Trace::new(calls::CALLS_MAX));
+            runs.push(BenchArgs { policy: vec![policy], observer, calls, ..args.clone() });
+        }
+    }
+    runs
+}
+
+/// Returns the comparison of the runs of one command.
+fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
+    let Facts { name, .. } = args.workload().facts();
+    let title = match &args.policy[..] {
+        [policy] => format!("{name} under {policy}"),
+        policies => format!("{name}: {}", policies.join(", ")),
+    };
+    let about = format!(
+        "Each policy {} for {} s, by turns. Figures are totals of all queries, and medians where there were several runs.",
+        if args.repeat == 1 { "once".to_owned() } else { format!("{} times", args.repeat) },
+        args.seconds
+    );
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    Comparison {
+        title,
+        about,
+        command: format!("thalweg {}", command.join(" ")),
+        machine: compare::machine(args.seed),
+        claims: Vec::new(),
+        axis: None,
+        runs,
+    }
+}
+
+/// Runs the workload once.
+fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    match args.workload() {
+        Workload::Ysb => ysb::run(args, interrupt),
+        Workload::Nyt => nyt::run(args, interrupt),
+        Workload::Lrb => lrb::run(args, interrupt),
+        Workload::LrbFull => lrb_full::run(args, interrupt),
+        Workload::Grep => grep::run(args, interrupt),
+        Workload::Wordcount => wordcount::run(args, interrupt),
+        Workload::Distinct => distinct::run(args, interrupt),
+        Workload::Tweets => tweets::run(args, interrupt),
+        Workload::Netmon => netmon::run(args, interrupt),
+        Workload::Join => join::run(args, interrupt),
+        Workload::Ipq1 | Workload::Ipq2 => ipq::run_revenue(args, interrupt),
+        Workload::Ipq3 => ipq::run_events(args, interrupt),
+        Workload::Ipq4 => ipq::run_errors(args, interrupt),
+        Workload::Mixed => mixed::run(args, interrupt),
+        Workload::Tenants => tenants::run(args, interrupt),
+    }
+}
+
+/// Reserves the cache of a generator in the budget, until the reservation is dropped.
+fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
+    let reserved = engine.budget().reserve(generator.cache_bytes());
+    reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")
+}

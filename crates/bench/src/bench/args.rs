@@ -1,0 +1,522 @@
+//! The options of `bench`: one field each, with its name, unit, default and help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use thalweg::{
+    Aims, Chaining, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
+    WatermarkStrategy,
+};
+use thalweg_cli::failure::{self, WrongOption};
+use thalweg_cli::options;
+use thalweg_connectors::{Arrivals, Delay, EarlyShare, MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX, RateStep};
+use thalweg_runtime::limits;
+use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
+use thalweg_workloads::loops::LoopKind;
+
+use super::ablate::{self, Ablate};
+use super::chain;
+use super::drive::Until;
+use super::experiment::Target;
+use super::explained::Explained;
+use super::load;
+use super::modes::{ExecutionOption, MemoryOption};
+use super::observe::Observer;
+use super::parallel::ParallelOption;
+use super::workload::{Facts, Workload};
+use super::{mixed, tenants};
+use crate::values::load::{self as changes, ShareStep, Steps};
+use crate::values::{self, Aggressor, OnBadOption, Rate};
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg bench ysb --workers 2
+  thalweg bench ysb --rate 1M --seconds 10 --output json
+  thalweg bench ysb --queries 8 --workers 2 --chain none
+  thalweg bench ysb --rate 50k --arrivals pareto:1.5 --delay zipf:0.99
+  thalweg bench nyt --input trips.csv.gz --window 60s --results out
+  thalweg bench tenants --aggressor 2x --policy cameo_llf,fcfs --out page
+  thalweg bench lrb-full --input cars.csv.gz --tolls tolls.csv.gz --results out
+
+Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
+command line is wrong. Ctrl-C ends the run early and shows what was measured.";
+
+/// Time by which early records precede others.
+const EPOCH: Span = Span::from_secs(1);
+
+/// What to run, and how.
+#[derive(Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BenchArgs {
+    /// The workload, or an experiment of a paper, whose claims are shown beside what was found: it needs --out.
+    #[arg(value_name = "WORKLOAD", value_enum)]
+    pub target: Target,
+    /// Who writes the query: the typed interface, or one of the hand-written loops it is measured against.
+    #[arg(long, value_enum, default_value_t = Api::Typed)]
+    pub api: Api,
+    /// Who runs the tasks.
+    #[arg(long, value_enum, default_value_t = ExecutionOption::Workers)]
+    pub execution: ExecutionOption,
+    /// What the edges between tasks are made of.
+    #[arg(long, value_enum, default_value_t = MemoryOption::Blocks)]
+    pub memory: MemoryOption,
+    /// Who runs next, where workers do; several, such as fcfs,enjima, to compare them: they run by turns, and --out has what came of it.
+    #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "enjima")]
+    #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
+    pub policy: Vec<String>,
+    /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show the tasks and links that a query becomes, and run nothing.
+    #[arg(long, conflicts_with_all = ["out", "trace"])]
+    pub explain: bool,
+    /// Keep the first 262144 calls to the policy in this file, for `thalweg replay`; slows the run down.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Fewer and shorter runs of an experiment: for a look.
+    #[arg(long)]
+    pub quick: bool,
+    /// Who looks on.
+    #[arg(skip)]
+    pub observer: Option<Observer>,
+    /// Of the jobs of tenants, how many are latency-sensitive, if not a third.
+    #[arg(skip)]
+    pub sensitive_jobs: Option<u64>,
+    /// Where calls to the policy are kept.
+    #[arg(skip)]
+    pub calls: Option<Trace>,
+    /// Switch a mechanism off, to measure what it is worth; several times for several.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub ablate: Vec<Ablate>,
+    /// Which operators share a task [default: default where --memory is blocks, else none].
+    #[arg(long, value_parser = chain::parser())]
+    pub chain: Option<Chaining>,
+    /// Every operator a task of its own; the same as --chain none.
+    #[arg(long, conflicts_with = "chain")]
+    pub isolate: bool,
+    /// How many workers may be inside one operator [default: epochs if --workers is above 1 and
+    /// --memory is blocks, else serial].
+    #[arg(long, value_enum)]
+    pub parallel: Option<ParallelOption>,
+    /// Threads that run operators; with --execution threads, cores that their threads may use.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
+    pub workers: u64,
+    /// Queries that run at once and share one generator's cache. Figures are totals. All are alike, but for mixed, of which
+    /// each third is of another workload, and tenants, of which one third is latency-sensitive and two are bulk
+    /// [default: 1; 6 for mixed, 12 for tenants].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::QUERIES))]
+    pub queries: Option<u64>,
+    /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
+    /// Of mixed on average: YSB, LRB and NYT have 12, 3 and 8 of 23 parts. Of tenants what each latency-sensitive query has
+    /// [default there: 64k, in messages of 1,000].
+    #[arg(long, allow_hyphen_values = true, value_parser = values::rate, default_value = "max")]
+    pub rate: Rate,
+    /// Records per second of event time where the generator is drained: how many a window has [default: 10M for ysb, nyt and
+    /// ipq1 to ipq3, 1M for grep, wordcount, distinct and tweets, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
+    pub nominal_rate: Option<u64>,
+    /// How long after its last event was taken in a result is to be out, such as 50ms: policies that go by deadlines read it,
+    /// and the figures tell what share of results was in time [default for tenants: 800ms, and 2h for bulk, which has no other].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub latency_target: Option<Span>,
+    /// What the bulk queries of tenants are offered together: records per second, such as 20M, or a multiple of what they take
+    /// when they are alone, such as 2x, which is measured first [default: 1.92M for each]. --arrivals and --skew are theirs.
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true, value_parser = values::aggressor)]
+    pub aggressor: Option<Aggressor>,
+    /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = values::rate_per_second)]
+    pub token_rate: Option<u64>,
+    /// The rate at later times, such as 2s:20k,4s:5k: 20,000 records per second and query from 2 seconds after the start on,
+    /// where the warm-up begins, and 5,000 from 4 seconds on. Needs a --rate, which holds until the first.
+    #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = changes::rate_steps)]
+    pub rate_steps: Option<Steps<RateStep>>,
+    /// When records are sent: constant, evenly; poisson, at random with the --rate on average; or pareto:SHAPE, evenly, but
+    /// every second at a rate of its own, drawn from Pareto's distribution with the --rate as its mean and 20 times that as
+    /// its most. The lower the shape, from 1.01 on, the rarer and higher the bursts. Each query draws its own.
+    #[arg(long, value_name = "ARRIVALS", allow_hyphen_values = true)]
+    #[arg(value_parser = changes::arrivals, default_value = "constant")]
+    pub arrivals: Arrivals,
+    /// Send records in messages of so many, all of them when the message is sent.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = changes::message_records)]
+    pub message_records: Option<u64>,
+    /// How much later than they are sent records arrive: none, uniform:SPAN for up to that, or zipf:EXPONENT for 1 to 1000 ms
+    /// by Zipf's law. Drawn for each message; without --message-records for all that is sent within a span as long as the
+    /// longest delay, 10ms at least. None overtakes another. Latency counts from when they are sent.
+    #[arg(long, value_name = "DELAY", allow_hyphen_values = true)]
+    #[arg(value_parser = changes::delay, default_value = "none")]
+    pub delay: Delay,
+    /// Share the load by Zipf's law with this exponent, such as 1: of several queries the second has half of what the first has,
+    /// the third a third, and all together what they would have at the --rate. Of one query the splits of its generator do so.
+    #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
+    #[arg(value_parser = changes::skew, default_value = "0")]
+    pub skew: f64,
+    /// Which share of the events passes the filter at later times, such as 2s:0.6,4s:0.2, in event time from the first event on;
+    /// before the first it is a third (ysb).
+    #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = changes::share_steps)]
+    pub selectivity_steps: Option<Steps<ShareStep>>,
+    /// Deploy each query at a random time within this span, such as 20s, instead of all at once. --warmup and --seconds count
+    /// from the last on. At a --rate the windows of ysb begin with their query, so that they end at different times.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    #[arg(value_parser = options::span, default_value = "0s")]
+    pub deploy_within: Span,
+    /// Let event time run so many times as fast as the clock, so that long windows fire soon; windows, lateness and stamps are
+    /// in event time, rates and latencies by the clock. Needs a --rate that is a multiple of it; there is no result latency then.
+    #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
+    #[arg(value_parser = values::time_scale, default_value_t = 1)]
+    pub time_scale: u64,
+    /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
+    /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    #[arg(conflicts_with_all = ["rate", "out"])]
+    pub target_delay: Option<Span>,
+    /// How long to measure a generated workload, in seconds.
+    #[arg(long, allow_hyphen_values = true, value_parser = options::measured_seconds, default_value = "5")]
+    pub seconds: f64,
+    /// How long to run before measuring, in seconds.
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
+    #[arg(value_parser = options::seconds, default_value = "0.5")]
+    pub warmup: f64,
+    /// Run so many times; one line of output each.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = values::times, default_value_t = 1)]
+    pub repeat: u32,
+    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
+    /// wordcount, 1s for distinct, tweets, netmon, ipq1, ipq3 and ipq4, 10s for ipq2].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub window: Option<Span>,
+    /// From the start of one window to that of the next, at most their size [default: 1s for grep, wordcount
+    /// and ipq2, their size for ysb, nyt and netmon; distinct, tweets and the other ipq have no other].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub slide: Option<Span>,
+    /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
+    /// without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n. Or lines of text, .txt
+    /// or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or a web server's log in the combined format
+    /// (distinct).
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
+    /// requests stay unanswered.
+    #[arg(long, value_name = "FILE")]
+    pub tolls: Option<PathBuf>,
+    /// Scores of words, as AFINN's files have them: a word, a tab and a whole number on each line (tweets)
+    /// [default: those of generated tweets].
+    #[arg(long, value_name = "FILE")]
+    pub lexicon: Option<PathBuf>,
+    /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
+    /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// What to do with lines of --input that are not understood: fail, skip, or divert:FILE
+    /// [default: divert to WORKLOAD.bad.csv in the results' folder, or here].
+    #[arg(long, value_name = "CHOICE", value_parser = values::on_bad)]
+    pub on_bad: Option<OnBadOption>,
+    /// How far a record may lie behind the latest before it. Generated records are shuffled as far, at most 1h.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    #[arg(value_parser = options::span, default_value = "0s")]
+    pub out_of_order: Span,
+    /// Of a hundred generated records, how many come an epoch early, which is a second of event time. Watermarks lie an
+    /// epoch further back then, so that none is late.
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(value_parser = values::percent, default_value = "0")]
+    pub late_share: f64,
+    /// The least advance between two watermarks.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    #[arg(value_parser = options::span, default_value = "1ms")]
+    pub watermark_step: Span,
+    /// Where random numbers start.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = values::seed, default_value_t = 1)]
+    pub seed: u64,
+    /// Take ads and event types in turn instead of at random (ysb).
+    #[arg(long)]
+    pub cyclic: bool,
+    /// Records per block.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::BLOCK_RECORDS), default_value_t = limits::BLOCK_RECORDS.default)]
+    pub block_records: u64,
+    /// Blocks per chunk.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
+    pub chunk_blocks: u64,
+    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and of text 16MiB for each further split;
+    /// 512MiB for join and ipq4, which keep some two million records, 1GiB for mixed and tenants].
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
+    pub memory_budget: Option<u64>,
+    /// How to write the figures.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// Who writes the query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Api {
+    /// The typed interface, run by the engine.
+    Typed,
+    /// The same question in SQL, run by the engine (ysb).
+    Sql,
+    /// One hand-written loop per operator (all but nyt and lrb-full).
+    LoopBlocks,
+    /// The same with a selection vector (ysb).
+    LoopSelection,
+    /// Two hand-written chains (ysb).
+    LoopChains,
+    /// One hand-written loop (ysb, netmon).
+    LoopFused,
+}
+
+impl Api {
+    /// Returns the kind of the hand-written loop, if it is one.
+    pub fn loop_kind(self) -> Option<LoopKind> {
+        match self {
+            Api::Typed | Api::Sql => None,
+            Api::LoopBlocks => Some(LoopKind::Blocks),
+            Api::LoopSelection => Some(LoopKind::Selection),
+            Api::LoopChains => Some(LoopKind::Chains),
+            Api::LoopFused => Some(LoopKind::Fused),
+        }
+    }
+}
+
+/// How to write the figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object a run and line.
+    Json,
+}
+
+#[cfg(test)]
+impl BenchArgs {
+    /// Parses the words after `bench`.
+    pub fn parsed(words: &str) -> Self {
+        use clap::{Args, Command, FromArgMatches};
+
+        let command = BenchArgs::augment_args(Command::new("bench"));
+        let words = ["bench"].into_iter().chain(words.split_whitespace());
+        BenchArgs::from_arg_matches(&command.get_matches_from(words)).expect("tests know the options")
+    }
+}
+
+impl BenchArgs {
+    /// Returns the workload; for an experiment the one that it runs.
+    pub fn workload(&self) -> Workload {
+        match self.target {
+            Target::Workload(workload) => workload,
+            Target::Experiment(experiment) => experiment.workload(),
+        }
+    }
+
+    /// Returns the name of the policy; the first, if there are several.
+    pub fn policy(&self) -> &str {
+        self.policy.first().map_or("", String::as_str)
+    }
+
+    /// Returns which operators share a task.
+    pub fn chaining(&self) -> Chaining {
+        let usual = if self.memory == MemoryOption::Blocks { Chaining::Default } else { Chaining::None };
+        if self.isolate { Chaining::None } else { self.chain.unwrap_or(usual) }
+    }
+
+    /// Returns how many workers may be inside one operator.
+    pub fn parallel(&self) -> ParallelOption {
+        let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks;
+        let default = if may_share { ParallelOption::Epochs } else { ParallelOption::Serial };
+        self.parallel.unwrap_or(default)
+    }
+
+    /// Returns how queries are divided into tasks.
+    pub fn layout(&self) -> Layout {
+        let parallel = match self.parallel() {
+            ParallelOption::Serial => Parallel::Serial,
+            ParallelOption::Epochs => Parallel::Epochs { workers: self.sharers() },
+        };
+        Layout { chaining: self.chaining(), parallel }
+    }
+
+    /// Plans a query, with its aims.
+    pub fn plan(&self, query: Query) -> Result<Graph> {
+        let graph = query.plan(self.layout()).map_err(|error| failure::of_plan(&error))?;
+        if self.explain {
+            return Err(Explained(graph.physical_plan().to_string()).into());
+        }
+        Ok(graph.with_aims(self.aims()))
+    }
+
+    /// Returns the aims of each query.
+    pub fn aims(&self) -> Aims {
+        let latency_target = self.latency_target.map(|target| {
+            Duration::from_micros(
+                target.as_micros().try_into().expect("a span of an option is not below zero"),
+            )
+        });
+        Aims { latency_target, tokens_per_s: self.token_rate }
+    }
+
+    /// Returns the number of splits that generate the input of a query.
+    pub fn splits(&self) -> usize {
+        match self.parallel() {
+            // Two streams that are joined are two inputs for the engine already.
+            ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
+            ParallelOption::Epochs | ParallelOption::Serial => 1,
+        }
+    }
+
+    /// Returns the number of workers that share an operator: all, up to the number of inputs that a task can
+    /// read.
+    fn sharers(&self) -> usize {
+        let workers = self.workers.min(limits::INPUTS_PER_TASK.max);
+        usize::try_from(workers).expect("the limit of inputs fits")
+    }
+
+    /// Returns the number of queries.
+    pub fn queries(&self) -> u64 {
+        self.queries.unwrap_or(self.workload().facts().queries)
+    }
+
+    /// Returns the options of each part of the workload whose queries are alike; most workloads have one part.
+    pub fn parts(&self) -> Vec<BenchArgs> {
+        match self.workload() {
+            Workload::Mixed => mixed::parts(self),
+            Workload::Tenants => tenants::parts(self),
+            _ => vec![self.clone()],
+        }
+    }
+
+    /// Returns the names of the queries: the workload's, followed by a number if there are several.
+    pub fn query_names(&self) -> Vec<String> {
+        let workload = self.workload().facts().name;
+        match self.queries() {
+            1 => vec![workload.to_owned()],
+            queries => (1..=queries).map(|number| format!("{workload}-{number}")).collect(),
+        }
+    }
+
+    /// Returns how sources make watermarks. If some records come an epoch early, the others are an epoch behind
+    /// them, and the watermark follows those others.
+    pub fn strategy(&self) -> WatermarkStrategy {
+        let early = if self.input.is_none() && 0.0 < self.late_share { EPOCH } else { Span::ZERO };
+        let behind_us = self.out_of_order.as_micros().saturating_add(early.as_micros());
+        WatermarkStrategy::bounded_out_of_order(Span::from_micros(behind_us)).with_step(self.watermark_step)
+    }
+
+    /// Returns which generated records come early.
+    pub fn early(&self) -> EarlyShare {
+        EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
+    }
+
+    /// Returns the engine's builder with all settings.
+    pub fn engine(&self) -> Result<EngineBuilder> {
+        let policy = if self.ablate.contains(&Ablate::NoPriority) {
+            Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
+        } else {
+            policy::by_name(self.policy())
+        };
+        let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
+        let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
+        let edges = EdgeLimits {
+            block_records: within_32_bits(self.block_records),
+            chunk_blocks: within_32_bits(self.chunk_blocks),
+            ..EdgeLimits::default()
+        };
+        let Facts { memory_budget_bytes, split_bytes, .. } = self.workload().facts();
+        let further_splits = self.splits() as u64 - 1;
+        let memory_budget_bytes =
+            self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);
+        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
+        let policy = match &self.calls {
+            Some(calls) => Box::new(Traced::new(policy, calls)),
+            None => policy,
+        };
+        let policy = match &self.observer {
+            Some(observer) => observer.watch(policy),
+            None => policy,
+        };
+        let builder = builder.execution(self.execution.execution()).memory(self.memory.memory());
+        Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
+    }
+
+    /// Returns the records per second of event time, of all streams together, where the generator is drained.
+    pub fn nominal_rate_per_s(&self) -> u64 {
+        self.nominal_rate.unwrap_or(self.workload().facts().nominal_rate_per_s)
+    }
+
+    /// Returns how long a generated workload runs.
+    pub fn until(&self) -> Until {
+        let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
+        Until::Measured {
+            deployed: load::deployments(self),
+            warmup,
+            measured,
+            observer: self.observer.clone(),
+            marker_every: self.marker_every(),
+        }
+    }
+
+    /// The time between two latency markers of a query, if every query has the same: at a steady rate a marker stands behind
+    /// every record of a stream up to 10,000 records/s, and above that behind one every 50 ms. Streams have markers at the
+    /// same instants, and the splits of a stream share its markers.
+    fn marker_every(&self) -> Option<Duration> {
+        let is_steady = self.message_records.is_none()
+            && self.rate_steps.is_none()
+            && self.arrivals == Arrivals::Constant
+            && self.skew == 0.0
+            && !matches!(self.workload(), Workload::Mixed | Workload::Tenants);
+        let Rate::PerSecond(rate_per_s) = self.rate else { return None };
+        let of_stream = rate_per_s / self.workload().facts().streams;
+        is_steady.then(|| {
+            if of_stream <= MARKER_PER_RECORD_RATE_MAX {
+                Duration::from_secs(1) / u32::try_from(of_stream.max(1)).unwrap_or(u32::MAX)
+            } else {
+                MARKER_EVERY
+            }
+        })
+    }
+
+    /// Returns the path of the file `name` in the folder of results, and makes the folder if it does not exist;
+    /// `None` if no results are wanted.
+    pub fn results_file(&self, name: &str) -> Result<Option<PathBuf>> {
+        let Some(folder) = &self.results else { return Ok(None) };
+        if folder.exists() && !folder.is_dir() {
+            bail!("--results: {} is a file, but must be a folder; take another path", folder.display());
+        }
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("--results: the folder {} cannot be made", folder.display()))?;
+        let file = folder.join(name);
+        if file.is_dir() {
+            bail!("--results: {} is a folder, but a file of that name is to be written", file.display());
+        }
+        Ok(Some(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connectors go by the rate of a stream.
+    #[test]
+    fn markers_go_by_the_rate_of_a_stream() {
+        let every = |words: &str| BenchArgs::parsed(words).marker_every();
+        let of_each = Some(Duration::from_micros(100));
+        assert_eq!(every("ysb --rate 10000"), of_each);
+        assert_eq!(every("ysb --rate 10001"), Some(MARKER_EVERY));
+        assert_eq!(every("join --rate 20000"), of_each, "10,000 of each of two streams");
+        assert_eq!(every("join --rate 20002"), Some(MARKER_EVERY));
+        assert_eq!(
+            every("ysb --rate 20000 --workers 2"),
+            Some(MARKER_EVERY),
+            "splits have those of their stream"
+        );
+        assert_eq!(
+            (every("ysb"), every("ysb --rate 10 --skew 1"), every("mixed --rate 10")),
+            (None, None, None)
+        );
+    }
+}

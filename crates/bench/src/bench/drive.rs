@@ -1,0 +1,491 @@
+//! Runs queries on an engine of their own, for some time or to their end, and measures them.
+
+use std::mem::take;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use thalweg::{
+    Clock, Engine, Graph, LatencySummary, ProcessingTime, QueryHandle, QueryReport, QueryState, SystemClock,
+};
+use thalweg_cli::failure;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_runtime::{Latencies, system};
+
+use super::observe::{LOOK_EVERY, Observer};
+
+/// Interval at which a run to its end checks whether it is over; the delay is part of the figures.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Interval at which a timed run checks whether it ends early. It is long, since the check must not disturb a
+/// measurement of an idle engine.
+const SELDOM_LOOK: Duration = Duration::from_millis(50);
+
+/// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
+const OVERDUE_MARKERS_MAX: u64 = 10_000;
+
+/// Shortest measured time; if it is shorter, the figures of the whole run are taken instead.
+const MEASURED_MIN: Duration = Duration::from_millis(1);
+
+/// Result of a run.
+pub struct Driven {
+    /// Report of each query, in the order in which they were given.
+    pub reports: Vec<QueryReport>,
+    pub measured: Measured,
+    /// Moments at which the measurement begins and ends, with those between.
+    moments: Vec<Moment>,
+    /// The latency target of each query.
+    targets: Vec<Option<Duration>>,
+    pub rss_peak_bytes: u64,
+    pub scheduling_share: f64,
+    /// Whether Ctrl-C ended the run.
+    pub is_interrupted: bool,
+}
+
+/// Figures of all queries while they were measured.
+pub struct Measured {
+    pub seconds: f64,
+    /// Events per second of all queries.
+    pub throughput_per_s: f64,
+    /// Events per second of the slowest query and of the fastest.
+    pub query_throughput_per_s: [f64; 2],
+    /// CPU time of the process in seconds.
+    pub cpu_s: f64,
+    pub latency: Option<LatencySummary>,
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
+    pub output_delay: Option<LatencySummary>,
+    /// Delay from the end of what a watermark closes, by the stamps of records, until the sinks have seen it.
+    pub result_latency: Option<LatencySummary>,
+    /// Share of results that were out within their query's latency target: of results closed by watermarks if
+    /// there are any, else of markers.
+    pub deadlines_met: Option<f64>,
+    /// Share of markers within the latency target; their latency counts from the time at which a record was to
+    /// be sent.
+    pub markers_in_time: Option<f64>,
+    pub overdue: Overdue,
+}
+
+/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
+/// their age. A policy that leaves a query waiting has few latencies of that query, and would look fast without its overdue
+/// results.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overdue {
+    /// Number of windows that had ended, by the clock.
+    pub results: u64,
+    /// Number of latency markers that were to be sent.
+    pub markers: u64,
+    /// Result latency, overdue results included.
+    pub result_latency: Option<LatencySummary>,
+    /// Latency of markers, overdue markers included.
+    pub latency: Option<LatencySummary>,
+    /// Share of results that were out in time, of queries with a latency target. The results counted are those
+    /// that were out, and those overdue for longer than the target.
+    pub results_in_time: Option<f64>,
+}
+
+/// The reports of some or all queries of a run.
+pub struct Reports<'a> {
+    reports: Vec<&'a QueryReport>,
+    /// Number of queries of the run; a single query is not named in messages.
+    query_count: usize,
+}
+
+/// Duration of a run.
+pub enum Until {
+    /// Run to the end of the input; everything is measured.
+    End,
+    /// Run for a measured time, after a warm-up with all queries running; then the sources are asked to end.
+    Measured {
+        /// Time after the start at which each query is submitted, ascending; further queries are submitted
+        /// together with the last.
+        deployed: Vec<Duration>,
+        /// Time that is not measured, with all queries running.
+        warmup: Duration,
+        /// Time that is measured.
+        measured: Duration,
+        /// Observer of the run, if there is one.
+        observer: Option<Observer>,
+        /// Time between two latency markers of a query, if it is the same for all.
+        marker_every: Option<Duration>,
+    },
+}
+
+impl Until {
+    fn deployed(&self) -> &[Duration] {
+        match self {
+            Until::End => &[],
+            Until::Measured { deployed, .. } => deployed,
+        }
+    }
+}
+
+/// Runs `graphs` together. Ctrl-C lets them drain early; if it comes before anything was measured, the whole
+/// run is measured. A query that ends by itself ends the run; one that fails makes the run fail.
+pub fn drive(
+    engine: &Engine,
+    graphs: Vec<Graph>,
+    until: &Until,
+    interrupt: Option<&Interrupt>,
+) -> Result<Driven> {
+    system::forget_rss_peak();
+    let is_one = graphs.len() == 1;
+    // A single query is not named in messages.
+    let named = |error: anyhow::Error, query: &str, what: &str| {
+        if is_one { error } else { error.context(format!("query {query} {what}")) }
+    };
+    let mut moments = vec![Moment { events: vec![0; graphs.len()], ..Moment::now(&[]) }];
+    let targets: Vec<Option<Duration>> = graphs.iter().map(|graph| graph.aims().latency_target).collect();
+    let mut queries = Vec::with_capacity(graphs.len());
+    let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
+    let has_ended = |queries: &[QueryHandle]| {
+        is_pressed() || queries.iter().any(|query| query.state() != QueryState::Running)
+    };
+    // If the run is over before all queries are submitted, the others are submitted too and stopped, so that
+    // each has a report.
+    let wait_until = |deadline: Instant, queries: &[QueryHandle]| {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        while !left().is_zero() && !has_ended(queries) {
+            sleep(SELDOM_LOOK.min(left()));
+        }
+    };
+    let clock = SystemClock::default();
+    let mut submitted = Vec::with_capacity(graphs.len());
+    let (start, mut instants) = (Instant::now(), until.deployed().iter());
+    for graph in graphs {
+        if let Some(after) = instants.next() {
+            wait_until(start + *after, &queries);
+        }
+        let name = graph.name().to_owned();
+        submitted.push(clock.now());
+        let query = engine.submit(graph).map_err(|error| failure::of_plan(&error));
+        queries.push(query.map_err(|error| named(error, &name, "cannot be started"))?);
+    }
+
+    let mut watch = Watch::new(until, queries.len());
+    match *until {
+        Until::End => {
+            while !has_ended(&queries) {
+                sleep(LOOK);
+            }
+        }
+        Until::Measured { warmup, measured, marker_every, .. } => {
+            for length in [warmup, measured] {
+                let deadline = Instant::now() + length;
+                let left = || deadline.saturating_duration_since(Instant::now());
+                while !left().is_zero() && !has_ended(&queries) {
+                    sleep(SELDOM_LOOK.min(left()));
+                    watch.look(&queries);
+                }
+                moments.push(watch.moment(&queries));
+            }
+            let now = clock.now();
+            let last = moments.last_mut().expect("there is the moment at which measuring ended");
+            let due =
+                |(query, since): (&QueryHandle, &ProcessingTime)| Due::of(query, *since, now, marker_every);
+            last.due = queries.iter().zip(&submitted).map(due).collect();
+        }
+    }
+
+    let is_interrupted = is_pressed();
+    queries.iter().for_each(QueryHandle::stop);
+    let wait = |query: QueryHandle| (query.name().to_owned(), query.wait());
+    // All queries end before the first error is returned, so that no sink uses its files any more.
+    let ended: Vec<_> = queries.into_iter().map(wait).collect();
+    let report = |(name, outcome): (String, Result<QueryReport, _>)| {
+        outcome.map_err(|error| named(failure::of_query(&error), &name, "failed"))
+    };
+    let mut reports = ended.into_iter().map(report).collect::<Result<Vec<_>>>()?;
+    moments.push(Moment {
+        events: reports.iter().map(|report| report.events_in).collect(),
+        latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
+        output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
+        result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
+        ..Moment::now(&[])
+    });
+
+    let moments = match <[Moment; 4]>::try_from(moments) {
+        Ok([_, from, to, _]) if MEASURED_MIN <= to.at - from.at => vec![from, to],
+        Ok(moments) => moments.into(),
+        Err(moments) => moments,
+    };
+    let busy_ns: u64 = reports.iter().map(|report| report.busy_ns).sum();
+    Ok(Driven {
+        measured: Measured::between(&moments, &targets),
+        moments,
+        targets,
+        rss_peak_bytes: system::rss_peak_bytes(),
+        // The time in steps includes the choice of the task.
+        scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
+        is_interrupted,
+        reports,
+    })
+}
+
+/// Results and markers of one query that were due at a moment and had not been delivered, each with its age.
+#[derive(Default)]
+struct Due {
+    results: Latencies,
+    markers: Latencies,
+}
+
+impl Due {
+    /// Returns the results and markers of `query` that are due at `now`; the query was submitted at `since`.
+    fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
+        let mut markers = Latencies::new();
+        if let Some(every_ns) =
+            every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
+        {
+            let last = query.last_marker().unwrap_or(since);
+            // The marker that is due at this moment may be on its way.
+            let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
+            (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
+        }
+        Due { results: query.overdue_results(since, now), markers }
+    }
+}
+
+/// Samples the run for the observer, if there is one, and keeps the latencies that it has taken for the next
+/// moment.
+struct Watch<'a> {
+    observer: Option<&'a Observer>,
+    /// Time of the next sample.
+    next: Instant,
+    /// Time at which the timeline begins.
+    timeline_at: Option<Instant>,
+    /// Latencies taken so far, for each query.
+    taken: Vec<Latencies>,
+}
+
+impl<'a> Watch<'a> {
+    /// Creates the watch, when all queries run.
+    fn new(until: &'a Until, queries: usize) -> Self {
+        let (observer, timeline_at) = match until {
+            Until::End => (None, None),
+            Until::Measured { warmup, measured, observer, .. } => {
+                (observer.as_ref(), Some(Instant::now() + *warmup + *measured / 2))
+            }
+        };
+        let taken = (0..queries).map(|_| Latencies::new()).collect();
+        Watch { observer, next: Instant::now(), timeline_at, taken }
+    }
+
+    /// Takes a sample, if it is due.
+    fn look(&mut self, queries: &[QueryHandle]) {
+        let Some(observer) = self.observer else { return };
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + LOOK_EVERY;
+        let mut all = Latencies::new();
+        for (query, taken) in queries.iter().zip(&mut self.taken) {
+            let latencies = query.take_latencies();
+            all.merge(&latencies);
+            taken.merge(&latencies);
+        }
+        observer.look(queries, &all);
+        if self.timeline_at.take_if(|at| *at <= now).is_some() {
+            observer.begin_timeline();
+        }
+    }
+
+    /// Returns the current moment, with the latencies that samples have taken since the previous one.
+    fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
+        let mut moment = Moment::now(queries);
+        for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
+            latencies.merge(&take(taken));
+        }
+        moment
+    }
+}
+
+/// State of a run at one moment.
+struct Moment {
+    at: Instant,
+    cpu_s: f64,
+    /// Events of each query since its start.
+    events: Vec<u64>,
+    /// Latencies of each query since the previous moment.
+    latencies: Vec<Latencies>,
+    output_delays: Vec<Latencies>,
+    result_latencies: Vec<Latencies>,
+    /// Overdue results and markers of each query; empty except at the end of the measurement.
+    due: Vec<Due>,
+}
+
+impl Moment {
+    fn now(queries: &[QueryHandle]) -> Self {
+        // Latencies are taken first; merging what is left of them afterwards takes no time.
+        let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
+        let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
+        let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
+        let events = queries.iter().map(|query| query.progress().events_in).collect();
+        let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
+        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, due: Vec::new() }
+    }
+}
+
+impl Measured {
+    /// Returns the figures from the first of some moments to the last; `targets` has the latency target of each
+    /// query.
+    fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
+        Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
+    }
+
+    /// Returns the figures of these queries alone; the CPU time is that of the process.
+    fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
+        let (from, to) = (&moments[0], &moments[moments.len() - 1]);
+        let seconds = (to.at - from.at).as_secs_f64();
+        let events = queries.iter().map(|&query| to.events[query] - from.events[query]);
+        let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
+        let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
+            let mut merged = Latencies::new();
+            // Some moments lack some of the latencies; the first one has none.
+            let some = moments[1..]
+                .iter()
+                .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
+            some.for_each(|some| merged.merge(some));
+            merged
+        };
+        let due = |of: fn(&Due) -> &Latencies| {
+            let mut merged = Latencies::new();
+            queries.iter().filter_map(|&query| to.due.get(query)).for_each(|due| merged.merge(of(due)));
+            merged
+        };
+        let with_due = |mut latencies: Latencies, due: &Latencies| {
+            latencies.merge(due);
+            latencies.summary()
+        };
+        let (latencies, results) =
+            (merged(|moment| &moment.latencies), merged(|moment| &moment.result_latencies));
+        let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
+        let targets = queries.iter().map(|&query| (query, targets[query]));
+        let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
+        Measured {
+            seconds,
+            throughput_per_s: per_s.iter().sum(),
+            query_throughput_per_s: [
+                per_s.iter().copied().fold(f64::INFINITY, f64::min),
+                per_s.iter().copied().fold(0.0, f64::max),
+            ],
+            cpu_s: to.cpu_s - from.cpu_s,
+            latency: latencies.summary(),
+            output_delay: merged(|moment| &moment.output_delays).summary(),
+            result_latency: results.summary(),
+            overdue: Overdue {
+                results: due_results.count(),
+                markers: due_markers.count(),
+                result_latency: with_due(results, &due_results),
+                latency: with_due(latencies, &due_markers),
+                results_in_time: share(targets.iter().map(|&(query, target)| {
+                    let (met, all) = within(&moments[1..], query, target, |moment| &moment.result_latencies);
+                    let overdue = to
+                        .due
+                        .get(query)
+                        .map_or(0, |due| due.results.count() - due.results.count_within(nanos(target)));
+                    (met, all + overdue)
+                })),
+            },
+            deadlines_met: deadlines_met(&moments[1..], &targets),
+            markers_in_time: share(
+                targets.iter().map(|(query, target)| {
+                    within(&moments[1..], *query, *target, |moment| &moment.latencies)
+                }),
+            ),
+        }
+    }
+}
+
+/// Returns the share of results, since the moment before the first of these, that were within their query's
+/// target; `None` if there are no results.
+fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
+    share(targets.iter().map(|&(query, target)| {
+        let closings = within(moments, query, target, |moment| &moment.output_delays);
+        if closings.1 > 0 { closings } else { within(moments, query, target, |moment| &moment.latencies) }
+    }))
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Returns the number of latencies of a query within a target, and the number of all.
+fn within(
+    moments: &[Moment],
+    query: usize,
+    target: Duration,
+    of: fn(&Moment) -> &Vec<Latencies>,
+) -> (u64, u64) {
+    let target_ns = nanos(target);
+    let some = moments.iter().filter_map(|moment| of(moment).get(query));
+    some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
+}
+
+/// Returns the share of the sum of the first numbers in the sum of the second; `None` if that is zero.
+fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
+    let (met, all) = counted.fold((0, 0), |(met, all), some| (met + some.0, all + some.1));
+    (all > 0).then(|| met as f64 / all as f64)
+}
+
+impl Driven {
+    /// Returns the figures of the queries at these places; the CPU time is that of the process.
+    pub fn measured_of(&self, places: &[usize]) -> Measured {
+        Measured::among(&self.moments, &self.targets, places)
+    }
+
+    /// Returns the reports of all queries.
+    pub fn all(&self) -> Reports<'_> {
+        Reports { reports: self.reports.iter().collect(), query_count: self.reports.len() }
+    }
+
+    /// Returns the reports of the queries at these places.
+    pub fn some(&self, places: &[usize]) -> Reports<'_> {
+        let reports = places.iter().map(|&place| &self.reports[place]).collect();
+        Reports { reports, query_count: self.reports.len() }
+    }
+
+    /// Returns the sum of a figure over all queries.
+    pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
+        self.all().total(figure)
+    }
+
+    /// Returns the first problem of a query, with the query's name if there are several.
+    pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
+        self.all().first_wrong(wrong)
+    }
+
+    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
+    pub fn is_comparable(&self, records_max: u64) -> bool {
+        self.all().is_comparable(records_max)
+    }
+
+    /// Returns the first query that lost records, and where.
+    pub fn conservation_error(&self) -> Option<String> {
+        self.first_wrong(|_, report| report.conservation_error())
+    }
+}
+
+impl Reports<'_> {
+    /// Returns the sum of a figure over these queries.
+    pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
+        self.reports.iter().copied().map(figure).sum()
+    }
+
+    /// Returns the first problem of one of these queries, with its name if several have run.
+    pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
+        let mut reports = self.reports.iter().enumerate();
+        let (query, wrong) =
+            reports.find_map(|(index, report)| Some((&report.query, wrong(index, report)?)))?;
+        Some(if self.query_count == 1 { wrong } else { format!("query {query}: {wrong}") })
+    }
+
+    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
+    /// It has no watermarks: if records came too late for their windows, it would count them.
+    pub fn is_comparable(&self, records_max: u64) -> bool {
+        let late = self.total(|report| report.total(|counts| counts.late));
+        late == 0 && self.total(|report| report.events_in) <= records_max
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! IPQ1 and IPQ2: the revenue of ads per window, tumbling or sliding.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{Engine, EventTime, Generate, Graph, Query, Record, Windowed};
+use thalweg_cli::failure;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_connectors::{Paced, RowWriter};
+use thalweg_workloads::ipq::{AdEvent, AdGenerator, query};
+use thalweg_workloads::reference::ipq::{RevenueDrain, RevenueRow, Revenues};
+
+use crate::bench::args::BenchArgs;
+use crate::bench::offered::Offered;
+use crate::bench::part::{Check, Part};
+use crate::bench::report::{Checked, Figures};
+use crate::bench::rows::{Kept, Rows, difference};
+use crate::bench::{fit, reserve_cache};
+
+/// Number of events of all queries above which a run is checked for conservation only, where the reference
+/// takes one by one: it takes some 10 million a second.
+const ONE_BY_ONE_MAX: u64 = 100_000_000;
+
+/// Runs the queries.
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let generator = Arc::new(AdGenerator::new(args.seed));
+    let (name, names) = (args.workload().facts().name, args.query_names());
+    let part = part(name, args, &engine, &generator, &names, Offered::of_queries(args))?;
+    part.run(args, &engine, interrupt)
+}
+
+/// Returns the queries of these names, with their checks.
+pub fn part(
+    name: &'static str,
+    args: &BenchArgs,
+    engine: &Engine,
+    generator: &Arc<AdGenerator>,
+    names: &[String],
+    offered: Vec<Offered>,
+) -> Result<Part> {
+    let cache = reserve_cache(engine, &**generator)?;
+    let mut planned = Vec::new();
+    for (name, offered) in names.iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, generator)?)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let check = checker(args, generator, &offered, kept);
+    Ok(Part { name, args: args.clone(), graphs, offered, check, cache })
+}
+
+fn plan(args: &BenchArgs, name: &str, splits: Vec<Paced<AdGenerator>>) -> Result<(Graph, Kept<RevenueRow>)> {
+    let file = args.results_file(&format!("{name}.csv"))?;
+    let (sink, kept) = Rows::new(row_of, file, write_row)?;
+    let query = Query::new(name);
+    query::revenue_per_window(&query, splits, args.strategy(), fit::windows(args), sink)?;
+    Ok((args.plan(query)?, kept))
+}
+
+fn checker(
+    args: &BenchArgs,
+    generator: &Arc<AdGenerator>,
+    offered: &[Offered],
+    kept: Vec<Kept<RevenueRow>>,
+) -> Check {
+    let (windows, generator, offered) =
+        (fit::reference_windows(args), Arc::clone(generator), offered.to_vec());
+    let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
+    Box::new(move |reports| {
+        if !reports.is_comparable(events_max.unwrap_or(0)) || !kept.iter().all(Kept::is_whole) {
+            return Checked::by_conservation();
+        }
+        Checked::by_reference(reports.first_wrong(|index, report| {
+            let offered = &offered[index];
+            let whole = offered.whole(&report.made);
+            let (rate_per_s, start_us) = offered.stamps_from(whole.start);
+            let (period, events) = (period_from(&generator, whole.start), whole.end - whole.start);
+            let mut revenues = Revenues::new(windows);
+            revenues.add_drain(RevenueDrain { period: &period, events, rate_per_s, start_us });
+            revenues.add(offered.others(&report.made).map(|(index, event_time)| {
+                (event_time.as_micros(), generator.value(index, event_time).revenue_micros)
+            }));
+            difference(&revenues.rows(), &kept[index].take())
+        }))
+    })
+}
+
+/// Returns the revenues of one period of the generator's events, from this index on.
+fn period_from(generator: &AdGenerator, index: u64) -> Vec<u64> {
+    let cache = generator.cache();
+    let (before, behind) = cache.split_at((index % cache.len() as u64) as usize);
+    behind.iter().chain(before).map(|AdEvent { revenue_micros, .. }| *revenue_micros).collect()
+}
+
+fn row_of(record: &Record<Windowed<EventTime, u64>>) -> RevenueRow {
+    let Windowed { key, value, .. } = record.value;
+    RevenueRow { window_start_ms: key.as_micros().div_euclid(1_000), revenue_micros: value }
+}
+
+fn write_row(record: &Record<Windowed<EventTime, u64>>, row: &mut RowWriter) {
+    let RevenueRow { window_start_ms, revenue_micros } = row_of(record);
+    row.push_i64(window_start_ms);
+    row.push_u64(revenue_micros);
+}

@@ -1,0 +1,174 @@
+//! Shared code of the workloads over lines of text: how they are run from generated or recorded lines, and
+//! compared with the reference.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{EventTime, Graph, Record, Source, Text};
+use thalweg_cli::failure;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_connectors::RowError;
+use thalweg_workloads::loops::{LoopKind, LoopReport};
+use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
+use thalweg_workloads::reference::Row;
+use thalweg_workloads::reference::lines::LineInput;
+
+use super::args::BenchArgs;
+use super::by_hand::{self, Settings};
+use super::drive::{Until, drive};
+use super::offered::{self, Offered};
+use super::recorded::Recorded;
+use super::report::{Checked, Figures};
+use super::reserve_cache;
+use super::rows::{self, Kept};
+
+/// Number of records of all queries above which a run is checked for conservation only: the reference must not
+/// take longer than the run.
+const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
+
+/// A workload over lines.
+pub trait LineWorkload {
+    /// Row of results.
+    type Row: Row + Send + 'static;
+
+    /// Returns the generator of lines of this seed.
+    fn generator(seed: u64) -> TextGenerator;
+
+    /// Plans the query called `name`; also returns access to the rows that it keeps.
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        splits: impl IntoIterator<Item = S>,
+    ) -> Result<(Graph, Kept<Self::Row>)>
+    where
+        S: Source<Item = Text> + 'static;
+
+    /// Returns the expected results for these lines.
+    fn rows(
+        &self,
+        args: &BenchArgs,
+        inputs: &mut dyn Iterator<Item = LineInput>,
+        lines: &[&str],
+    ) -> Vec<Self::Row>;
+
+    /// Returns the event time of the recorded line of this number, and the part of it that is a record. By
+    /// default that is the whole line, with lines spaced at the nominal rate; lines with a time of their own
+    /// differ.
+    fn keep_part(number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {
+        Ok(Record::new(stamp_of_line(number), 0..line.len()))
+    }
+
+    /// Returns the same for the reference: microseconds and text; `None` if the line is bad.
+    fn recorded(number: usize, line: &str) -> Option<(i64, &str)> {
+        Some((i64::try_from(number).ok()?, line))
+    }
+}
+
+/// Returns all texts of a generator.
+fn lines_of(generator: &TextGenerator) -> Vec<&str> {
+    generator.texts().iter().map(Text::as_str).collect()
+}
+
+/// Runs the queries from generated lines. Every split has buffers of its own, like the readers of a log's
+/// partitions: with shared buffers, workers would contend for their reference counts.
+pub fn run_generated<W: LineWorkload>(
+    args: &BenchArgs,
+    workload: &W,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let offered = Offered::of_queries(args);
+    let split_count = offered.first().map_or(1, Offered::split_count);
+    let (mut generators, mut caches) = (Vec::new(), Vec::new());
+    for _ in 0..split_count {
+        let generator = Arc::new(W::generator(args.seed));
+        caches.push(reserve_cache(&engine, &*generator)?);
+        generators.push(generator);
+    }
+    let generator = generators.first().expect("a stream has a split");
+    let mut planned = Vec::new();
+    for (name, offered) in args.query_names().iter().zip(&offered) {
+        let splits = offered.splits(args, generator)?.into_iter().zip(&generators);
+        let splits = splits.map(|(split, generator)| split.with_generator(Arc::clone(generator)));
+        planned.push(workload.plan(args, name, splits)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
+        let lines = lines_of(generator);
+        Checked::by_reference(driven.first_wrong(|index, report| {
+            let mut inputs = offered[index].records(&report.made).map(|(index, event_time)| LineInput {
+                event_time_us: event_time.as_micros(),
+                line: generator.place_of(index),
+            });
+            rows::difference(&workload.rows(args, &mut inputs, &lines), &kept[index].take())
+        }))
+    } else {
+        Checked::by_conservation()
+    };
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
+}
+
+/// Runs the query to the end of `input`.
+pub fn run_recorded<W: LineWorkload>(
+    args: &BenchArgs,
+    workload: &W,
+    input: &Path,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let name = args.workload().facts().name;
+    let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
+    let (graph, kept) = workload.plan(args, name, [recorded.open_lines(W::keep_part)?])?;
+    let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
+    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
+        let difference = recorded.with_raw_lines(&driven, |lines| {
+            let numbered = lines.iter().copied().enumerate();
+            let parts: Vec<Option<(i64, &str)>> =
+                numbered.map(|(number, line)| line.and_then(|line| W::recorded(number, line))).collect();
+            let texts: Vec<&str> = parts.iter().map(|part| part.map_or("", |(_, text)| text)).collect();
+            let inputs = || {
+                let times = parts.iter().enumerate();
+                times.filter_map(|(line, part)| {
+                    part.map(|(event_time_us, _)| LineInput { event_time_us, line })
+                })
+            };
+            driven.first_wrong(|_, report| {
+                let good = inputs().count() as u64;
+                let read = (good != report.events_in)
+                    .then(|| format!("lines read: {good} expected, {} found", report.events_in));
+                read.or_else(|| rows::difference(&workload.rows(args, &mut inputs(), &texts), &kept.take()))
+            })
+        })?;
+        Checked::by_reference(difference)
+    } else {
+        Checked::by_conservation()
+    };
+    let diverted = recorded.diverted(&driven);
+    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+}
+
+/// Runs a hand-written loop; `row_of` converts a result to a row.
+pub fn run_loop<W: LineWorkload, R>(
+    args: &BenchArgs,
+    kind: LoopKind,
+    workload: &W,
+    run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
+    row_of: fn(&R) -> W::Row,
+) -> Figures {
+    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
+    let generator = &W::generator(args.seed);
+    let run = |stop| run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+    by_hand::figures(args, kind, run, |worker| {
+        let mut inputs = (0..worker.events).map(|index| LineInput {
+            event_time_us: offered::stamp(nominal_rate_per_s.get(), EventTime::EPOCH.as_micros(), index)
+                .as_micros(),
+            line: generator.place_of(worker.first_event as u64 + index),
+        });
+        let found: Vec<W::Row> = worker.results.iter().map(row_of).collect();
+        rows::difference(&workload.rows(args, &mut inputs, &lines_of(generator)), &found)
+    })
+}

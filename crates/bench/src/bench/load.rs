@@ -1,0 +1,119 @@
+//! The load offered to each query of a run, where it differs between queries or changes: its rate, its
+//! distribution, and the time of deployment. All of it follows from the options, so the checks after a run
+//! compute it again.
+
+use std::time::Duration;
+
+use thalweg::{Entropy, SeededEntropy};
+use thalweg_connectors::{Load, RateStep, zipf_parts};
+
+use super::args::BenchArgs;
+use crate::values::Rate;
+
+/// Seed offset of the random instants at which queries are deployed.
+const DEPLOYMENTS: u64 = 0x6465_706c_6f79_6564;
+
+/// Seed offset of the random loads.
+const LOADS: u64 = 0x6c6f_6164_735f_6f66;
+
+/// Load of one query at a rate.
+#[derive(Clone, Debug)]
+pub struct QueryLoad {
+    /// Records per second of each of its streams.
+    pub rate_per_s: u64,
+    /// How the rate changes, and how records arrive.
+    pub load: Load,
+}
+
+/// Returns the loads of all queries; empty if the generator is drained.
+pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
+    let Rate::PerSecond(rate_per_s) = args.rate else { return Vec::new() };
+    let steps = args.rate_steps.iter().flat_map(|steps| &steps.0);
+    let later: Vec<_> = steps.map(|step| (step.from, rates(args, step.rate_per_s))).collect();
+    let mut seeds = SeededEntropy::new(args.seed ^ LOADS);
+    let load = |(query, rate_per_s)| {
+        let step = |(from, rates): &(_, Vec<u64>)| RateStep { from: *from, rate_per_s: rates[query] };
+        let load = Load {
+            steps: later.iter().map(step).collect(),
+            arrivals: args.arrivals,
+            message_records: args.message_records,
+            delay: args.delay,
+            seed: seeds.next_u64(),
+        };
+        QueryLoad { rate_per_s, load }
+    };
+    rates(args, rate_per_s).into_iter().enumerate().map(load).collect()
+}
+
+/// Returns the records per second of each stream of each query, where `rate_per_s` is the average of a query.
+pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
+    let queries = args.queries();
+    let of_stream = rate_per_s / args.workload().facts().streams;
+    let count = usize::try_from(queries).expect("the limit of queries fits");
+    zipf_parts(of_stream.saturating_mul(queries), count, args.skew)
+}
+
+/// Returns the exponent by which the splits of a query share its records unevenly; `None` if they share evenly.
+/// Several queries share the load among themselves instead.
+pub fn split_skew(args: &BenchArgs) -> Option<f64> {
+    (args.queries() == 1 && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
+}
+
+/// Returns the time after the start at which each query is deployed, ascending.
+pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
+    let within_us = args.deploy_within.as_micros().unsigned_abs();
+    let mut entropy = SeededEntropy::new(args.seed ^ DEPLOYMENTS);
+    let instant = |_| Duration::from_micros(if within_us == 0 { 0 } else { entropy.below(within_us) });
+    let mut instants: Vec<Duration> = (0..args.queries()).map(instant).collect();
+    // Sorted, since queries that are alike are interchangeable.
+    instants.sort_unstable();
+    instants
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg::Span;
+
+    use super::*;
+
+    fn args(options: &str) -> BenchArgs {
+        BenchArgs::parsed(options)
+    }
+
+    #[test]
+    fn rates_are_shared() {
+        let rates = |options: &str| {
+            of_queries(&args(options)).iter().map(|query| query.rate_per_s).collect::<Vec<_>>()
+        };
+        assert_eq!(rates("ysb --queries 3 --rate 1k"), [1_000; 3]);
+        assert_eq!(rates("ysb --queries 3 --rate 1k --skew 1"), [1_636, 818, 546]);
+        assert_eq!(rates("join --queries 2 --rate 1k --skew 1"), [667, 333]);
+        assert_eq!(rates("ysb --queries 2"), [] as [u64; 0]);
+        let loads = of_queries(&args("ysb --queries 2 --rate 1k --skew 1 --rate-steps 2s:3k"));
+        let step = |rate_per_s| vec![RateStep { from: Span::from_secs(2), rate_per_s }];
+        assert_eq!([&loads[0].load.steps, &loads[1].load.steps], [&step(4_000), &step(2_000)]);
+        assert_ne!(loads[0].load.seed, loads[1].load.seed, "each draws its own");
+    }
+
+    /// The splits of a single query are skewed, if it has several.
+    #[test]
+    fn splits_are_skewed_where_queries_cannot_be() {
+        let skew = |options| split_skew(&args(options));
+        assert_eq!(skew("ysb --rate 1k --workers 2 --skew 0.5"), Some(0.5));
+        assert_eq!(skew("ysb --rate 1k --workers 2 --skew 0.5 --queries 2"), None);
+        assert_eq!(skew("ysb --rate 1k --skew 0.5"), None);
+        assert_eq!(skew("ysb --rate 1k --workers 2"), None);
+    }
+
+    /// Instants lie within the span, spread over it, and follow from the seed.
+    #[test]
+    fn queries_are_deployed_at_random() {
+        let instants = |options: &str| deployments(&args(&format!("ysb --queries 100 {options}")));
+        assert_eq!(instants(""), [Duration::ZERO; 100]);
+        let drawn = instants("--deploy-within 20s");
+        assert!(drawn.is_sorted() && drawn[99] < Duration::from_secs(20));
+        assert!(drawn[20] < Duration::from_secs(8) && drawn[80] > Duration::from_secs(12), "{drawn:?}");
+        assert_eq!(drawn, instants("--deploy-within 20s --rate 5"));
+        assert_ne!(drawn, instants("--deploy-within 20s --seed 2"));
+    }
+}

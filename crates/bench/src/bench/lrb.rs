@@ -1,0 +1,152 @@
+//! `bench lrb`: Linear Road's short form, or its hand-written loop, from generated or recorded traffic.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{Engine, EventTime, Graph, Query, QueryReport, Record, Source, Windowed};
+use thalweg_cli::failure;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_connectors::RowWriter;
+use thalweg_workloads::loops::LoopKind;
+use thalweg_workloads::lrb::loops::{self, LoopOptions};
+use thalweg_workloads::lrb::{LrbGenerator, LrbRecord, Segment, SegmentReport, check, query};
+use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, lrb_rows};
+use thalweg_workloads::reference::lrb_full::LrbColumns;
+
+use super::args::BenchArgs;
+use super::by_hand::{self, Settings};
+use super::drive::{Until, drive};
+use super::offered::{self, Offered};
+use super::part::{Check, Part};
+use super::recorded::Recorded;
+use super::report::{Checked, Figures};
+use super::rows::{self, Kept, Rows};
+use super::{linear_road, reserve_cache};
+
+/// Runs the query or the loop.
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    match (args.api.loop_kind(), &args.input) {
+        (Some(kind), _) => Ok(run_loop(args, kind)),
+        (None, Some(input)) => run_recorded(args, input, interrupt),
+        (None, None) => run_generated(args, interrupt),
+    }
+}
+
+fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let generator = Arc::new(linear_road::generator(args));
+    part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
+}
+
+/// Returns the queries, with their checks.
+pub fn part(
+    args: &BenchArgs,
+    engine: &Engine,
+    generator: &Arc<LrbGenerator>,
+    offered: Vec<Offered>,
+) -> Result<Part> {
+    let cache = reserve_cache(engine, &**generator)?;
+    let mut planned = Vec::new();
+    for (name, offered) in args.query_names().iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, generator)?)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let check = checker(generator, &offered, kept);
+    Ok(Part { name: "lrb", args: args.clone(), graphs, offered, check, cache })
+}
+
+fn checker(generator: &Arc<LrbGenerator>, offered: &[Offered], kept: Vec<Kept<LrbRow>>) -> Check {
+    let (generator, offered) = (Arc::clone(generator), offered.to_vec());
+    Box::new(move |reports| {
+        if !reports.is_comparable(u64::MAX) || !kept.iter().all(Kept::is_whole) {
+            return Checked::by_conservation();
+        }
+        Checked::by_reference(reports.first_wrong(|index, report| {
+            let records = linear_road::generated(&generator, offered[index].records(&report.made));
+            let answer = lrb_rows(records.map(|record| check::input_of(&record)));
+            difference(&answer, &kept[index].take(), report)
+        }))
+    })
+}
+
+fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let recorded = Recorded::new(args, input, linear_road::LAYOUT, &["lrb.csv".to_owned()])?;
+    let (graph, kept) = plan(args, "lrb", [recorded.open(linear_road::record_of_row)?])?;
+    let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
+    let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
+        let answer = recorded.with_lines(&driven, |lines| {
+            lrb_rows(lines.filter_map(linear_road::columns_of_line).map(|columns| input_of(&columns)))
+        })?;
+        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+    } else {
+        Checked::by_conservation()
+    };
+    let diverted = recorded.diverted(&driven);
+    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+}
+
+fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<LrbRow>)>
+where
+    S: Source<Item = LrbRecord> + 'static,
+{
+    let file = args.results_file(&format!("{name}.csv"))?;
+    let (sink, kept) = Rows::new(|record| check::row_of(&record.value), file, write_row)?;
+    let query = Query::new(name);
+    query::segment_tolls(&query, splits, args.strategy(), sink)?;
+    Ok((args.plan(query)?, kept))
+}
+
+fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
+    assert_eq!(kind, loops::KIND, "other loops are refused");
+    let generator = &linear_road::generator(args);
+    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
+    let start = EventTime::EPOCH;
+    let run =
+        |stop| loops::run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, start, generator });
+    by_hand::figures(args, kind, run, |worker| {
+        let first = worker.first_event as u64;
+        let stamp = |index| offered::stamp(nominal_rate_per_s.get(), start.as_micros(), index);
+        let records = (0..worker.events).map(|index| (first + index, stamp(index)));
+        let records = linear_road::generated(generator, records);
+        let answer = lrb_rows(records.map(|record| check::input_of(&record)));
+        let found: Vec<LrbRow> = worker.results.iter().map(check::row_of).collect();
+        rows::difference(&answer.rows, &found)
+    })
+}
+
+/// Returns the first difference of a query from the reference.
+fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Option<String> {
+    let wrong = answer.read != report.events_in;
+    let wrong = wrong.then(|| format!("records read: {} expected, {} found", answer.read, report.events_in));
+    wrong.or_else(|| rows::difference(&answer.rows, found))
+}
+
+/// Converts a row of the input, with the fields that the short form reads.
+fn input_of(
+    &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
+) -> LrbInput {
+    // Fields that a request lacks are -1 and become arbitrary numbers, which are not read.
+    LrbInput {
+        event_time_us: i64::from(time_s) * 1_000_000,
+        kind: kind as u8,
+        vehicle: vehicle as u32,
+        speed: speed as u8,
+        xway: xway as u16,
+        lane: lane as u8,
+        direction: direction as u8,
+        segment: segment as u8,
+        position: position as u32,
+    }
+}
+
+fn write_row(record: &Record<Windowed<Segment, SegmentReport>>, row: &mut RowWriter) {
+    let LrbRow { window_start_s, xway, direction, segment, cars, average_speed, toll, accidents } =
+        check::row_of(&record.value);
+    row.push_i64(window_start_s);
+    [xway.into(), direction.into(), segment.into(), cars].into_iter().for_each(|number| row.push_u64(number));
+    row.push_f64(average_speed);
+    row.push_u64(toll);
+    row.push_u64(accidents);
+}

@@ -1,0 +1,59 @@
+//! `bench nyt --input`: the query from a file of recorded trips.
+
+use std::path::Path;
+
+use anyhow::Result;
+use thalweg::Record;
+use thalweg_cli::failure;
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_connectors::{Header, Row, RowError};
+use thalweg_workloads::nyt::Trip;
+use thalweg_workloads::nyt::tlc::{self, TlcError};
+use thalweg_workloads::reference::nyt::nyt_rows_of_tlc_csv;
+
+use super::{difference, plan};
+use crate::bench::args::BenchArgs;
+use crate::bench::drive::{Until, drive};
+use crate::bench::fit;
+use crate::bench::recorded::{Layout, Recorded};
+use crate::bench::report::{Checked, Figures};
+
+/// Runs the query to the end of `input`.
+pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let layout = Layout { columns: &tlc::COLUMNS, header: Header::Expect };
+    let recorded = Recorded::new(args, input, layout, &["nyt.csv".to_owned()])?;
+    let (graph, kept) = plan(args, "nyt", [recorded.open(trip_of_row)?])?;
+    let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
+    let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
+        let windows = fit::reference_windows(args);
+        let answer =
+            recorded.with_lines(&driven, |lines| nyt_rows_of_tlc_csv(&plain_trips(lines), windows))?;
+        Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
+    } else {
+        Checked::by_conservation()
+    };
+    let diverted = recorded.diverted(&driven);
+    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+}
+
+fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
+    let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
+    tlc::trip_of(field).map_err(|error| match error {
+        TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
+        // The source has counted the fields.
+        other => RowError { field: "line", reason: other.to_string() },
+    })
+}
+
+/// Converts lines for the reference, which skips empty lines and headers. The query does not read the first
+/// column: with `_` in it, a line is neither empty nor a header, and a line of `_` alone is no trip.
+fn plain_trips(lines: impl Iterator<Item = Option<String>>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        text.push('_');
+        text += &line.unwrap_or_default();
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,254 @@
+//! Queries that run at once, ready to be submitted, with their check against the reference. They are those of
+//! one workload, or parts of several that share an engine and alternate.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Serialize;
+use thalweg::{Engine, Graph};
+use thalweg_cli::interrupt::Interrupt;
+use thalweg_cli::show;
+use thalweg_memory::Reservation;
+
+use super::args::BenchArgs;
+use super::drive::{Driven, Reports, drive};
+use super::load;
+use super::offered::{self, Offered};
+use super::report::{Checked, Figures, Latency, OverdueFigures};
+use super::target::KEPT_UP;
+
+/// Queries that are alike.
+pub struct Part {
+    /// Name in figures.
+    pub name: &'static str,
+    /// The options of these queries alone.
+    pub args: BenchArgs,
+    pub graphs: Vec<Graph>,
+    /// Load of each query.
+    pub offered: Vec<Offered>,
+    /// Compares the results with the reference, or checks conservation only.
+    pub check: Check,
+    /// Reservation for the cache of the queries' generator.
+    pub cache: Reservation,
+}
+
+/// Check that is called once, when all queries have ended.
+pub type Check = Box<dyn Fn(&Reports<'_>) -> Checked>;
+
+/// Figures of the queries of one part.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupFigures {
+    pub name: &'static str,
+    pub queries: u64,
+    /// Average offered rate while measured; `null` if records came as fast as they were taken.
+    pub offered_per_s: Option<u64>,
+    pub throughput_per_s: f64,
+    /// Of the slowest query and of the fastest.
+    pub query_throughput_per_s: Option<[f64; 2]>,
+    /// Latency from the intended send time to the sink, by markers.
+    pub latency_us: Option<Latency>,
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
+    pub output_delay_us: Option<Latency>,
+    /// Latency from the end of a window, by the stamps of records, until its results are out.
+    pub result_latency_us: Option<Latency>,
+    /// As [`Overdue`](super::drive::Overdue) tells; `null` if records came as fast as they were taken.
+    pub overdue: Option<OverdueFigures>,
+    /// Time within which results are to be out.
+    pub latency_target_us: Option<i64>,
+    /// Share of closings within the target; share of markers if nothing was closed.
+    pub deadlines_met: Option<f64>,
+    /// Share of the offered load that was out within the target from its intended send time. It is the share of
+    /// markers; if sources are further behind than the target, it is scaled by the share that was taken.
+    /// Records that wait in front of the engine have no marker yet.
+    pub in_time: Option<f64>,
+}
+
+impl GroupFigures {
+    /// Returns the result latency in which overdue results count with their age.
+    pub fn results_us(&self) -> Option<Latency> {
+        self.overdue.and_then(|overdue| overdue.result_latency_us)
+    }
+
+    /// Returns the figures as two lines of text.
+    pub fn text(&self) -> String {
+        let throughput = show::rate(self.throughput_per_s);
+        let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
+        for (name, share) in [("deadlines met", self.deadlines_met), ("in time", self.in_time)] {
+            text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
+        }
+        text += "\n";
+        let overdue = self.overdue.and_then(|overdue| overdue.results).unwrap_or(0);
+        let overdue = if overdue == 0 { String::new() } else { format!(", {overdue} overdue") };
+        for (name, latency, what) in [
+            ("latency", self.latency_us, "markers".to_owned()),
+            ("results", self.result_latency_us, format!("closings{overdue}")),
+        ] {
+            let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
+            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
+            text += &format!(
+                "              {name} mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n"
+            );
+        }
+        text
+    }
+}
+
+impl Part {
+    /// Runs these queries alone.
+    pub fn run(self, args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt>) -> Result<Figures> {
+        let Part { graphs, offered, check, .. } = self;
+        let driven = drive(engine, graphs, &args.until(), interrupt)?;
+        let checked = check(&driven.all());
+        Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
+    }
+}
+
+/// Runs parts that alternate: `turns` has the part of each query, in the order in which they are deployed.
+pub fn run_by_turns(
+    args: &BenchArgs,
+    engine: &Engine,
+    parts: Vec<Part>,
+    turns: &[usize],
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let mut graphs = Vec::with_capacity(turns.len());
+    let mut rest = Vec::with_capacity(parts.len());
+    for Part { name, args, graphs, offered, check, cache } in parts {
+        rest.push((graphs.into_iter(), Ran { name, args, offered, check, _cache: cache }));
+    }
+    for &part in turns {
+        graphs.push(rest[part].0.next().expect("there are as many queries of each part as it has turns"));
+    }
+    let driven = drive(engine, graphs, &args.until(), interrupt)?;
+    let last = load::deployments(args).last().copied().unwrap_or_default();
+    let (mut groups, mut checks) = (Vec::new(), Vec::new());
+    for (index, (_, ran)) in rest.iter().enumerate() {
+        let places: Vec<usize> = (0..turns.len()).filter(|&place| turns[place] == index).collect();
+        checks.push((ran.check)(&driven.some(&places)));
+        groups.push(ran.figures(&driven, &places, last));
+    }
+    let offered_per_s = groups.iter().map(|group| group.offered_per_s).sum();
+    let figures = Figures::of_engine(args, &driven, offered_per_s, Checked::of_all(checks));
+    Ok(Figures { groups, ..figures })
+}
+
+/// A part whose queries have been submitted.
+struct Ran {
+    name: &'static str,
+    args: BenchArgs,
+    offered: Vec<Offered>,
+    check: Check,
+    _cache: Reservation,
+}
+
+impl Ran {
+    /// Returns the figures of its queries, which are at these places; measured from the deployment of the
+    /// `last` of all queries.
+    fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
+        let measured = driven.measured_of(places);
+        let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
+        let taken = offered_per_s.map_or(1.0, |per_s| measured.throughput_per_s / per_s.max(1) as f64);
+        let target_s = self.args.latency_target.map(|target| target.as_micros() as f64 / 1e6);
+        GroupFigures {
+            name: self.name,
+            queries: places.len() as u64,
+            offered_per_s,
+            throughput_per_s: measured.throughput_per_s,
+            query_throughput_per_s: Some(measured.query_throughput_per_s),
+            latency_us: measured.latency.map(Into::into),
+            output_delay_us: measured.output_delay.map(Into::into),
+            // The load of a group goes by the clock: there is no time scale.
+            result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
+            latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
+            deadlines_met: measured.deadlines_met,
+            in_time: target_s
+                .and_then(|target_s| in_time(measured.markers_in_time, taken, measured.seconds, target_s)),
+        }
+    }
+}
+
+/// Returns the share of the offered load that was out within the target. It follows from the share of markers
+/// within the target, the share of the load that was taken, and the measured time. `None` if no marker has
+/// arrived and none is known to be late.
+fn in_time(markers: Option<f64>, taken: f64, seconds: f64, target_s: f64) -> Option<f64> {
+    // The part of the load that was not taken is late if it has waited longer than the target.
+    let behind_s = seconds * (1.0 - taken);
+    let is_behind = taken < KEPT_UP && target_s < behind_s;
+    if is_behind { Some(markers.unwrap_or(0.0) * taken) } else { markers }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::values::Rate;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    /// Checks each part's number of queries, and the rate offered to each.
+    #[track_caller]
+    fn check(options: &str, expected: &[(u64, Option<u64>)]) {
+        let Options { args } = Options::parse_from(["bench"].into_iter().chain(options.split_whitespace()));
+        let rate = |part: &BenchArgs| match part.rate {
+            Rate::Max => None,
+            Rate::PerSecond(rate_per_s) => Some(rate_per_s),
+        };
+        let parts: Vec<_> = args.parts().iter().map(|part| (part.queries(), rate(part))).collect();
+        assert_eq!(parts, expected, "{options}");
+    }
+
+    #[test]
+    fn parts_have_their_shares() {
+        check("ysb --queries 7", &[(7, None)]);
+        check("mixed", &[(2, None), (2, None), (2, None)]);
+        check("mixed --rate 23 --queries 9", &[(3, Some(36)), (3, Some(9)), (3, Some(24))]);
+        check("mixed --rate 1", &[(2, Some(1)), (2, Some(1)), (2, Some(1))]);
+        check("tenants", &[(4, Some(64_000)), (8, Some(1_920_000))]);
+        check("tenants --aggressor 20M --rate 5", &[(4, Some(5)), (8, Some(2_500_000))]);
+        check("tenants --queries 3 --aggressor 2x", &[(1, Some(64_000)), (2, Some(1_920_000))]);
+    }
+
+    #[test]
+    fn what_was_not_taken_was_not_in_time() {
+        let check = |markers: f64, taken: f64, target_s: f64, expected: f64| {
+            let found = in_time(Some(markers), taken, 4.0, target_s).expect("there are markers");
+            assert!((found - expected).abs() < 1e-9, "{markers} {taken} {target_s}: {found}");
+        };
+        check(1.0, 1.0, 0.8, 1.0);
+        check(0.5, 1.001, 0.8, 0.5);
+        // A block or two are missing at either end.
+        check(1.0, 0.99, 0.001, 1.0);
+        // The source is three seconds behind.
+        check(1.0, 0.25, 0.8, 0.25);
+        check(0.5, 0.25, 0.8, 0.125);
+        check(1.0, 0.25, 7_200.0, 1.0);
+        // No marker has arrived: late if one was due, else unknown.
+        assert_eq!(in_time(None, 0.0, 4.0, 0.8), Some(0.0));
+        assert_eq!(in_time(None, 1.0, 4.0, 0.8), None);
+    }
+
+    /// A wrong result of one part is one of the run; if one part could not be compared, neither could the run.
+    #[test]
+    fn as_little_as_was_checked_of_any() {
+        let checked = |all: Vec<Checked>| {
+            let Options { args } = Options::parse_from(["bench", "mixed"]);
+            let figures = Figures::new(&args, "typed", Checked::of_all(all));
+            (figures.check, figures.error)
+        };
+        let wrong = || Checked::by_reference(Some("missing".to_owned()));
+        let right = || Checked::by_reference(None);
+        assert_eq!(checked(vec![right(), right()]), ("oracle-equal", None));
+        assert_eq!(checked(vec![right(), wrong()]), ("oracle-equal", Some("missing".to_owned())));
+        assert_eq!(checked(vec![right(), Checked::by_conservation()]), ("conservation", None));
+        assert_eq!(
+            checked(vec![wrong(), Checked::by_conservation()]),
+            ("conservation", Some("missing".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! The figures of a run, as one JSON object with stable field names, or as text for people.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+use thalweg::LatencySummary;
+use thalweg_cli::show;
+
+use super::ablate;
+use super::args::BenchArgs;
+use super::chain;
+use super::drive::{Driven, Overdue};
+use super::modes::ExecutionOption;
+use super::part::GroupFigures;
+
+/// Settings and figures of a run. Rates are totals over all queries.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    pub workload: &'static str,
+    pub api: &'static str,
+    pub policy: Option<String>,
+    pub memory: Option<&'static str>,
+    pub execution: Option<&'static str>,
+    pub parallel: Option<&'static str>,
+    /// Mechanisms that were switched off.
+    pub ablate: Vec<String>,
+    pub chain: Option<&'static str>,
+    pub workers: u64,
+    pub queries: u64,
+    /// Average offered rate while measured; `null` if records came as fast as they were taken.
+    pub offered_per_s: Option<u64>,
+    pub throughput_per_s: f64,
+    /// Throughput of the slowest query and of the fastest.
+    pub query_throughput_per_s: Option<[f64; 2]>,
+    pub events_in: u64,
+    pub results_out: u64,
+    pub late: u64,
+    pub bad: u64,
+    pub filtered: u64,
+    /// Requests without an answer; `null` for workloads without requests.
+    pub unanswered: Option<u64>,
+    /// Measured time.
+    pub seconds: f64,
+    pub latency_us: Option<Latency>,
+    /// Delay from the intake of a watermark that closes something until the sinks have seen it; `null` if
+    /// nothing was closed while it was measured.
+    pub output_delay_us: Option<Latency>,
+    /// Bound of the mean output delay, if the rate was found by it.
+    pub target_delay_us: Option<i64>,
+    /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
+    /// may be such an end, and where stamps have nothing to do with the clock: if records came as fast as they were taken, and
+    /// under a time scale.
+    pub result_latency_us: Option<Latency>,
+    /// As [`Overdue`] tells; `null` if records came as fast as they were taken.
+    pub overdue: Option<OverdueFigures>,
+    pub processing_latency_us: Option<Latency>,
+    pub deadlines_met: Option<f64>,
+    /// Figures of each group of queries, for workloads whose queries are not all alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupFigures>,
+    pub slowdown: Option<f64>,
+    pub queue_cv: Option<f64>,
+    pub cpu_s: f64,
+    pub rss_peak_bytes: u64,
+    /// Share of the time during which workers did not sleep that was spent choosing tasks.
+    pub scheduling_share: Option<f64>,
+    pub ok: bool,
+    /// How the results were checked: `oracle-equal`, `conservation` or `none`.
+    pub check: &'static str,
+    /// Whether Ctrl-C ended the run early.
+    pub interrupted: bool,
+    /// Description of what is wrong, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// File to which bad lines were diverted, if there were any.
+    #[serde(skip)]
+    pub diverted: Option<PathBuf>,
+}
+
+/// An [`Overdue`] as figures.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct OverdueFigures {
+    /// Windows that had ended by the clock and whose results were not out; `null` under a time scale, where none ends by it.
+    pub results: Option<u64>,
+    /// Number of latency markers that were to be sent and had not reached a sink.
+    pub markers: u64,
+    /// Result latency with overdue results; `null` where it is `null` without them.
+    pub result_latency_us: Option<Latency>,
+    /// Latency of markers with overdue markers.
+    pub latency_us: Option<Latency>,
+    /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
+    /// out, or are overdue for longer than the target; `null` under a time scale.
+    pub results_in_time: Option<f64>,
+}
+
+impl OverdueFigures {
+    /// Returns the figures, with those of results if event time runs as fast as the clock.
+    pub fn of(overdue: Overdue, time_scale: u64) -> Self {
+        let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
+        let is_by_clock = time_scale == 1;
+        OverdueFigures {
+            results: is_by_clock.then_some(results),
+            markers,
+            result_latency_us: result_latency.filter(|_| is_by_clock).map(Into::into),
+            latency_us: latency.map(Into::into),
+            results_in_time: results_in_time.filter(|_| is_by_clock),
+        }
+    }
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+    pub count: u64,
+}
+
+impl From<LatencySummary> for Latency {
+    fn from(summary: LatencySummary) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        Latency {
+            mean: (summary.mean_ns / 10.0).round() / 100.0,
+            p50: micros(summary.p50_ns),
+            p90: micros(summary.p90_ns),
+            p99: micros(summary.p99_ns),
+            p999: micros(summary.p999_ns),
+            max: micros(summary.max_ns),
+            count: summary.count,
+        }
+    }
+}
+
+/// Kind and outcome of a check of results.
+pub struct Checked {
+    /// Kind of check: `oracle-equal`, `conservation` or `none`.
+    how: &'static str,
+    /// Description of what is wrong, if anything is.
+    error: Option<String>,
+}
+
+impl Checked {
+    /// Creates a check by the reference, with its error if there is one.
+    pub fn by_reference(error: Option<String>) -> Self {
+        Checked { how: "oracle-equal", error }
+    }
+
+    /// Creates a check that records are conserved, and no more.
+    pub fn by_conservation() -> Self {
+        Checked { how: "conservation", error: None }
+    }
+
+    /// Combines several checks: the weakest kind of them, and the first error.
+    pub fn of_all(all: Vec<Checked>) -> Self {
+        let is_compared = all.iter().all(|checked| checked.how == "oracle-equal");
+        let error = all.into_iter().find_map(|checked| checked.error);
+        if is_compared {
+            Checked::by_reference(error)
+        } else {
+            Checked { error, ..Checked::by_conservation() }
+        }
+    }
+}
+
+impl Figures {
+    /// Creates the figures of a run without activity.
+    pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
+        Figures {
+            workload: args.workload().facts().name,
+            api,
+            policy: None,
+            memory: None,
+            execution: None,
+            parallel: None,
+            ablate: Vec::new(),
+            chain: None,
+            workers: args.workers,
+            queries: 1,
+            offered_per_s: None,
+            throughput_per_s: 0.0,
+            query_throughput_per_s: None,
+            events_in: 0,
+            results_out: 0,
+            late: 0,
+            bad: 0,
+            filtered: 0,
+            unanswered: None,
+            seconds: 0.0,
+            latency_us: None,
+            output_delay_us: None,
+            target_delay_us: None,
+            result_latency_us: None,
+            overdue: None,
+            processing_latency_us: None,
+            deadlines_met: None,
+            groups: Vec::new(),
+            slowdown: None,
+            queue_cv: None,
+            cpu_s: 0.0,
+            rss_peak_bytes: 0,
+            scheduling_share: None,
+            ok: checked.error.is_none(),
+            check: checked.how,
+            interrupted: false,
+            error: checked.error,
+            diverted: None,
+        }
+    }
+
+    /// Creates the figures of a run of the engine; lost records are an error, too.
+    pub fn of_engine(
+        args: &BenchArgs,
+        driven: &Driven,
+        offered_per_s: Option<u64>,
+        checked: Checked,
+    ) -> Self {
+        let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
+        let measured = &driven.measured;
+        let by_clock = offered_per_s.filter(|_| args.time_scale == 1);
+        let policy = match args.execution {
+            ExecutionOption::Workers => args.policy(),
+            ExecutionOption::Threads => ExecutionOption::NO_POLICY,
+        };
+        Figures {
+            policy: Some(policy.to_owned()),
+            memory: Some(args.memory.name()),
+            execution: Some(args.execution.name()),
+            parallel: Some(args.parallel().name()),
+            ablate: ablate::names(&args.ablate),
+            chain: Some(chain::name(args.chaining())),
+            queries: args.queries(),
+            offered_per_s,
+            throughput_per_s: measured.throughput_per_s,
+            query_throughput_per_s: Some(measured.query_throughput_per_s),
+            events_in: driven.total(|report| report.events_in),
+            results_out: driven.total(|report| report.results_out),
+            late: driven.total(|report| report.total(|counts| counts.late)),
+            bad: driven.total(|report| report.bad),
+            filtered: driven.total(|report| report.total(|counts| counts.filtered)),
+            seconds: measured.seconds,
+            latency_us: measured.latency.map(Into::into),
+            output_delay_us: measured.output_delay.map(Into::into),
+            result_latency_us: by_clock.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, args.time_scale)),
+            deadlines_met: measured.deadlines_met,
+            cpu_s: measured.cpu_s,
+            rss_peak_bytes: driven.rss_peak_bytes,
+            scheduling_share: Some(driven.scheduling_share),
+            interrupted: driven.is_interrupted,
+            ..Figures::new(args, "typed", checked)
+        }
+    }
+
+    /// Returns the figures as one line of JSON.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// Returns the figures as a few lines of text.
+    pub fn text(&self) -> String {
+        let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
+        let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);
+        let offered = self.offered_per_s.map(|per_s| format!("{} offered", show::rate(per_s as f64)));
+        let mut text = format!(
+            "{} ({}{}{}, {} worker{}{}, {})\n",
+            self.workload,
+            self.api,
+            self.chain.map_or(String::new(), |chain| format!(", chain {chain}")),
+            self.parallel.map_or(String::new(), |parallel| format!(", {parallel}")),
+            self.workers,
+            if self.workers == 1 { "" } else { "s" },
+            if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },
+            offered.unwrap_or("as fast as can be".to_owned()),
+        );
+        let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
+        text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
+        if let (Some(extremes), true) = (self.query_throughput_per_s, self.queries > 1) {
+            let [least, most] = extremes.map(show::rate);
+            text += &format!("  per query   {least} at least, {most} at most\n");
+        }
+        text += &format!("  results     {results} rows; {filtered} filtered, {late} late, {bad} bad\n");
+        if let Some(unanswered) = self.unanswered {
+            let requests = if unanswered == 1 { "request" } else { "requests" };
+            text += &format!("  unanswered  {} {requests}\n", show::count(unanswered));
+        }
+        if let Some(path) = &self.diverted {
+            text += &format!("  bad lines   in {}\n", path.display());
+        }
+        for (name, delays, what) in [
+            ("latency     ", self.latency_us, "markers"),
+            ("delay       ", self.output_delay_us, "closings"),
+            ("results out ", self.result_latency_us, "closings, from the end of the window"),
+        ] {
+            if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
+                let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
+                text += &format!("  {name}mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n");
+            }
+        }
+        if let Some(met) = self.deadlines_met {
+            text += &format!("  deadlines   {:.1} % met\n", met * 100.0);
+        }
+        for group in &self.groups {
+            text += &group.text();
+        }
+        let peak_mib = self.rss_peak_bytes >> 20;
+        text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");
+        if self.interrupted {
+            text += "  ended       early, by Ctrl-C\n";
+        }
+        match &self.error {
+            None => text += &format!("  check       ok ({})\n", self.check),
+            Some(error) => text += &format!("  check       FAILED ({}): {error}\n", self.check),
+        }
+        text
+    }
+}

@@ -1,0 +1,114 @@
+//! The sink of a benchmark: keeps result rows for the check, and writes them to a file if one is wanted.
+
+use std::mem;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use thalweg::{Fault, Record, Sink};
+use thalweg_cli::failure;
+use thalweg_connectors::{CsvSink, RealDisk, RowWriter};
+use thalweg_workloads::reference::{Row, compare};
+
+/// Largest number of result rows that a sink keeps, unless told otherwise. With more it drops them all, rather
+/// than fill the memory, and the run is not compared with the reference.
+const ROWS_MAX: u64 = 10_000_000;
+
+/// The rows that a query has kept, once it has ended; `None` if there were too many.
+pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
+
+/// Writes a result as CSV.
+pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
+
+/// A sink that keeps a row of type `R` for each result of type `T`.
+pub struct Rows<T, R> {
+    row_of: fn(&Record<T>) -> R,
+    /// Rows kept so far; `None` if there were too many.
+    rows: Option<Vec<R>>,
+    kept: Kept<R>,
+    rows_max: u64,
+    csv: Option<CsvSink<T, WriteRow<T>>>,
+}
+
+impl<T, R> Rows<T, R> {
+    /// Creates a sink that keeps `row_of` of each result, and access to these rows.
+    pub fn new(
+        row_of: fn(&Record<T>) -> R,
+        file: Option<PathBuf>,
+        write: WriteRow<T>,
+    ) -> Result<(Self, Kept<R>)> {
+        let csv = file.map(|path| CsvSink::create(Arc::new(RealDisk), path, write)).transpose();
+        let csv = csv.map_err(|error| failure::of_connector(&error))?;
+        let done = Arc::new(Mutex::new(None));
+        let kept = || Kept(Arc::clone(&done));
+        Ok((Rows { row_of, rows: Some(Vec::new()), kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
+    }
+
+    /// Returns the sink with a limit of `rows_max` rows: as many as the reference can check.
+    pub fn keeping(self, rows_max: u64) -> Self {
+        Rows { rows_max, ..self }
+    }
+}
+
+impl<R> Kept<R> {
+    /// Returns whether all rows were kept, once the query has ended.
+    pub fn is_whole(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Takes the rows out, once the query has ended.
+    pub fn take(&self) -> Vec<R> {
+        mem::take(&mut *self.lock()).expect("only rows that are whole are compared")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<R>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Describes the first difference between expected and found rows.
+pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
+    compare(expected, found).err().map(|difference| difference.to_string())
+}
+
+impl<T: 'static, R: Send> Sink<T> for Rows<T, R> {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        if let Some(rows) = &mut self.rows {
+            if (rows.len() as u64) < self.rows_max {
+                rows.push((self.row_of)(&record));
+            } else {
+                self.rows = None;
+            }
+        }
+        self.csv.as_mut().map_or(Ok(()), |csv| csv.write(record))
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        *self.kept.lock() = self.rows.take();
+        self.csv.as_mut().map_or(Ok(()), Sink::finish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg::EventTime;
+
+    use super::*;
+
+    fn kept_of(rows: u64, rows_max: u64) -> Kept<u64> {
+        let (sink, kept) = Rows::new(|record: &Record<u64>| record.value, None, |_, _| ()).unwrap();
+        let mut sink = sink.keeping(rows_max);
+        (0..rows).for_each(|row| sink.write(Record::new(EventTime::EPOCH, row)).unwrap());
+        assert!(!kept.is_whole(), "there are none before the end");
+        sink.finish().unwrap();
+        kept
+    }
+
+    #[test]
+    fn rows_are_kept_up_to_the_bound_and_forgotten_above() {
+        let kept = kept_of(3, 3);
+        assert_eq!((kept.is_whole(), kept.take()), (true, vec![0, 1, 2]));
+        assert!(!kept_of(4, 3).is_whole());
+        assert!(kept_of(0, 0).is_whole());
+    }
+}

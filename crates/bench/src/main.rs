@@ -1,0 +1,47 @@
+//! The program `thalweg-bench`, which runs two commands of `thalweg`: [`bench`] runs and measures a workload, and [`replay`]
+//! repeats the calls to a policy in such a run.
+//!
+//! `thalweg` becomes this program when it is asked for one of them. So the words on the command line begin with the command,
+//! `thalweg-bench bench ysb`, and messages name `thalweg bench`. [`values`] reads the values that only `bench` has.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod replay;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use thalweg_cli::failure::{self, End};
+use thalweg_cli::handed_over;
+
+/// Commands of Thalweg for experiments.
+#[derive(Parser)]
+#[command(name = "thalweg", bin_name = "thalweg", max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(about = handed_over::BENCH)]
+    Bench(Box<bench::BenchArgs>),
+    #[command(about = handed_over::REPLAY)]
+    Replay(replay::ReplayArgs),
+}
+
+fn main() -> ExitCode {
+    thalweg_sql::panics::keep_quiet();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    failure::end(match cli.command {
+        Command::Bench(args) => bench::run(&args, given_options(&matches)).map(End::from),
+        Command::Replay(args) => replay::run(&args).map(End::from),
+    })
+}
+
+/// Returns the options and arguments of the command, with the sources of their values.
+fn given_options(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().expect("clap has asked for a command").1
+}

@@ -1,0 +1,51 @@
+//! `thalweg replay`: repeats the calls to a policy in a run, and reports where its answers differ.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use thalweg_cli::console;
+use thalweg_scheduling::{Trace, policy};
+
+use crate::bench::calls::CALLS_MAX;
+
+/// What was recorded, and whom to ask.
+#[derive(Args)]
+pub struct ReplayArgs {
+    /// What `thalweg bench --trace FILE` has written.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Whom to ask [default: the policy that was recorded].
+    #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(policy::names()))]
+    policy: Option<String>,
+}
+
+/// Replays a trace; returns `false` if an answer differs.
+pub fn run(args: &ReplayArgs) -> Result<bool> {
+    let path = args.file.display();
+    let trace = File::open(&args.file)
+        .map_err(Into::into)
+        .and_then(|file| Trace::read(&mut BufReader::new(file), CALLS_MAX))
+        .with_context(|| format!("{path} cannot be read"))?;
+    let recorded = trace.policy();
+    let name = args.policy.as_ref().unwrap_or(&recorded);
+    let mut asked = policy::by_name(name).with_context(|| format!("{path} is of another engine's policy"))?;
+    let (calls, whom) = (trace.len(), if *name == recorded { "again" } else { "instead" });
+    match trace.replay(&mut *asked) {
+        Ok(()) => {
+            console::out(&format!(
+                "{calls} calls to {recorded}; {name}, asked {whom}, gives the same answers\n"
+            ))?;
+            Ok(true)
+        }
+        Err(diverged) => {
+            console::out(&format!(
+                "{calls} calls to {recorded}; {name}, asked {whom}, differs\n{diverged}\n"
+            ))?;
+            Ok(false)
+        }
+    }
+}

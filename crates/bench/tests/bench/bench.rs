@@ -1,0 +1,377 @@
+//! `thalweg bench` from end to end: its JSON, its results, its loops, and early ends.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::figures::{HEADER, trip};
+use crate::support::{Folder, Ran};
+
+/// Field names that scripts rely on.
+const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
+                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
+                             result_latency_us overdue processing_latency_us deadlines_met slowdown queue_cv cpu_s \
+                             rss_peak_bytes scheduling_share ok check";
+
+fn assert_right(figures: &Value) {
+    for field in STABLE_FIELDS.split_whitespace() {
+        assert!(figures.get(field).is_some(), "{field} is missing in {figures}");
+    }
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+    assert!(figures["seconds"].as_f64().unwrap() > 0.0, "{figures}");
+    assert!(figures["rss_peak_bytes"].as_u64().unwrap() > 1 << 20, "{figures}");
+}
+
+#[test]
+fn recorded_trips_give_their_results() {
+    let folder = Folder::new("nyt_recorded");
+    let far = trip("00:01:30").replace("3.00", "4.50");
+    let elsewhere = trip("00:02:59").replace("-73.985", "-73.982");
+    let other_vendor = trip("00:03:00").replace("VTS", "CMT");
+    let nowhere = trip("00:03:01").replace("-73.985", "0").replace("40.748", "0");
+    let lines = [HEADER, &trip("00:01:00"), &far, &elsewhere, &other_vendor, &nowhere, &trip("00:03:02")];
+    folder.write("trips.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input trips.csv --window 60s --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["workload"], &figures["api"]), (&"nyt".into(), &"typed".into()));
+    assert_eq!(
+        (&figures["events_in"], &figures["filtered"], &figures["bad"]),
+        (&6.into(), &2.into(), &0.into())
+    );
+    assert_eq!((&figures["offered_per_s"], &figures["latency_us"]), (&Value::Null, &Value::Null));
+    let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    // 2013-01-01 00:00 is 1,356,998,400 s.
+    assert_eq!(rows, ["1356998460,311,325,2,3.75", "1356998520,312,325,1,3.0", "1356998580,311,325,1,3.0"]);
+    assert_eq!(folder.text("out/nyt.bad.csv"), None, "no bad lines, no file for them");
+
+    // With blanks after the commas, as in the Commission's own files.
+    let lines = [HEADER.replace(',', ", "), trip("00:01:00")];
+    folder.write("blanks.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input blanks.csv --window 60s");
+    assert_right(&figures);
+    assert_eq!((&figures["events_in"], &figures["results_out"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn generated_events_give_the_reference_s_results() {
+    let folder = Folder::new("ysb_generated");
+    let figures = folder.json("bench ysb --seconds 0.2 --warmup 0.1 --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["chain"], &figures["workers"]), (&"default".into(), &1.into()));
+    assert!(figures["throughput_per_s"].as_f64().unwrap() > 0.0);
+    let rows = folder.text("out/ysb.csv").unwrap().lines().count();
+    assert_eq!(figures["results_out"], rows);
+
+    let figures = folder.json("bench nyt --seconds 0.1 --warmup 0");
+    assert!(figures["ok"].as_bool().unwrap(), "{figures}");
+
+    // Out of order, both as fast as possible and at a rate, with other windows and workers.
+    for run in
+        ["ysb", "ysb --window 500ms --slide 100ms", "nyt", "nyt --rate 50k", "ysb --rate 50k --workers 2"]
+    {
+        for bound in ["7ms", "20s"] {
+            let run = format!("bench {run} --out-of-order {bound} --seconds 0.1 --warmup 0");
+            let figures = folder.json(&run);
+            assert_right(&figures);
+            assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{run}: {figures}");
+        }
+    }
+}
+
+#[test]
+fn windows_may_slide() {
+    let folder = Folder::new("slide");
+    let lines = [HEADER, &trip("00:01:00"), &trip("00:01:45").replace("3.00", "4.50")];
+    folder.write("trips.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input trips.csv --window 60s --slide 30s --results out");
+    assert_right(&figures);
+    let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    // 1,356,998,460 s is 00:01:00.
+    let starts = ["1356998430,311,325,1,3.0", "1356998460,311,325,2,3.75", "1356998490,311,325,1,4.5"];
+    assert_eq!(rows, starts);
+
+    for (run, size, slide) in [("ysb", "10s", "2500ms"), ("ysb", "70ms", "30ms"), ("nyt", "3s", "2s")] {
+        let run = format!("bench {run} --seconds 0.1 --warmup 0 --window {size} --slide {slide}");
+        assert_right(&folder.json(&run));
+    }
+}
+
+#[test]
+fn chains_are_cut_as_asked() {
+    let folder = Folder::new("chains");
+    for chain in ["none", "default", "all"] {
+        let figures = folder
+            .json(&format!("bench ysb --seconds 0.1 --warmup 0 --chain {chain} --queries 2 --workers 2"));
+        assert_right(&figures);
+        assert_eq!(figures["chain"], chain);
+    }
+}
+
+#[test]
+fn operators_can_be_isolated() {
+    let figures = Folder::new("isolate").json("bench ysb --seconds 0.1 --warmup 0 --isolate --workers 2");
+    assert_right(&figures);
+    assert_eq!((&figures["chain"], &figures["workers"]), (&"none".into(), &2.into()));
+}
+
+#[test]
+fn loops_give_the_same_results() {
+    let folder = Folder::new("loops");
+    for api in ["loop-blocks", "loop-selection", "loop-chains", "loop-fused"] {
+        let figures = folder.json(&format!("bench ysb --seconds 0.05 --warmup 0.01 --api {api}"));
+        assert_right(&figures);
+        assert_eq!((&figures["api"], &figures["policy"]), (&api.into(), &Value::Null));
+    }
+}
+
+/// With SQL the rows equal those of the reference, also for several queries and workers.
+#[test]
+fn sql_gives_the_same_results() {
+    let folder = Folder::new("sql");
+    for more in ["", " --queries 2", " --workers 2", " --chain none --nominal-rate 100k"] {
+        let figures = folder.json(&format!("bench ysb --api sql --seconds 0.3 --warmup 0.05{more}"));
+        assert_right(&figures);
+        assert_eq!((&figures["api"], &figures["policy"]), (&"sql".into(), &"enjima".into()));
+        assert!(figures["events_in"].as_u64() > Some(100_000), "rows are counted, not batches: {figures}");
+    }
+}
+
+#[test]
+fn at_a_rate_latency_is_measured() {
+    let figures = Folder::new("rate").json("bench ysb --seconds 0.3 --warmup 0.1 --rate 20000");
+    assert_right(&figures);
+    assert_eq!(figures["offered_per_s"], 20_000);
+    let latency = &figures["latency_us"];
+    assert!(latency["count"].as_u64().unwrap() > 0, "{figures}");
+    let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| latency[name].as_f64().unwrap());
+    assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+}
+
+/// Windows of 50 ms end during the measurement at a given rate. Without a window end there is no output delay.
+#[test]
+fn at_a_rate_output_delay_is_measured() {
+    let folder = Folder::new("output_delay");
+    let figures = folder.json("bench ysb --seconds 0.5 --warmup 0.1 --rate 20000 --window 50ms");
+    assert_right(&figures);
+    let delay = &figures["output_delay_us"];
+    let count = delay["count"].as_u64().unwrap();
+    // A machine that is held up sees fewer closings, of all that end until the sources have ended.
+    let most = (figures["seconds"].as_f64().unwrap() + 0.1) / 0.05 + 2.0;
+    assert!(1 <= count && count as f64 <= most, "{figures}");
+    let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| delay[name].as_f64().unwrap());
+    assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+    // Measured from the end of the window by the timestamps. The watermark comes a moment later.
+    let since_end = &figures["result_latency_us"];
+    // The two figures are read one after the other, and a window may end in between.
+    assert!(since_end["count"].as_u64().unwrap().abs_diff(count) <= 1, "{figures}");
+    assert!(since_end["mean"].as_f64().is_some_and(|mean| mean < 1e6), "{figures}");
+    let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 10000h");
+    assert_eq!((&figures["output_delay_us"], &figures["result_latency_us"]), (&Value::Null, &Value::Null));
+    let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms");
+    assert_eq!(drained["result_latency_us"], Value::Null, "{drained}");
+}
+
+/// Windows of 10 s fire every 100 ms if event time runs a hundred times as fast as the clock. The results equal
+/// those of the reference, and none of them has a latency by the clock.
+#[test]
+fn event_time_may_run_faster_than_the_clock() {
+    let folder = Folder::new("time_scale");
+    let figures = folder.json("bench ysb --seconds 1 --warmup 0.1 --rate 20000 --time-scale 100");
+    assert_right(&figures);
+    assert!(figures["output_delay_us"]["count"].as_u64().unwrap() >= 3, "{figures}");
+    assert_eq!(figures["result_latency_us"], Value::Null, "{figures}");
+    let overdue = &figures["overdue"];
+    assert!(overdue["markers"].is_u64() && overdue["latency_us"]["mean"].is_f64(), "{figures}");
+    for figure in ["results", "result_latency_us", "results_in_time"] {
+        assert_eq!(overdue[figure], Value::Null, "{figures}");
+    }
+    for (options, told) in [
+        ("--time-scale 100", "--time-scale is for records that come at a rate"),
+        ("--rate 20001 --time-scale 100", "--time-scale is 100, but must divide the rate"),
+        ("--rate 20000 --time-scale 100 --policy klink", "--policy klink compares event time with the clock"),
+        ("--rate 20000 --time-scale 0", "`0` is no whole number from 1 to 1000"),
+    ] {
+        let ran = folder.run(&format!("bench ysb {options}"));
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{ran:?}");
+    }
+}
+
+/// Windows of queries deployed at different times end at different times, and the reference takes this into
+/// account.
+#[test]
+fn queries_that_are_deployed_at_random_are_right() {
+    let folder = Folder::new("deployed");
+    let options =
+        "--queries 4 --deploy-within 300ms --rate 20000 --window 50ms --selectivity-steps 200ms:0.6";
+    let figures = folder.json(&format!("bench ysb --seconds 0.3 --warmup 0.1 {options}"));
+    assert_right(&figures);
+    assert_eq!(figures["check"], "oracle-equal", "{figures}");
+    let sliding = folder.json(&format!("bench ysb --seconds 0.2 --warmup 0.1 {options} --slide 20ms"));
+    assert_right(&sliding);
+}
+
+/// A rate that keeps the mean delay within a second is found at once; a rate that keeps it within a microsecond
+/// is never found.
+#[test]
+fn a_rate_is_found_by_its_output_delay() {
+    let folder = Folder::new("target_delay");
+    let line = "--warmup 0.05 --window 20ms --target-delay";
+    let figures = folder.json(&format!("bench ysb --seconds 1 {line} 1s"));
+    assert_right(&figures);
+    assert_eq!(figures["target_delay_us"], 1_000_000, "{figures}");
+    assert!(figures["offered_per_s"].as_u64().unwrap() > 0, "{figures}");
+    assert!(figures["output_delay_us"]["mean"].as_f64().unwrap() <= 1e6, "{figures}");
+    let ran = folder.run(&format!("bench ysb --seconds 0.2 {line} 1us"));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    // On a machine that is held up, a run may see no window close.
+    let is_missed = ran.stderr.contains("offered: output delay") && ran.stderr.contains("missed");
+    assert!(is_missed || ran.stderr.contains("nothing was closed in 0.2 s"), "{}", ran.stderr);
+    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --window 10000h --target-delay 1s");
+    assert!(ran.code == 1 && ran.stderr.contains("nothing was closed in 0.1 s"), "{}", ran.stderr);
+}
+
+/// Parts that are switched off are reported and change no result. Without passes there is nothing to switch
+/// off.
+#[test]
+fn what_is_switched_off_is_told() {
+    let folder = Folder::new("ablate");
+    let line = "bench ysb --seconds 0.1 --warmup 0 --window 20ms --ablate no-priority";
+    let figures = folder.json(&format!("{line} --ablate in-order-epochs --policy streambox"));
+    assert_right(&figures);
+    assert_eq!(figures["ablate"], serde_json::json!(["in-order-epochs", "no-priority"]));
+    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --parallel serial --ablate no-locality");
+    assert!(
+        ran.stderr.contains("--ablate no-locality has no effect without --parallel epochs"),
+        "{}",
+        ran.stderr
+    );
+    let ran = folder.run(line);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("--ablate no-priority is for --policy streambox"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// The rate is per query, and the figures cover all queries. Each query has its own file of results, and
+/// together the files hold the rows that were counted.
+#[test]
+fn several_queries_run_at_once() {
+    let folder = Folder::new("queries");
+    let figures = folder
+        .json("bench ysb --queries 3 --workers 2 --rate 20000 --seconds 0.3 --warmup 0.1 --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&3.into(), &60_000.into()));
+    let number = |figure: &Value| figure.as_f64().unwrap();
+    let [least, most] = [0, 1].map(|index| number(&figures["query_throughput_per_s"][index]));
+    let third = number(&figures["throughput_per_s"]) / 3.0;
+    // Rounding may put all three an ulp above their mean.
+    assert!(0.0 < least && least <= third * 1.001 && third <= most * 1.001, "{figures}");
+    let rows = |query: u32| folder.text(&format!("out/ysb-{query}.csv")).unwrap().lines().count();
+    assert_eq!(figures["results_out"], rows(1) + rows(2) + rows(3));
+    assert_eq!(folder.text("out/ysb.csv"), None);
+
+    let figures = folder.json("bench nyt --queries 2 --chain none --rate 20000 --seconds 0.1 --warmup 0");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["chain"]), (&2.into(), &"none".into()));
+}
+
+/// With one record a second for each query, the workers are idle most of the time.
+#[test]
+fn many_queries_with_next_to_nothing_to_do() {
+    let figures = Folder::new("idle").json("bench ysb --queries 20 --rate 1 --seconds 1.2 --warmup 0");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&20.into(), &20.into()));
+    // The first records of all queries are due at once, and the second ones a second later. There are more only
+    // on a busy machine.
+    let (events, seconds) = (figures["events_in"].as_u64().unwrap(), figures["seconds"].as_f64().unwrap());
+    assert!(40 <= events && events as f64 <= 20.0 * (seconds + 20.0), "{figures}");
+    // One worker that does not sleep takes all of the time.
+    assert!(figures["cpu_s"].as_f64().unwrap() < 0.8 * seconds, "{figures}");
+}
+
+/// Each run prints a line of its own.
+#[test]
+fn runs_are_repeated() {
+    let ran = Folder::new("repeat").run("bench ysb --seconds 0.05 --warmup 0 --repeat 3 --output json");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 3), "{ran:?}");
+}
+
+#[test]
+fn figures_for_people() {
+    let ran = Folder::new("text").run("bench ysb --seconds 0.1 --warmup 0 --rate 20000");
+    let starts: Vec<&str> =
+        ran.stdout.lines().map(|line| line.split("  ").find(|word| !word.is_empty()).unwrap()).collect();
+    let head = "ysb (typed, chain default, serial, 1 worker, 20.0 k/s offered)";
+    assert_eq!(starts, [head, "throughput", "results", "latency", "cost", "check"], "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("  check       ok (oracle-equal)\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn figures_of_several_queries_for_people() {
+    let ran = Folder::new("text_queries").run("bench ysb --seconds 0.1 --warmup 0 --queries 2 --rate 20000");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines[0], "ysb (typed, chain default, serial, 1 worker, 2 queries, 40.0 k/s offered)",
+        "{}",
+        ran.stdout
+    );
+    let per_query = lines[2];
+    assert!(per_query.starts_with("  per query   ") && per_query.ends_with(" at most"), "{}", ran.stdout);
+    assert!(per_query.contains("/s at least, "), "{}", ran.stdout);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+}
+
+/// At the first Ctrl-C the run drains and reports what it has so far. The runs that would follow do not start.
+#[test]
+fn an_interrupt_drains_and_reports() {
+    let folder = Folder::new("interrupt");
+    for line in [
+        "bench ysb --seconds 600 --repeat 9",
+        "bench nyt --warmup 600 --rate 1000",
+        "bench lrb --seconds 600",
+        "bench lrb-full --seconds 600 --rate 1000",
+        "bench ysb --queries 3 --deploy-within 1h --rate 1000",
+    ] {
+        let mut command = folder.command(&format!("{line} --output json"));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        // A signal before the handler is installed ends the process, so the test first waits until the system
+        // reports the handler.
+        while !catches_interrupts(child.id()) {
+            sleep(Duration::from_millis(5));
+        }
+        kill_process(pid, Signal::INT).unwrap();
+        let ran = Ran::of(line, child.wait_with_output().unwrap());
+        assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{ran:?}");
+        let figures: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_right(&figures);
+        assert_eq!(figures["interrupted"], true);
+    }
+}
+
+/// Whether the process has a handler for SIGINT, signal 2.
+pub fn catches_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+}
+
+/// `thalweg bench ... | head -1`: no panic and no message.
+#[test]
+fn a_closed_pipe_ends_it_in_silence() {
+    let mut command = Folder::new("closed_pipe").command("bench ysb --seconds 0.05 --warmup 0 --repeat 1000");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("ysb ("), "{first}");
+    let ran = Ran::of("bench | head -1", child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (141, ""));
+}

@@ -1,0 +1,57 @@
+//! Physical plans: what each layout makes of every workload.
+
+use crate::support::{Folder, assert_golden};
+
+const WORKLOADS: [&str; 14] = [
+    "ysb",
+    "nyt",
+    "lrb",
+    "lrb-full",
+    "grep",
+    "wordcount",
+    "distinct",
+    "tweets",
+    "netmon",
+    "join",
+    "ipq1",
+    "ipq2",
+    "ipq3",
+    "ipq4",
+];
+
+/// One worker in each operator, and two that share operators; chained in all ways.
+const LAYOUTS: [&str; 6] = [
+    "--chain none --parallel serial",
+    "--chain default --parallel serial",
+    "--chain all --parallel serial",
+    "--chain none --parallel epochs --workers 2",
+    "--chain default --parallel epochs --workers 2",
+    "--chain all --parallel epochs --workers 2",
+];
+
+#[test]
+fn of_workloads() {
+    let folder = Folder::new("plans");
+    let mut text = String::new();
+    for workload in WORKLOADS {
+        for layout in LAYOUTS {
+            let ran = folder.run(&format!("bench {workload} {layout} --explain"));
+            assert_eq!(ran.code, 0, "{ran:?}");
+            text += &format!("{workload} {layout}\n{}\n", ran.stdout);
+        }
+    }
+    assert_golden("plans_of_workloads.txt", &text);
+}
+
+#[test]
+fn what_cannot_be_explained() {
+    let folder = Folder::new("plans_wrong");
+    for (line, told) in [
+        ("bench mixed --explain", "this workload has several"),
+        ("bench enjima-fig5b --out x --explain", "--out"),
+        ("bench ysb --api loop-blocks --explain", "a loop has none"),
+    ] {
+        let ran = folder.run(line);
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{ran:?}");
+    }
+}

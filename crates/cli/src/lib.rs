@@ -1,0 +1,13 @@
+//! Shared parts of the programs `thalweg` and `thalweg-bench`, which must look alike to their users.
+//!
+//! [`console`] writes all text, [`failure`] turns errors into one line and an exit code, [`interrupt`] turns Ctrl-C into a
+//! drain, [`options`] reads values with units, and [`show`] formats numbers for people. [`handed_over`] lists the commands
+//! that `thalweg` leaves to `thalweg-bench`.
+#![forbid(unsafe_code)]
+
+pub mod console;
+pub mod failure;
+pub mod handed_over;
+pub mod interrupt;
+pub mod options;
+pub mod show;
