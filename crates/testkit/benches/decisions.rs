@@ -1,16 +1,20 @@
-//! Question: what does it cost to choose a task, and what share of the time is that?
-//! Workload: a number of tasks that are all ready, on one worker, stepped, with the real clock, under each policy. A run
-//! takes one block of 384 records at about 10 ns (some 4 us, as in YSB), or 25 blocks (some 100 us). `alone`: each
-//! source and its sink in one task. `pairs`: half of the tasks write an edge that the other half reads; the readers do as
-//! much work again, so that a run makes its reader ready.
-//! Unit: ns per decision, as the engine samples it, one step in 64. This includes rounds of the policy, and one reading
-//! of the clock, whose cost the first line prints. Also the share of the wall time of all steps. Both are medians of nine
-//! spans of time, since one sample that the operating system interrupts counts for 64. So most rounds over 1,000 tasks
-//! and more are left out; they take at most a hundredth of the time in any case. For regressions, not for claims.
-//! Targets: below 5 % at one block and below 1 % at 100 us (DESIGN, section 4.2).
+//! Question: how long does the choice of a task take, and what share of the time is that?
 //!
-//! `cargo bench -p thalweg-testkit --bench decisions`, with `-- fcfs pairs 100` for one row of the table; under `cargo
-//! test` it runs once, small.
+//! Workload: a number of tasks that are all ready, on one worker, stepped, with the real clock, under each
+//! policy. A run takes one block of 384 records at about 10 ns (some 4 us, as in YSB), or 25 blocks (some 100
+//! us). `alone`: each source and its sink are one task. `pairs`: half of the tasks write an edge that the
+//! other half reads. The readers do as much work again, so that a run makes its reader ready.
+//!
+//! Unit: ns per decision, as the engine samples it, one step in 64. This includes rounds of the policy, and
+//! one reading of the clock, whose cost the first line prints. The second figure is the share of the wall
+//! time of all steps. Both are medians of nine spans of time, because one sample that the operating system
+//! interrupts counts for 64. The medians also leave out most rounds over 1,000 tasks and more, which take at
+//! most a hundredth of the time in any case. The figures are for regressions, not for claims.
+//!
+//! Targets: a share below 5 % at one block, and below 1 % at 100 us.
+//!
+//! `cargo bench -p thalweg-testkit --bench decisions`, with `-- fcfs pairs 100` for one row of the table;
+//! under `cargo test` it runs once, small.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -140,7 +144,7 @@ fn measure(setting: Setting, warm: Duration, time: Duration) -> Figures {
         while started.elapsed() < time {
             for _ in 0..STEPS_PER_LOOK {
                 if let Step::Idle(_) = workers[0].step(&clock) {
-                    // The source was polled at this very instant, so it is not due yet.
+                    // The source was polled at this very instant of the clock, so it is not due yet.
                     continue;
                 }
                 steps += 1;

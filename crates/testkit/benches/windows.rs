@@ -1,4 +1,6 @@
-//! Question: what do windows and joins of two streams cost in the engine, with sources, edges and scheduling?
+//! Question: how many records per second do windows and joins of two streams process in the engine, with
+//! sources, edges and scheduling?
+//!
 //! Workload: drained generators on one worker, default chains, memory for edges as by default.
 //!
 //! * `tumbling`, `sliding`: a count per key, of 10,000 keys uniform at random, 100,000 records per second of
@@ -6,7 +8,9 @@
 //! * `join`: two streams of keys uniform in `0..2^20`, a million records per side and window of 1 s, so that
 //!   each record matches about one other; ten windows.
 //!
-//! Unit: million input records per second of wall time, the median of some rounds in which the kinds alternate.
+//! Unit: million input records per second of wall time, the median of some rounds in which the kinds
+//! alternate.
+//!
 //! Targets: sliding costs at most 1.5 times as much as tumbling; the join takes 10 M records/s.
 //!
 //! `cargo bench -p thalweg-testkit --bench windows`; under `cargo test` it runs once, small.

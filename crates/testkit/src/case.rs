@@ -1,9 +1,9 @@
 //! Queries under test, each with the oracle of its results.
 //!
-//! A [`Case`] keeps its input. It can be planned repeatedly, for example once alone and once beside a neighbour
-//! that fails; each plan starts with an empty sink. It compares with the oracle the results of the records that
-//! its source really made. So a query which was stopped halfway is checked as strictly as one that read
-//! everything.
+//! A [`Case`] keeps its input. It can be planned repeatedly, for example once alone and once beside a
+//! neighbour that fails. Each plan starts with an empty sink. A case compares the results with the oracle's
+//! results for the records that its source really made. So a query that was stopped halfway is checked as
+//! strictly as one that read everything.
 
 mod confluence;
 mod diamond;
@@ -49,7 +49,7 @@ pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 
 /// A query under test.
 pub trait Case {
-    /// Plans the query anew under this name, with an empty sink.
+    /// Plans the query again under this name, with an empty sink.
     fn graph(&mut self, name: &str, layout: Layout) -> Graph;
 
     /// Returns the first difference of a finished run from the oracle.

@@ -1,10 +1,10 @@
-//! A disk in memory that fails on request: files that are missing, unreadable, truncated or replaced while they
-//! are read, reads that return few bytes, calls that fail, and a power cut that loses what was not synced.
+//! A disk in memory that fails on request. Files are missing, unreadable, or truncated or replaced while they
+//! are read. Reads return few bytes, calls fail, and a power cut loses everything that was not synced.
 //!
 //! As on a real file system, an open reader keeps a file that is replaced, and sees the truncation of one. A
-//! file has two contents: the written one and the one on the disk. `sync` copies the first to the second;
-//! `publish` renames, and makes the names in that directory durable. A name that was only given by `create`, or
-//! taken by `remove`, may be lost: [`FaultyDisk::what_survives`] always loses it.
+//! file has two contents: the written content and the content on the disk. `sync` copies the first to the
+//! second. `publish` renames, and makes the names in that directory durable. A name that was only given by
+//! `create`, or taken by `remove`, may be lost: [`FaultyDisk::what_survives`] always loses it.
 
 mod handles;
 

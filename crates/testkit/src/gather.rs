@@ -73,7 +73,7 @@ impl<T> Gather<T> {
         Gather { gathered: Gathered::default(), expects, sabotage: Arc::clone(sabotage) }
     }
 
-    /// Returns shared access to what the sink has seen and will see.
+    /// Returns shared access to the records that the sink has seen and will see.
     pub fn gathered(&self) -> Gathered<T> {
         self.gathered.clone()
     }

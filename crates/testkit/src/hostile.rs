@@ -32,14 +32,14 @@ pub enum Feature {
     EmptySpans,
     /// Runs of records that lie several windows behind the previous records.
     LateBursts,
-    /// Single records that lie at most one window behind, and so are late for some of the windows that overlap.
+    /// Single records that lie at most one window behind. They are late for some of the windows that overlap.
     Stragglers,
     /// A stamp centuries ahead, after which every record in the present is late.
     FarFuture,
     /// Runs of records of one key, each one session gap after the previous one, or a microsecond more or less.
     GapBorders,
-    /// Consecutive watermarks without a record between them. This affects arrivals only, since records alone do
-    /// not show them.
+    /// Consecutive watermarks without a record between them. Only arrivals show this feature, because lists
+    /// of records have no watermarks.
     EmptyEpochs,
 }
 
@@ -121,7 +121,7 @@ impl Hostile {
         self.readings_from(start_us, count, entropy)
     }
 
-    /// Makes `count` records with watermarks between them: those that its source promises and, with
+    /// Makes `count` records with watermarks between them: the watermarks that the source promises and, with
     /// [`Feature::EmptyEpochs`], some more.
     pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Arrival<Reading>> {
         self.with_watermarks(&self.readings(count, entropy), entropy)
@@ -175,8 +175,7 @@ impl Hostile {
             }
             last_key = key;
             readings.push((at - behind as i64, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
-            // The far future is one instant, not a new present: later records are in the present again, and
-            // late.
+            // The far future is a single instant: later records are in the present again, and late.
             if at > STAMP_US_MAX / 4 && entropy.below(2) == 0 {
                 at = entropy.below(10_000) as i64;
             }

@@ -7,17 +7,18 @@
 //! ```
 //!
 //! The bed reads its inputs in turns, as a task with several edges does. Batches hold records of one input. A
-//! watermark is the least of all open inputs, sent when it advances. An `InputWatermark` precedes records of an
-//! input whose own watermark differs from the last one sent. At the end come the watermark at the end of time
-//! and `End`. A [`Manner`] sets the size of batches, the room of the output, and whether the operator is
+//! watermark is the least of all open inputs, sent when it advances. An `InputWatermark` precedes records of
+//! an input whose own watermark differs from the last one sent. At the end come the watermark at the end of
+//! time and `End`. A [`Manner`] sets the size of batches, the room of the output, and whether the operator is
 //! replaced by another one that loads its state; no result may depend on it.
 //!
-//! Meanwhile the bed checks the operator's contract (rules O1 to O4 of `thalweg_model::operator`). The operator
-//! pushes only into room. It takes the records it is given, or reports that it is stalled, and continues when
-//! it has room. It counts every record. It forwards a mark in the same way when asked twice; its watermarks
-//! never go back and never exceed those it was given. It pays for its state before the state grows. [`Copies`]
-//! represent an operator that several workers share. [`Ran`] holds the output and checks the rest: no record
-//! behind a promised watermark, no result before its window closes, results equal to the oracle's.
+//! Meanwhile the bed checks the operator's contract (rules O1 to O4 of `thalweg_model::operator`). The
+//! operator pushes only while the output has room. It takes the records that it is given, or reports that it
+//! is stalled, and continues when it has room. It counts every record. It forwards a mark in the same way
+//! when asked twice. Its watermarks never go back and never exceed the watermarks that it was given. It pays
+//! for its state before the state grows. [`Copies`] represent an operator that several workers share. [`Ran`]
+//! holds the output and checks the rest: no record behind a promised watermark, no result before its window
+//! closes, results equal to the oracle's.
 
 mod bounded_grant;
 mod copies;

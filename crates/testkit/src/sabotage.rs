@@ -71,8 +71,8 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Visits to that place. Relaxed: the counter protects no other data; the runs of a task are ordered by its
-    /// task cell.
+    /// Visits to that place. Relaxed: the counter protects no other data. The runs of a task are ordered by
+    /// its task cell.
     visits: AtomicU64,
 }
 

@@ -13,7 +13,7 @@ use crate::sabotage::{Place, Sabotage};
 /// Number of records after which a latency marker is due.
 const MARKER_EVERY_RECORDS: u64 = 5;
 
-/// The longest pause: far longer than any step of a simulation takes.
+/// The longest pause: far longer than any step of a simulation.
 const PAUSE_NS_MAX: u64 = 5_000_000;
 
 /// One entry of a script.

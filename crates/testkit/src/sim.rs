@@ -6,12 +6,12 @@
 //!   test --> queries and events: pause, resume, stop, cancel, an exhausted budget, at given actions
 //! ```
 //!
-//! The engine is the released one ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)); only
-//! threads, clock and entropy are ours. A worker keeps its task between two steps, so other workers choose,
-//! fail and stop while a task is held. When every worker is idle, the pool serves pending requests, then the
-//! clock advances to the next due time. If there is none and a query still runs, the run is stuck and fails. It
-//! also fails if for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query makes progress, or if a paused query
-//! does.
+//! The engine is the released one ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)). The
+//! simulation replaces only threads, clock and entropy. A worker keeps its task between two steps, so other
+//! workers choose, fail and stop while a task is held. When every worker is idle, the pool serves pending
+//! requests, then the clock advances to the next due time. If there is none and a query still runs, the run
+//! is stuck and fails. It also fails if for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query makes progress,
+//! or if a paused query does.
 
 mod setup;
 
@@ -30,8 +30,8 @@ pub use setup::{Setup, draw_layout};
 
 use crate::seed::entropy_for;
 
-/// Number of actions after which a run without progress counts as stuck. A record costs a few actions per task,
-/// and so does a mark; no input of ours comes near this number between two records.
+/// Number of actions after which a run without progress counts as stuck. A record costs a few actions per
+/// task, and so does a mark. No input of these tests comes near this number between two records.
 pub const ACTIONS_WITHOUT_PROGRESS_MAX: u64 = 1 << 16;
 
 /// Number of actions between two checks of the progress of all queries.
@@ -71,7 +71,7 @@ pub struct Simulation {
     engine: Engine,
     workers: Vec<Worker>,
     growth: Growth,
-    /// Time until which each worker said it is idle; `None` if something has happened since.
+    /// Time until which each worker has reported to be idle; `None` if something has happened since.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
     /// Events that are still to come, with their actions.

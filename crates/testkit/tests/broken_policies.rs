@@ -28,8 +28,8 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// Number of engines whose ended queries are cancelled, rounds in each, and cancels in a round. In half a
-/// second a task that is taken by mistake is certain to be missed by its worker once.
+/// Number of engines whose ended queries are cancelled, rounds in each, and cancels in a round. These take
+/// half a second. In that time, a task that is taken by mistake is certain to be missed once by its worker.
 const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
 
 /// Calls of the engine to code that does not belong to a query.
@@ -200,7 +200,7 @@ fn submit_endless(engine: &Engine, chaining: Chaining) -> QueryHandle {
     engine.submit(graph(endless(), Discard::new(), chaining)).expect("the budget is ample")
 }
 
-/// Spins until a condition holds that is certain to come while the engine's threads run.
+/// Spins until a condition holds. The engine's threads must be certain to bring it about while they run.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         thread::yield_now();
@@ -228,8 +228,8 @@ fn check_closed(engine: &Engine, bomb: &Bomb) {
     spin_until(|| refusal(graph(endless(), Discard::new(), Chaining::All)) == Some(PlanError::EngineClosed));
 }
 
-/// Whatever kills a worker, it may hold a task, even the last one of its query. That task is lost with it, and
-/// has not ended.
+/// A worker may hold a task when it dies, even the last task of its query, whatever kills the worker. That
+/// task is lost with the worker, and has not ended.
 #[test]
 fn a_worker_that_dies_is_no_success() {
     for call in [Call::Feedback, Call::Quantum, Call::Rank, Call::Prepare, Call::Now] {
@@ -277,8 +277,8 @@ impl Sink<i64> for Waits {
     }
 }
 
-/// The thread that makes chunks notifies writers that they have room, and ranks them. A panic there must not
-/// leave them without room for ever.
+/// The thread that makes chunks notifies writers that they have room, and ranks them. If it panics, the
+/// writers must not wait for room forever.
 #[test]
 fn a_panic_on_the_memory_thread_hangs_nobody() {
     for call in [Call::Rank, Call::Now] {
@@ -372,9 +372,9 @@ fn a_panic_in_cancel_hangs_nobody() {
     });
 }
 
-/// A closing engine ranks nothing, since the policy may be the reason for closing. The first task of the first
-/// query has ended; its slot belongs to a task of the second query, which has not failed yet when the first one
-/// does.
+/// A closing engine ranks nothing, because the policy may be the reason for closing. The first task of the
+/// first query has ended, and a task of the second query has its slot. The second query has not failed yet
+/// when the first one fails.
 #[test]
 fn closing_ranks_nothing() {
     within_bounds("a query of an engine whose policy goes on panicking", || {
@@ -402,7 +402,7 @@ fn closing_ranks_nothing() {
     });
 }
 
-/// A handle outlives its query, whose slot another query then has. Callers' threads rank slowly here. If a
+/// A handle outlives its query. Another query then has the slot. Callers' threads rank slowly here. If a
 /// cancel ranked and took the other query's task, that task's worker would find nothing to do, and sleep.
 #[test]
 fn cancelling_a_query_that_has_ended_stalls_nobody() {
@@ -507,9 +507,9 @@ impl Operator<i64> for TakesNothing {
     }
 }
 
-/// An operator that expands leaves records behind when it is stalled, or has no room. One that leaves them for
-/// no reason would be called again for ever within a step. It is reported, as are other operators that break
-/// the rules.
+/// An operator that expands leaves records behind when it is stalled, or has no room. An operator that leaves
+/// them without such a reason would be called again without end within a step. It is reported, as are other
+/// operators that break the rules.
 #[test]
 fn an_operator_that_takes_nothing_is_named() {
     // Chained to its source, the operator gets one record at a time, and cannot refuse.

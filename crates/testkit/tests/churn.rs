@@ -1,8 +1,8 @@
-//! Queries start and end, 500 of them from eight clients at once, while a canary runs. Nothing is left of them,
-//! and the canary is unharmed. RELIABILITY: "submit and cancel, 8 clients at once".
+//! Queries are submitted and cancelled, 500 of them from eight clients at once, while a canary runs. Nothing
+//! is left of them, and the canary is unharmed.
 //!
-//! One test in a process of its own, since it counts the threads and files of the process. It reads the real
-//! clock for the canary's pace only.
+//! This is one test in a process of its own, because it counts the threads and files of the process. It reads
+//! the real clock only for the canary's pace.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -156,7 +156,8 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
 fn draw(entropy: &mut dyn Entropy) -> Box<dyn Case + Send> {
     let count = entropy.below(RECORDS_MAX) as usize;
     match entropy.below(5) {
-        // Long enough to be ended halfway; an endless one would run as long as the checks of others take.
+        // Long enough to be ended halfway. An endless one would run for as long as the checks of other
+        // queries take.
         4 => Box::new(Ysb::new(LONG_EVENTS, YsbPace::Drained(1_000_000), Span::from_millis(10))),
         0 => Box::new(Readings::draw(count, entropy)),
         1 => Box::new(Parcels::draw(count, entropy)),

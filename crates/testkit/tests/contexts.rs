@@ -1,9 +1,9 @@
-//! Contexts that travel with records, as policies see them: on the real engine, stepped manually with a manual
-//! clock.
+//! Contexts that travel with records, as policies see them: on the real engine, stepped manually with a
+//! manual clock.
 //!
-//! A source has a record every 10 ms, due at its stamp. A map, windows of 100 ms and a sink follow, each a task
-//! of its own. Workers are late by a millisecond for each run, so that the times of observation and of delivery
-//! differ.
+//! A source has a record every 10 ms, due at its stamp. A map, windows of 100 ms and a sink follow, each a
+//! task of its own. Workers are late by a millisecond for each run, so that the times of observation and of
+//! delivery differ.
 #![forbid(unsafe_code)]
 
 use std::sync::{Arc, Mutex};
@@ -95,7 +95,8 @@ struct Shown {
     runs: Vec<Completion>,
 }
 
-/// First come, first served; records what it is shown. One operator may have to wait until an instant.
+/// First come, first served. Records everything that it is shown. One operator may have to wait until an
+/// instant.
 struct Spy {
     fcfs: Fcfs,
     held: Option<(OperatorId, ProcessingTime)>,
@@ -149,7 +150,7 @@ impl Policy for Spy {
     }
 }
 
-/// Runs the query to its end, a millisecond for each step; returns what its policy was shown.
+/// Runs the query to its end, a millisecond for each step. Returns everything that its policy was shown.
 fn shown(records: u64, aims: Aims) -> Shown {
     shown_of(records, aims, Engine::builder(), None)
 }
@@ -201,7 +202,8 @@ const MAP: OperatorId = OperatorId(1);
 const WINDOWS: OperatorId = OperatorId(2);
 const SINK: OperatorId = OperatorId(3);
 
-/// A record is observed when its source makes it; the map keeps that time, although its own step begins later.
+/// A record is observed when its source makes it. The map keeps that time, although the step of the map
+/// begins later.
 #[test]
 fn records_keep_when_they_were_observed() {
     let shown = shown(30, Aims::default());

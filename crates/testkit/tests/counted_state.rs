@@ -1,9 +1,10 @@
-//! The bytes that SQL operators count for their state are within 10 % of what the allocator gave them.
+//! The bytes that SQL operators count for their state differ from the bytes that the allocator gave them by
+//! at most 10 %.
 //!
-//! A stepped engine runs each query on the thread of the test. State grows to some tens of mebibytes. The bytes
-//! charged to the budget meanwhile are compared with the net bytes that this thread allocated. The counting
-//! allocator comes with `allocation-counter`. Memory allocated before the state grows (plans, chunks of edges,
-//! scratch of kernels) is in neither figure.
+//! A stepped engine runs each query on the thread of the test. State grows to some tens of mebibytes. The
+//! bytes charged to the budget meanwhile are compared with the net bytes that this thread allocated. The
+//! counting allocator comes with `allocation-counter`. Memory allocated before the state grows (plans, chunks
+//! of edges, scratch of kernels) is in neither figure.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;

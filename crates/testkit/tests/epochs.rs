@@ -74,7 +74,7 @@ trait Drawn: Case {
 
     fn break_at(&mut self, sabotage: Sabotage) -> Arc<Sabotage>;
 
-    /// Returns whether its results are the same however often its source becomes idle.
+    /// Returns true if the results are the same, regardless of how often a split becomes idle.
     fn has_one_split(&self) -> bool;
 
     fn tell(&self) -> String;
@@ -131,13 +131,13 @@ fn hostile_runs<C: Drawn>() {
     runs(3, draw, &endings);
 }
 
-/// Memory that a copy is refused fails the query, whatever worker publishes meanwhile.
+/// If a copy is refused memory, the query fails, even if another worker publishes meanwhile.
 #[test]
 fn copies_without_memory() {
     runs_without_memory::<Spread>(&["finished", "STATE_LIMIT"]);
 }
 
-/// Each partition reserves what an edge does, so a budget may be too small for many.
+/// Each partition reserves as much as an edge, so a budget may be too small for many partitions.
 #[test]
 fn lanes_without_memory() {
     runs_without_memory::<Exchanged>(&["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
@@ -259,7 +259,7 @@ fn check_failed(error: &QueryError, mishap: &Mishap) {
     assert!(is_expected, "it has failed, but should not have, or not so: {error}");
 }
 
-/// Values that own memory are dropped exactly once, in whatever copy they are, and however the query ends.
+/// Values that own memory are dropped exactly once, in any copy, and however the query ends.
 #[test]
 fn values_in_copies_are_dropped_once() {
     quiet_injected_panics();
@@ -296,8 +296,8 @@ fn values_in_copies_are_dropped_once() {
     });
 }
 
-/// A query has the same results with any number of copies, including its intermediate results where those are
-/// determined: compared as text.
+/// A query has the same results with any number of copies. Intermediate results are compared, too, if they
+/// are determined. The comparison is by text.
 #[test]
 fn any_number_of_copies_has_the_rows_of_serial_execution() {
     rows_of_any_number_of_copies::<Spread>();

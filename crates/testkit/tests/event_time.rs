@@ -24,8 +24,8 @@ fn script(seconds: impl IntoIterator<Item = i64>) -> Script<i64> {
     Script::new(seconds.into_iter().map(second), &Arc::new(Sabotage::default()))
 }
 
-/// Counts the stream of `begin` per window of ten seconds, over some seeds. `judge` gets the starts of windows
-/// with their counts, and the report.
+/// Counts the stream of `begin` per window of ten seconds, over some seeds. `judge` receives the starts of
+/// windows with their counts, and the report.
 fn check<C: Segment<i64>>(
     begin: impl Fn(&Query) -> Stream<i64, C>,
     judge: impl Fn(&[(i64, u64)], &QueryReport),
@@ -70,8 +70,8 @@ fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
     let patience = Duration::from_millis(50);
     check(begin(WatermarkStrategy::ascending().with_idle_after(patience)), |counts, report| {
         assert_eq!(counts, [(0, 10), (10, 10), (20, 5)]);
-        // Both become idle; the one that comes back does so a second time only if it is polled once more before
-        // it ends.
+        // Both splits become idle. The split that comes back becomes idle a second time only if it is polled
+        // once more before it ends.
         assert!((2..=3).contains(&report.idled), "{}", report.idled);
         assert_eq!(report.total(|counts| counts.late), 1);
     });

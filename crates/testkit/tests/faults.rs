@@ -35,15 +35,15 @@ fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     case.rows()
 }
 
-/// Spins until a condition holds that is certain to come while the engine's threads run.
+/// Spins until a condition holds. The engine's threads must be certain to bring it about while they run.
 fn spin_until(mut is_there: impl FnMut() -> bool) {
     while !is_there() {
         std::thread::yield_now();
     }
 }
 
-/// Every place of user code, chained and unchained: its query fails by name, the neighbour's output is the same
-/// as alone, and the engine accepts another query.
+/// A failure at any place of user code, chained and unchained: the query fails and its error names the
+/// operator, the neighbour's output is the same as when it runs alone, and the engine accepts another query.
 #[test]
 fn what_breaks_fails_its_query_by_name_and_nothing_else() {
     quiet_injected_panics();
@@ -90,7 +90,8 @@ fn check_named(error: &QueryError, place: Place) {
     }
 }
 
-/// State beyond the budget fails its query by name; other queries are not affected, and the memory is returned.
+/// If state grows beyond the budget, its query fails and the error names the operator. Other queries are not
+/// affected, and the memory is returned.
 #[test]
 fn state_beyond_the_budget_fails_its_query_and_no_other() {
     within_bounds("a query without memory", || {
@@ -129,7 +130,8 @@ fn count_per_key(keys: i64, sink: Gather<Windowed<i64, u64>>) -> Graph {
     query.plan(Chaining::Default).expect("the stream ends in a sink")
 }
 
-/// A query whose first chunks do not fit is refused with edge, bytes and advice, and does not affect others.
+/// A query whose first chunks do not fit is refused. The error names the edge and the bytes and gives advice,
+/// and other queries are not affected.
 #[test]
 fn a_query_too_large_for_the_budget_is_refused() {
     within_bounds("a refused query", || {
@@ -146,8 +148,8 @@ fn a_query_too_large_for_the_budget_is_refused() {
     });
 }
 
-/// A query that is stopped at any time ends in order, with the results of what it has read; a cancelled one
-/// ends at once.
+/// A query that is stopped at any time ends in order, with the results of everything that it has read. A
+/// cancelled query ends at once.
 #[test]
 fn queries_are_stopped_and_cancelled_at_any_time() {
     within_bounds("a query that was told to end", || {
@@ -189,7 +191,7 @@ fn queries_come_after_others_have_ended() {
     });
 }
 
-/// Dropping an engine cancels its running queries, and returns, whatever its queries and workers are doing.
+/// Dropping an engine cancels its running queries, and returns, in any state of its queries and workers.
 #[test]
 fn an_engine_is_dropped_while_its_queries_run() {
     within_bounds("dropping an engine", || {

@@ -1,5 +1,5 @@
-//! Damaged and failing files: a query that reads or writes one reports the file, the position in it, and what
-//! to do, and leaves nothing behind that looks like a result. Published files survive a power cut.
+//! Damaged and failing files. A query that reads or writes such a file reports the file, the position in it,
+//! and a remedy. It leaves nothing behind that looks like a result. Published files survive a power cut.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -100,7 +100,8 @@ fn a_file_that_is_missing_or_unreadable_is_named_before_anything_runs() {
     check_fails(&locked, &["SOURCE_UNREADABLE", INPUT, "permissions"]);
 }
 
-/// If the file changes while it is read, the query does not take the part it has read for the whole.
+/// If the file changes while it is read, the query does not take the part that it has read for the whole
+/// file.
 #[test]
 fn a_file_that_changes_while_it_is_read_fails_the_query_at_its_place() {
     let check = |change: Change, words: &[&str]| {
@@ -126,7 +127,7 @@ fn a_read_that_fails_halfway_fails_the_query_at_its_place() {
     check_fails(&disk, &["SOURCE_UNREADABLE", INPUT, "line ", "Read number 40 fails"]);
 }
 
-/// A sink that cannot create, write, sync or publish its file fails the query by the file's name.
+/// If a sink cannot create, write, sync or publish its file, its query fails, and the error names the file.
 #[test]
 fn an_output_that_cannot_be_written_publishes_nothing() {
     for (call, number) in
@@ -139,7 +140,7 @@ fn an_output_that_cannot_be_written_publishes_nothing() {
     }
 }
 
-/// An earlier result stays until the new one takes its place, also if that fails.
+/// An earlier result stays until the new one takes its place, even if publishing the new one fails.
 #[test]
 fn an_older_result_stays_until_it_is_replaced() {
     let disk = disk();

@@ -63,7 +63,7 @@ struct Fault {
     /// Number of the call of that kind, from 1 on.
     number: u64,
     errno: i32,
-    /// Whether all later calls of that kind fail, too.
+    /// True if all later calls of that kind fail, too.
     stays: bool,
 }
 
@@ -405,7 +405,7 @@ fn read_back(shape: &Shape, folder: &Folder) -> Vec<String> {
 /// Diverted records of an earlier run.
 const OLD_BAD: &str = "{\"file\":\"old\"}\n";
 
-/// Whether the call that was to fail came.
+/// Runs a job with this fault and checks the result. Returns true if the call that was to fail took place.
 fn check(shape: &Shape, seed: u64, fault: Fault) -> bool {
     let folder = Folder::new(&format!("{seed}"));
     let old_rows = "no rows, and of an earlier run";

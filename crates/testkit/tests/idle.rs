@@ -1,8 +1,8 @@
-//! An engine without work uses no processor: its workers sleep until they are notified, however many they are.
-//! DESIGN 4.2: "nothing ticks while all are parked".
+//! An engine without work uses no processor: its workers sleep until they are notified, however many they
+//! are. No timer wakes them while all of them sleep.
 //!
-//! One test in a process of its own, since it inspects the threads of the process; it measures by the real
-//! clock.
+//! This is one test in a process of its own, because it inspects the threads of the process. It measures by
+//! the real clock.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -19,8 +19,8 @@ use thalweg_testkit::watchdog::within_bounds;
 /// Time for which the engine is watched.
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// Largest number of wake-ups of all workers in that time: none, except those of the start, if the machine is
-/// busy.
+/// Largest number of wake-ups of all workers in that time. Workers do not wake up without work, but those of
+/// the start may still come in that time if the machine is busy.
 const WAKE_UPS_MAX: u64 = 20;
 
 /// Number of attempts: on a busy machine workers may fall asleep late.

@@ -1,7 +1,7 @@
-//! Linear Road, by its full rules and in its short form, on the released engine, compared with references that
-//! share no code with it. The traffic is recorded and generated, in order and as far out of order as its source
-//! promises. Here is much traffic in few setups; few cars in every pair of settings are in
-//! `tests/metamorphic.rs`.
+//! Linear Road, by its full rules and in its short form, on the released engine, compared with references
+//! that share no code with it. The traffic is recorded and generated, in order and as far out of order as its
+//! source promises. These tests have much traffic in few setups. The tests in `tests/metamorphic.rs` have few
+//! cars in every pair of settings.
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, EdgeLimits, Engine, Record, Span};
@@ -29,7 +29,7 @@ const SETUPS: [Setup; 4] = [
     Setup { block_records: 1, workers: 1, chaining: Chaining::Default },
 ];
 
-/// Checks in every setup that the answers are those of the reference.
+/// Checks in every setup that the answers equal the reference's.
 fn check(case: &mut dyn Case, setups: &[Setup]) {
     for &setup in setups {
         let Setup { block_records, workers, chaining } = setup;

@@ -130,8 +130,8 @@ struct Files {
 }
 
 impl Desk {
-    /// Answers some of the questions, in any order; returns `false` if there are none. Sometimes wakes without
-    /// an answer.
+    /// Answers some of the questions, in any order. Returns `false` if there are none. Sometimes calls the
+    /// waker without an answer.
     fn answer(&self, entropy: &mut dyn Entropy, fails_at: Option<i64>) -> bool {
         let mut files = self.0.lock().unwrap();
         let mut is_any = false;
@@ -172,8 +172,8 @@ impl Lookup for Desk {
     }
 }
 
-/// Runs a count per window over a desk's answers, which come at times that the seed chooses. Returns the counts
-/// of the windows, by their starts, and how the query ended.
+/// Runs a count per window over the answers of a desk, which come at times that the seed chooses. Returns the
+/// counts of the windows, by their starts, and the outcome of the query.
 fn simulate(
     seed: u64,
     order: LookupOrder,
@@ -259,8 +259,8 @@ impl Drop for Breaching {
     }
 }
 
-/// A breach fails its own query by name, or no query if all questions are answered by then. A query that waits
-/// for ever can be cancelled. The query beside it ends as usual.
+/// A breach fails only its own query, and the error names the operator. If all questions are answered by
+/// then, no query fails. A query that waits forever can be cancelled. The query beside it ends as usual.
 #[test]
 fn a_lookup_that_breaks_its_contract_breaks_its_query_alone() {
     for breach in [

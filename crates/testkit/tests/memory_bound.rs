@@ -1,8 +1,8 @@
-//! Twice the load that the engine can take: it throttles its source, keeps its memory bound, and loses no
-//! record.
+//! With twice the load that it can take, the engine throttles its source, keeps its memory bound, and loses
+//! no record.
 //!
 //! The test measures by the real clock. First it measures the engine's capacity, with a drained source that
-//! goes as fast as a slow operator takes its records; then it offers twice that rate for two seconds.
+//! is as fast as a slow operator takes its records. Then it offers twice that rate for two seconds.
 #![forbid(unsafe_code)]
 
 use std::fs;

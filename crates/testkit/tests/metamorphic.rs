@@ -1,12 +1,14 @@
-//! One input has one multiset of results. It does not depend on the policy, the records per block, blocks per
-//! chunk, workers, chains, copies of operators, the kind of execution or the memory of edges, on the released
-//! engine with threads. The inputs are YSB and NYT from a generator, in one split and in several; NYT from the
-//! recorded file; Linear Road in its short form and by its full rules, out of order. Further a window join and
-//! an interval join, windows that allow lateness, sessions and a co-group, over hostile streams. Each run is
-//! also compared with a reference: the workload's, or the oracle.
+//! One input has one multiset of results. On the released engine with threads, it does not depend on the
+//! policy, the records per block, the blocks per chunk, workers, chains, copies of operators, the kind of
+//! execution or the memory of edges.
 //!
-//! By default every pair of settings occurs; `THALWEG_FULL=1` runs the whole product. That takes hours, most of
-//! them in `enjima_strict`, whose workers idle while no operator is eligible.
+//! The inputs are YSB and NYT from a generator, in one split and in several; NYT from the recorded file; and
+//! Linear Road in its short form and by its full rules, out of order. Further inputs are hostile streams, for
+//! a window join and an interval join, windows that allow lateness, sessions and a co-group. Each run is also
+//! compared with a reference: the workload's, or the oracle.
+//!
+//! By default every pair of settings occurs; `THALWEG_FULL=1` runs the whole product. That takes hours, most
+//! of them in `enjima_strict`, whose workers idle while no operator is eligible.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -31,7 +33,7 @@ use thalweg_workloads::lrb::{Direction, LrbGenerator, LrbRecord};
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
 const WORKERS: [u64; 4] = [1, 2, 3, 8];
-/// Number of steps of which one is run operator by operator: none, one in two, every one.
+/// One step in this number is run operator by operator; 0 for no step.
 const MEASURED_STEPS: [u64; 3] = [0, 2, 1];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 /// Whether operators have as many copies as there are workers.
@@ -92,8 +94,8 @@ impl Variant {
         rows.iter().map(variant).collect()
     }
 
-    /// Returns the time after which a run counts as hung. Workers of `enjima_strict` idle while no operator is
-    /// eligible, up to a tenth of a second for as few records as an edge holds.
+    /// Returns the time after which a run counts as hung. Workers of `enjima_strict` idle while no operator
+    /// is eligible. That takes up to a tenth of a second for as few records as an edge holds.
     fn patience(self) -> Duration {
         if self.policy == enjima::STRICT_NAME { 10 * HUNG_AFTER } else { HUNG_AFTER }
     }
@@ -189,8 +191,8 @@ fn recorded_trips_do_not_depend_on_how_they_run() {
     check(Nyt::new(NytSource::Recorded(path), Span::from_secs(60)));
 }
 
-/// Three miles behind an accident, while it is cleared and the jam behind it grows. Some cars pay, some get
-/// notices, some send requests. Records come up to half a minute late.
+/// Three miles behind an accident, while the accident is cleared and the jam behind it grows. Some cars pay,
+/// some get notices, some send requests. Records come up to 30 seconds late.
 fn road() -> (Vec<Record<LrbRecord>>, Span) {
     let traffic = stretch(&generated_traffic(7, 780..1_080), Direction::East, 34..=36);
     let bound = Span::from_secs(30);

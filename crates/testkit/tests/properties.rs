@@ -1,10 +1,13 @@
-//! Relations between two queries, or between two inputs of one query: in the real engine, interleaved by seeds.
+//! Relations between two queries, or between two inputs of one query: in the real engine, interleaved by
+//! seeds.
 //!
-//! Exchanging the sides of a join does not matter. Windows that slide by their size equal tumbling ones.
+//! Exchanging the sides of a join does not matter. Windows that slide by their size equal tumbling windows.
 //! Records that are no later than their source promises have the results of records in order.
-//! `tests/oracles.rs` checks the same of the oracles, so a mistake in both shows in both places.
+//! `tests/oracles.rs` checks the same relations between oracles, so a mistake in both an operator and its
+//! oracle shows in both places.
 //!
-//! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test properties`; a failure prints the command that replays it.
+//! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test properties`; a failure prints the command that
+//! replays it.
 #![forbid(unsafe_code)]
 
 use std::fmt::Debug;
@@ -115,7 +118,8 @@ fn in_order_and_late(entropy: &mut dyn Entropy) -> [(Sides, Vec<Vec<(i64, Readin
     [(sides.clone(), in_order), (sides, late)]
 }
 
-/// Joins, windows, sessions and groups: no record is late, and the results are those of records in order.
+/// Joins, windows, sessions and groups: no record is late, and the results equal the results of records in
+/// order.
 #[test]
 fn who_comes_within_the_bound_might_have_come_in_order() {
     Seeds::from_env("properties").one_in(2).each(|seed| {

@@ -1,5 +1,5 @@
 //! Faults that the suites of this package have found, each reduced to a minimum. The seeded simulation finds
-//! them too, but a name tells more than a seed.
+//! them, too, but a test with a name is easier to understand than a seed.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,7 +91,8 @@ fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chainin
     query.plan(chaining).expect("the stream ends in a sink")
 }
 
-/// A begun block without a kept record must not be lost: `push_if` begins one for a record that is rejected.
+/// A block that was begun must not be lost if it keeps no record: `push_if` begins a block for a record that
+/// is then rejected.
 #[test]
 fn a_rejected_record_takes_no_block() {
     let pool = Pool::new(Budget::new(1 << 20));
@@ -124,7 +125,7 @@ fn a_source_whose_filter_rejects_is_not_stuck() {
     assert_eq!(seen.each(|record| record.value), (0..100).step_by(10).collect::<Vec<_>>());
 }
 
-/// An idle source is not run again and again because a mark of it was once held back.
+/// An idle source is not run repeatedly because one of its marks was once held back.
 #[test]
 fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
     for seed in 0..50 {
@@ -136,7 +137,8 @@ fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
         let source = Script::new(records(0..5), &Arc::default()).then_silence();
         query.source("source", source, strategy).map(|value| value).sink("sink", sink);
         let idle = simulation.submit(query.plan(Chaining::None).unwrap()).expect("the budget is ample");
-        // This event happens when nothing else is left to do; a spinning source never lets it.
+        // This event happens when nothing else is left to do. A source that is run repeatedly would prevent
+        // it.
         simulation.at_action(u64::MAX, Event::Stop(idle));
         simulation.run();
         assert_eq!(simulation.outcome(idle).unwrap().events_in, 5);
@@ -207,8 +209,9 @@ fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
     assert!(finished > 10 && failed > 10, "{finished} finished, {failed} failed");
 }
 
-/// The publication of a cancelled query is settled when the wait for it is over: it has published nothing, as a
-/// rule, or everything if its last step was already running. Nothing is published after its end is known.
+/// When the wait for a cancelled query is over, its publication is decided. As a rule the query has published
+/// nothing. It has published everything if its last step was already running. Nothing is published after its
+/// end is known.
 #[test]
 fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -243,8 +246,8 @@ impl Drop for PanicsInDrop {
     }
 }
 
-/// A panic while a query is dropped does not unwind through its worker. In production it would end the worker's
-/// thread, and with it, sooner or later, every query.
+/// A panic while a query is dropped does not unwind through its worker. In production it would end the
+/// worker's thread. In time, this would end every query.
 #[test]
 fn a_panic_in_a_drop_leaves_the_worker_alive() {
     quiet_injected_panics();
@@ -259,8 +262,8 @@ fn a_panic_in_a_drop_leaves_the_worker_alive() {
     assert!(second.wait().is_ok());
 }
 
-/// When the wait for a query is over, its sinks have been dropped, and the next run may write the same file. A
-/// sink that is dropped later would remove the unfinished file of its successor.
+/// When the wait for a query is over, its sinks have been dropped, and the next run may write the same file.
+/// A sink that was dropped later would remove the unfinished file of the next run.
 #[test]
 fn a_query_run_again_at_once_keeps_its_own_file() {
     let row = |record: &Record<i64>, row: &mut RowWriter| row.push_i64(record.value);
@@ -317,9 +320,9 @@ fn counts_of_counts() {
     assert_eq!(seen.each(|record| record.value.value), [5, 5, 5, 5]);
 }
 
-/// A generator's records are buffered, about a hundred at a time. When the last one buffered made a watermark
-/// due, the source went on to the next record, and the mark was lost. In this query every record is followed by
-/// a mark of its own.
+/// The records of a generator are buffered, about a hundred at a time. The fault: when the last buffered
+/// record made a watermark due, the source went on to the next record, and the mark was lost. In this query
+/// every record is followed by a mark of its own.
 #[test]
 fn a_watermark_behind_the_last_record_that_is_kept_is_set() {
     struct Indexes;

@@ -1,15 +1,16 @@
 //! The real engine from a seed: several queries at once on hostile input, with hostile bounds, any policy and
-//! interleaving. They are submitted one after the other while earlier ones run, are paused and resumed, and one
-//! disturbance happens. The following always holds:
+//! interleaving. The queries are submitted one after the other while earlier ones run, and are paused and
+//! resumed. One disturbance happens. The following always holds:
 //!
-//! * A query that finishes has the oracle's results for the records that its source made, has published, and has
-//!   lost no record.
+//! * A query that finishes has the oracle's results for the records that its source made, has published, and
+//!   has lost no record.
 //! * A query fails only if it was disturbed, reports why and where, and has not published.
 //! * A query that is paused makes no progress, and its results do not change by it.
 //! * Other queries are not affected.
 //! * At the end every byte is back in the budget and every value was dropped once.
 //!
-//! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test simulation`; a failure prints the command that replays it.
+//! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test simulation`; a failure prints the command that
+//! replays it.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -118,7 +119,8 @@ fn run(seed: u64, happenings: &mut Happenings) {
     check_closed(simulation, &entrants);
 }
 
-/// A fresh policy gives the same answers to the engine's calls, whatever happens to the queries.
+/// A fresh policy gives the same answers to the same calls of the engine, regardless of the fate of the
+/// queries.
 #[test]
 fn what_was_asked_of_a_policy_can_be_asked_again() {
     quiet_injected_panics();
@@ -241,7 +243,7 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
         5 => ("united", Box::new(United::draw(count, entropy))),
         6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
         7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
-        // Few records, since many of one key make many pairs.
+        // Few records, because many records of one key make many pairs.
         8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
         9 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
@@ -257,7 +259,8 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     }
 }
 
-/// Submits a query. One whose first chunks do not fit is refused by name, and leaves nothing behind.
+/// Submits a query. If its first chunks do not fit, the query is refused, the error names the edge, and
+/// nothing is left behind.
 fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut Happenings) {
     let used_before = simulation.engine().budget().used_bytes();
     match simulation.submit(entrant.case.graph(&entrant.name, entrant.layout)) {

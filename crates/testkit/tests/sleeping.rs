@@ -60,8 +60,8 @@ fn plan(source: Script<i64>, chaining: Chaining) -> (Graph, Gathered<i64>) {
     (query.plan(chaining).expect("the stream ends in a sink"), seen)
 }
 
-/// Several slow sources: between two records all workers sleep. A record for which no worker wakes up would be
-/// found with the next one, except the last record.
+/// Several slow sources: between two records all workers sleep. If no worker wakes up for a record, the
+/// record is found late, together with the next one. The last record would never be found.
 #[test]
 fn every_record_of_a_slow_source_arrives() {
     drop(shared_ysb_generator());
@@ -149,7 +149,7 @@ fn a_query_is_submitted_while_all_sleep() {
             if round % 4 == 0 {
                 thread::sleep(NAP);
             } else {
-                // Around the moment at which the workers fall asleep.
+                // Varies the moment of the submit around the time at which the workers fall asleep.
                 (0..entropy.below(2_000)).for_each(|_| std::hint::spin_loop());
             }
             let query = engine.submit(case.graph("wakes", Chaining::None.into())).unwrap();
@@ -161,8 +161,8 @@ fn a_query_is_submitted_while_all_sleep() {
     });
 }
 
-/// A query that is paused and resumed while all workers sleep continues, and catches up with what became due
-/// meanwhile.
+/// A query that is paused and resumed while all workers sleep continues, and catches up with the records that
+/// became due meanwhile.
 #[test]
 fn a_query_is_resumed_while_all_sleep() {
     with_each_number_of_workers("a query that is resumed", |workers| {
@@ -183,7 +183,8 @@ fn a_query_is_resumed_while_all_sleep() {
     });
 }
 
-/// An engine is dropped while its workers sleep, without limit or until the next record, or are about to.
+/// An engine is dropped while its workers sleep without limit, or until the next record, or are about to
+/// sleep.
 #[test]
 fn an_engine_is_closed_while_all_sleep() {
     with_each_number_of_workers("an engine that is closed", |workers| {
@@ -210,17 +211,17 @@ fn an_engine_is_closed_while_all_sleep() {
     });
 }
 
-/// No worker sleeps while there is work that no worker does. Two streams arrive at once, in one query, while
-/// all sleep. The first to run takes long; the other must not wait for it.
+/// No worker sleeps while there is work that no other worker does. Two streams arrive at once, in one query,
+/// while all workers sleep. The stream that runs first takes long, and the other must not wait for it.
 #[test]
 fn what_comes_in_at_once_is_shared() {
     for workers in [2, 3] {
         within_bounds("two streams", move || {
             let engine = default_engine(workers);
-            // Long enough for all workers to sleep without limit: a worker alone checks now and then whether
-            // others are held up.
+            // Long enough for all workers to sleep without limit. Until the last one sleeps, one sleeper
+            // looks now and then whether the others are held up.
             thread::sleep(NAP * 20);
-            // Whichever runs first waits for the other.
+            // The stream that runs first waits for the other.
             let both = Arc::new(std::sync::Barrier::new(2));
             let query = Query::new("two");
             for (name, end) in [("one", "end"), ("two", "other end")] {
@@ -239,8 +240,8 @@ fn what_comes_in_at_once_is_shared() {
     }
 }
 
-/// A source that is due runs although another query's step takes long: with two workers or more, one of which
-/// is in that step.
+/// With two workers or more, a source that is due runs although another query's step takes long, because only
+/// one worker is in that step.
 #[test]
 fn a_long_step_holds_up_no_other_query() {
     for workers in [2, 3] {

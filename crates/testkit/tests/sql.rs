@@ -1,6 +1,6 @@
-//! The workloads in SQL: YSB, NYT and Linear Road's tolls have the rows of their references, like the typed
-//! queries (`metamorphic.rs`), for every policy, records per block, rows per batch, number of workers and
-//! layout.
+//! The workloads in SQL: YSB, NYT and Linear Road's tolls produce the rows of their references, like the
+//! typed queries (`metamorphic.rs`), for every policy, records per block, rows per batch, number of workers
+//! and layout.
 //!
 //! Every pair of settings occurs; `THALWEG_FULL=1` runs the whole product.
 #![forbid(unsafe_code)]
@@ -235,7 +235,7 @@ fn trips_in_sql_have_the_rows_of_their_reference() {
     });
 }
 
-/// Three miles behind an accident; records come up to half a minute late. Windows over windows: standing cars,
+/// Three miles behind an accident; records come up to 30 seconds late. Windows over windows: standing cars,
 /// places with two of them, and these together with the reports of the minute.
 #[test]
 fn tolls_in_sql_have_the_rows_of_their_reference() {

@@ -1,9 +1,9 @@
-//! SQL tables that become idle while their rows still wait in the engine. The watermark of an idle table holds
-//! back all tables that it is joined or united with, so results are those of the whole input, for any workers
-//! and layout.
+//! SQL tables that become idle while their rows still wait in the engine. The watermark of an idle table
+//! holds back all tables that it is joined or united with. So the results equal the results of the whole
+//! input, for any number of workers and layout.
 //!
-//! Time is virtual and advances in steps drawn by a seed, so that sources are polled again at any stage of the
-//! work.
+//! Time is virtual and advances in steps drawn by a seed, so that sources are polled again at any stage of
+//! the work.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

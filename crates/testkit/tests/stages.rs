@@ -1,6 +1,6 @@
-//! The input of each operator of a chain is counted, although they run as one loop. In some steps the operators
-//! process the first block one after the other, and are measured. Counts and results are those of any other run
-//! (`metamorphic.rs`).
+//! The input of each operator of a chain is counted, although the operators run as one loop. In some steps
+//! the operators process the first block one after the other, and are measured. Counts and results equal the
+//! counts and results of any other run (`metamorphic.rs`).
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, Engine};

@@ -30,8 +30,9 @@ use thalweg_testkit::watchdog::within_bounds;
 
 const RECORDS: i64 = 200;
 
-/// Largest number of polls without an answer: some for each record and mark that is read, each answer, and each
-/// time that room is made. Polling without a notification comes to more than five times as many.
+/// Largest number of polls without an answer: some for each record and mark that is read, for each answer,
+/// and for each time that room is made. A task that polls without being notified makes more than five times
+/// as many.
 const VAIN_POLLS_MAX: u64 = 4_000;
 
 /// Questions, answers, and the number of polls without an answer.
@@ -111,7 +112,8 @@ fn records() -> impl Iterator<Item = Record<i64>> {
     (0..RECORDS).map(|value| Record::new(EventTime::from_micros(value / 3), value))
 }
 
-/// A query of a source, a lookup, a map and a sink, a task each, so that the lookup runs out of room.
+/// Makes a query of a source, a lookup, a map and a sink. Each is a task of its own, so that the lookup runs
+/// out of room.
 fn asking<L: Lookup<Question = i64, Answer = i64>>(
     lookup: L,
     order: LookupOrder,
@@ -135,7 +137,7 @@ fn check(seen: &Gathered<i64>, order: LookupOrder) {
     let mut got = seen.each(|record| (record.event_time, record.value));
     if order == LookupOrder::AsAnswered {
         // A watermark follows the first record of every event time, and no record passes a watermark. So each
-        // record comes before those of the next event time but one.
+        // record comes before the records that are two event times later.
         let mut latest = EventTime::MIN;
         for &(event_time, _) in &got {
             assert!(latest <= event_time.plus(Span::from_micros(1)), "{event_time:?} behind {latest:?}");

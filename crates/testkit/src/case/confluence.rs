@@ -1,5 +1,5 @@
-//! Windows over united streams. Lateness is judged by each stream's own watermark, so results and late counts
-//! are those of the single streams, however the engine interleaves them.
+//! Windows over united streams. Lateness is judged by each stream's own watermark. So results and late counts
+//! equal those of the single streams, in any interleaving by the engine.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A stream that is split and united again. One branch drops much, the other multiplies its records, and the
-//! united stream is split once more. However small the edges are, there is no deadlock.
+//! A stream that is split and united again. One branch drops many records, the other multiplies its records,
+//! and the united stream is split once more. There is no deadlock, even with the smallest edges.
 
 use std::sync::Arc;
 

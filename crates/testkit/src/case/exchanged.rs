@@ -1,10 +1,10 @@
-//! Readings of several splits, through operators that work per key, of which each worker has a copy, or through
-//! operators with one task for all of them: sessions, a function with timers, distinct keys, joins, sorting; or
-//! straight into a sink.
+//! Readings of several splits, through one of three kinds of work: keyed operators, of which each worker has
+//! a copy; operators with one task for all splits; or none, straight into a sink. The operators are sessions,
+//! a function with timers, distinct keys, joins and sorting.
 //!
-//! The splits are as hostile as those of [`Spread`](super::Spread). The order in which records of different
-//! splits mix is random. So only the results which do not depend on it are compared, and the order that one
-//! split or the watermark sets.
+//! The splits are as hostile as the splits of [`Spread`](super::Spread). Records of different splits mix in
+//! random order. So the comparison covers only results that do not depend on this order, and the order that
+//! one split or the watermark determines.
 
 use std::sync::Arc;
 
@@ -34,13 +34,13 @@ enum Work {
     Sessions,
     /// Keys raise an alarm after a gap without readings.
     Alarms,
-    /// Each key occurs once per window; the sessions of keys that share a digit follow.
+    /// Each key occurs once per window; then keys that share a digit are grouped into sessions.
     Distinct,
-    /// Readings with even amounts are joined with those with odd ones, in windows.
+    /// Readings with even amounts are joined with readings with odd amounts, in windows.
     Windows,
-    /// Readings with even amounts are joined with those with odd ones, within an interval.
+    /// Readings with even amounts are joined with readings with odd amounts, within an interval.
     Interval,
-    /// Readings with even amounts are co-grouped with those with odd ones.
+    /// Readings with even amounts are co-grouped with readings with odd amounts.
     Groups,
 }
 
@@ -65,7 +65,7 @@ pub struct Exchanged {
     splits: Quirky,
     sides: Sides,
     work: Work,
-    /// Whether a filter and a map precede the operation.
+    /// True if no filter and no map precede the operation.
     is_straight: bool,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Told>,
@@ -116,7 +116,7 @@ impl Exchanged {
         Arc::clone(&self.sabotage)
     }
 
-    /// Returns whether its results are the same however often its source becomes idle.
+    /// Returns true if the results are the same, regardless of how often a split becomes idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
@@ -366,7 +366,7 @@ impl Case for Exchanged {
         query.plan(layout).expect("all streams end in a sink")
     }
 
-    /// If a split was left out as idle, lateness depends on timing, so that only conservation can be checked.
+    /// If a split was left out as idle, lateness depends on timing. Then only conservation can be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let mut rows = self.splits.rows(report);
         if self.is_straight {

@@ -1,8 +1,8 @@
-//! A join after a join: the results of a window join, records without a match included, are joined once more
+//! A join after a join: the results of a window join, including records without a match, are joined once more
 //! with one of the two streams, within an interval.
 //!
-//! Results of the first join are never late for the second: they are stamped with the last instant of a window
-//! that was open at the last watermark.
+//! Results of the first join are never late for the second: they are stamped with the last instant of a
+//! window that was open at the last watermark.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ type Met = Joined<Reading, Reading>;
 /// Result of the second join, a left outer one.
 type MetAgain = (Met, Option<Reading>);
 
-/// One in this number of pairs that share a window goes on to the second join, since a hot key makes thousands.
+/// One in this number of pairs that share a window reaches the second join, because a hot key makes thousands
+/// of pairs.
 const GOES_ON_ONE_IN: i64 = 4;
 
 /// A window join, followed by an interval join.

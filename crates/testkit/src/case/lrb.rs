@@ -23,7 +23,7 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 pub struct Lrb {
     records: Vec<Record<LrbRecord>>,
     bound: Span,
-    /// Expected results of all records; kept, since computing them takes longer than comparing.
+    /// Expected results of all records; kept, because computing them takes longer than comparing them.
     whole: Vec<LrbRow>,
     gathered: Gathered<Windowed<Segment, SegmentReport>>,
 }
@@ -67,7 +67,7 @@ impl Case for Lrb {
     }
 }
 
-/// Records per second of generated traffic: those of one expressway.
+/// Records per second of generated traffic: the rate of one expressway.
 const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
 /// Returns the records of the cars of one generated expressway in these seconds, in order.

@@ -23,7 +23,7 @@ pub struct LrbFull {
     bound: Span,
     /// Tolls charged on days in the past; if empty, requests for such days are not answered.
     history: Vec<HistoricalToll>,
-    /// Expected results of all records; kept, since computing them takes longer than comparing.
+    /// Expected results of all records; kept, because computing them takes longer than comparing them.
     whole: LrbFullAnswer,
     tolls: Gathered<Announcement>,
     notices: Gathered<Notice>,
@@ -67,7 +67,8 @@ fn answer(records: &[Record<LrbRecord>], history: &[HistoricalToll]) -> LrbFullA
     lrb_full(records.iter().map(columns_of), &history)
 }
 
-/// Returns the first difference between the expected rows and a sink's records, in the reference's terms.
+/// Returns the first difference between the expected rows and a sink's records, written as rows of the
+/// reference.
 fn difference<T, R: Row>(
     what: &str,
     expected: &[R],
@@ -125,7 +126,8 @@ impl Case for LrbFull {
             .or_else(|| difference("balances", &expected.balances, &self.balances, balance_row))
             .or_else(|| difference("dailies", &expected.dailies, &self.dailies, daily_row))
             .or_else(|| {
-                // Requests without an answer are filtered out by `answerable`; others have no row in the table.
+                // Requests without an answer are filtered out by `answerable`. Requests without a row in the
+                // table are filtered out by `daily expenditures`.
                 let is_without_answer = |name: &str| ["answerable", "daily expenditures"].contains(&name);
                 let unanswered = report.operators.iter().filter(|it| is_without_answer(&it.operator));
                 let filtered = unanswered.map(|operator| operator.counts.filtered).sum();

@@ -118,7 +118,7 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
     tlc::trip_of(field).map_err(|error| match error {
         TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
-        // The source has counted the fields.
+        // The source has counted the fields already.
         other => RowError { field: "line", reason: other.to_string() },
     })
 }

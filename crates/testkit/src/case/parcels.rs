@@ -53,7 +53,8 @@ impl Parcels {
         Parcels { runs, ..self }
     }
 
-    /// Sabotages the next plan and all later ones, at a place of this case: any place but those of a join.
+    /// Sabotages the next plan and all later ones. The place must be one of this case: any place except those
+    /// of a join.
     pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)

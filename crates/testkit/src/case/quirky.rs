@@ -1,5 +1,5 @@
-//! The splits of a source, each hostile in its own way, and to each other: one may be years ahead, one empty,
-//! one may become idle.
+//! The splits of a source. Each is hostile in its own way, and they are hostile to each other: one may be
+//! years ahead, one may be empty, one may become idle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::splits;
 
 const YEAR_US: i64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// Time for which an idle split is silent, and time after which it is left out: both in processing time.
+/// Time for which an idle split is silent, and time after which it is left out. Both are processing time.
 const SILENCE_NS: u64 = 50_000_000;
 const IDLE_AFTER: Duration = Duration::from_millis(1);
 
@@ -88,7 +88,7 @@ impl Quirky {
         format!("{quirks:?} of split {odd} of {lengths:?}, {promise:?}")
     }
 
-    /// Returns whether there is only one split: then its silence makes no record late, since no other split
+    /// Returns true if there is only one split. Then its silence makes no record late, because no other split
     /// advances meanwhile.
     pub(super) fn is_single(&self) -> bool {
         self.inputs.len() == 1

@@ -1,11 +1,11 @@
-//! Windows and sessions that are co-grouped again. The windows are sliding ones that allow lateness, over two
-//! united streams and over one alone; the sessions are of one stream. All windows and sessions of a key that
-//! ended in a longer window form its group.
+//! Windows and sessions that are co-grouped again. The windows are sliding windows that allow lateness, over
+//! two united streams and over a single stream. The sessions are of one stream. All windows and sessions of a
+//! key that ended in a longer window form its group.
 //!
-//! Only results that depend on chance are left out of the comparison. They are the order of rows, and, for
-//! windows after the union, the number of updates before the last one of a key and window. That number depends
-//! on how far the united watermark is behind the records. The results fired on time and the last update do not
-//! depend on it. For one stream all updates are compared.
+//! The comparison leaves out only the results that depend on chance. These are the order of rows, and, for
+//! windows after the union, the number of updates before the last one of a key and window. That number
+//! depends on how far the united watermark is behind the records. The results fired on time and the last
+//! update do not depend on it. For one stream all updates are compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

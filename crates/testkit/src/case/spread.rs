@@ -1,10 +1,10 @@
 //! Readings of several splits, through operators without state, into sliding windows that allow lateness.
 //! Several workers may share all of this work.
 //!
-//! The splits are each hostile in their own way, and to each other: one may be years ahead, one empty, one may
-//! become idle. After several splits a late record updates its window. The number of updates before the last
-//! one depends on the progress of the other splits. So only the results on time and the last updates of windows
-//! are compared.
+//! Each split is hostile in its own way, and the splits are hostile to each other: one may be years ahead,
+//! one may be empty, one may become idle. A late record updates its window. With several splits, the number
+//! of updates before the last one depends on the progress of the other splits. So only the results on time
+//! and the last updates of windows are compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Spread {
         Arc::clone(&self.sabotage)
     }
 
-    /// Returns whether its results are the same however often its source becomes idle.
+    /// Returns true if the results are the same, regardless of how often a split becomes idle.
     pub fn has_one_split(&self) -> bool {
         self.splits.is_single()
     }
@@ -212,7 +212,7 @@ impl Case for Spread {
         query.plan(layout).expect("the stream ends in a sink")
     }
 
-    /// If one of several splits was left out as idle, lateness depends on timing, so that only conservation can
+    /// If one of several splits was left out as idle, lateness depends on timing. Then only conservation can
     /// be checked.
     fn difference(&self, report: &QueryReport) -> Option<String> {
         let rows = self.rows_of(report);

@@ -1,8 +1,8 @@
-//! Windows after windows: counts per key, through a map and a filter, and after an edge the number of keys in a
-//! longer window.
+//! Windows after windows: counts per key, through a map and a filter, and after an edge the number of keys in
+//! a longer window.
 //!
-//! Results of the first windows are never late for the second. A window that closes at watermark `w` was open
-//! at the previous watermark, so that watermark had not yet passed the window's last instant.
+//! Results of the first windows are never late for the second windows. A window that closes at watermark `w`
+//! was open at the previous watermark, so that watermark had not passed the window's last instant.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Case for Twice {
             .filter(|result| result.value > 1)
             .map(|result| (i64::try_from(result.end_us - 1).expect("stamps fit 64 bits"), result.key + 1))
             .collect();
-        // Whatever the source promised, no result is late.
+        // No result is late, whatever the source promised.
         let nothing = Promise { bound_us: i64::MAX, step_us: 1 };
         let rows = oracle::source(&repeated, nothing);
         let expected = oracle::tumbling(&rows, self.longer(), |key| key % 4, |values| values.len() as u64);

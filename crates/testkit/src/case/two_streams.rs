@@ -20,7 +20,8 @@ pub(super) struct TwoStreams {
 impl TwoStreams {
     /// Creates the two streams.
     ///
-    /// # Panics If there are not two.
+    /// # Panics
+    /// If there are not two.
     pub(super) fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
         assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
         TwoStreams { sides, inputs }

@@ -1,4 +1,4 @@
-//! United streams: every record of every source arrives, those of one source in their order.
+//! United streams: every record of every source arrives, and the records of one source arrive in their order.
 
 use std::sync::Arc;
 

@@ -68,8 +68,8 @@ impl Write for Writing {
 }
 
 impl WriteFile for Writing {
-    /// Syncs the file. An error makes nothing durable: what was synced before stays, and the rest may be lost
-    /// and counts as lost.
+    /// Syncs the file. If this fails, nothing more is durable: the contents synced before stay, and the rest
+    /// may be lost, so it counts as lost.
     fn sync(&mut self) -> io::Result<()> {
         self.state.lock().count(Call::Sync)?;
         let mut node = self.node.lock();

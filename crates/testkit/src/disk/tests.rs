@@ -1,4 +1,4 @@
-//! The faulty disk fails as requested, and a power cut leaves exactly what was synced.
+//! The faulty disk fails as requested, and exactly the synced contents survive a power cut.
 
 use std::io::Write;
 

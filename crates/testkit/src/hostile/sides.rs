@@ -64,7 +64,7 @@ impl Sides {
     /// If `side_count` is zero.
     pub fn draw(side_count: usize, entropy: &mut dyn Entropy) -> Self {
         let mut features = SideFeature::ALL.to_vec();
-        // Fewer features than for a single stream, since together they leave little of the odd side.
+        // Fewer features than for a single stream, because together they leave few records on the odd side.
         features.retain(|_| entropy.below(4) == 0);
         let odd = entropy.below(side_count as u64) as usize;
         let first = Hostile::draw(entropy);
@@ -174,8 +174,8 @@ mod tests {
     use crate::oracle;
     use crate::seed::entropy_for;
 
-    /// In two streams at their worst, some records are late for every window, many have the stamp of the
-    /// previous one and most have the same key. Yet most records are in time.
+    /// In two streams at their worst, some records are late for every window, many have the same stamp as the
+    /// record before them, and most have the same key. Yet most records are in time.
     #[test]
     fn the_worst_is_late_equal_and_hot() {
         let sides = Sides::at_their_worst(2);

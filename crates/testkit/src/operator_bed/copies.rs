@@ -48,7 +48,7 @@ impl<P> Copies<P> {
         self.copies.iter().chain([&self.whole])
     }
 
-    /// Tells a copy the watermark by which its records are late.
+    /// Sends a copy the watermark by which its records are late.
     fn tell<T, O: Output<P::Out>>(late_by: EventTime, copy: &mut P, output: &mut O)
     where
         P: Operator<T>,

@@ -35,7 +35,7 @@ pub(super) struct Driver<In, P: Operator<In>, Make> {
     /// Summed counts of the operators that this one has replaced.
     earlier: Vec<Counts>,
     watermark: EventTime,
-    /// The input watermark that was sent last, and whether it was sent to this operator.
+    /// The input watermark that was sent last, and whether it was sent to the operator that runs now.
     told: EventTime,
     is_told: bool,
     /// The last watermark that the operator has forwarded.
@@ -90,8 +90,8 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         }
     }
 
-    /// Processes records of one input whose own watermark is `own`; `told` is `own` too if there are several
-    /// inputs.
+    /// Processes records of one input whose own watermark is `own`. If there are several inputs, `told` is
+    /// `own` too, and is sent to the operator if it differs from the last one sent.
     pub(super) fn batch(&mut self, batch: Vec<Record<In>>, own: EventTime, told: Option<EventTime>) -> Ended {
         if batch.is_empty() {
             return Ok(());
@@ -232,7 +232,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
         if self.entropy.below(4) == 0 { Room::Exactly(0) } else { Room::AtMost(self.manner.room) }
     }
 
-    /// Returns the room for a call with records: all of it, if the operator cannot stop.
+    /// Returns the room for a call with records: the whole room, if the operator cannot stop.
     fn room_for_records(&self) -> Room {
         if P::EXPANDS { Room::AtMost(self.manner.room) } else { Room::Exactly(self.manner.room) }
     }
@@ -344,7 +344,7 @@ impl<In: Clone, P: Operator<In>, Make: Fn() -> P> Driver<In, P, Make> {
             "{} bytes of state were loaded, but only {granted_bytes} asked for",
             self.state_bytes
         );
-        // A task that starts must tell its operator again which input it reads.
+        // A task that starts must send its operator the input watermark again.
         self.is_told = false;
     }
 }

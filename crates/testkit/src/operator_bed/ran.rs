@@ -97,8 +97,8 @@ impl<In, Out> Ran<In, Out> {
         self.assert_sequence(expected, Row::clone);
     }
 
-    /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that forward
-    /// late records cannot promise it; those that emit results of their own must.
+    /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that emit
+    /// results of their own must promise this. Operators that forward late records cannot.
     ///
     /// # Panics
     /// If a record is stamped below such a watermark.

@@ -1,5 +1,5 @@
-//! The bed finds each mistake of an operator, and no fault in a correct one. The operators here are the
-//! plainest that keep the contract, each with mistakes that can be switched on.
+//! Tests that the bed finds each mistake of an operator, and no fault in a correct one. The operators here
+//! are the plainest that keep the contract. Each has mistakes that can be switched on.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -95,7 +95,8 @@ mod tests {
         check(10, 5, 1, "W10 a1@7 W11 a2@8", ["5..15:a=a1+a2", "0..10:a=a1", "0..10:a=a1"], 0);
     }
 
-    /// One of two inputs is further ahead than the other: what is on time for one is an update of the other.
+    /// One of two inputs is further ahead than the other. So a record that is on time on one input is an
+    /// update on the other.
     #[test]
     fn each_input_by_its_own_watermark() {
         check(10, 10, 5, "W12 a1@3 | a2@4", ["0..10:a=a2", "0..10:a=a1+a2", "0..10:a=a1+a2"], 0);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Row;
 
-/// Returns the `count` largest values, the largest first, equal ones in their order of arrival. The aggregate
+/// Returns the `count` largest values, the largest first, equal ones in their order of arrival: the aggregate
 /// of a top-n.
 pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut sorted: Vec<T> = values.iter().map(|value| (*value).clone()).collect();

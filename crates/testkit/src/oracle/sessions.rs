@@ -2,14 +2,14 @@
 //!
 //! A row at `t` alone is a session `[t, t + gap)`, and is late if that session has ended by the row's
 //! watermark. Two rows of a key that are not late belong together if their sessions overlap and neither had
-//! ended by the watermark of the other. The relation is transitive. So a session spans from its first stamp to
-//! one gap after its last. Two stamps that are a whole gap apart do not belong together, and the order of the
-//! two rows does not matter.
+//! ended by the watermark of the other. The relation is transitive. So a session spans from its first stamp
+//! to one gap after its last. Two stamps that are a whole gap apart do not belong together, and the order of
+//! the two rows does not matter.
 //!
 //! With allowed lateness `a`, a row is too late only if its session had ended `a` before its watermark or
-//! earlier. To a row that is late, but not too late, another row may belong whose session had ended less than
-//! `a` before. A group that is connected through late rows is an update, as soon as all of it has ended. The
-//! sessions of the rows in time are the same as without allowed lateness.
+//! earlier. Two rows of which one is late, but not too late, also belong together if the session of the other
+//! had ended less than `a` before. A group that is connected through late rows is an update, as soon as all
+//! of it has ended. The sessions of the rows in time are the same as without allowed lateness.
 
 use super::Row;
 use super::lateness::Leniently;
@@ -34,9 +34,9 @@ pub fn sessions<T, K: Ord, A>(
     Aggregated { results, late: (rows.len() - in_time.len()) as u64 }
 }
 
-/// Returns the same with allowed lateness: the results on time, and the updates by late rows. The last updates
-/// are the final groups that are connected through late rows. Updates are those of one input, in the order in
-/// which they come.
+/// Aggregates sessions with allowed lateness: returns the results on time, and the updates by late rows. The
+/// last updates are the final groups that are connected through late rows. The list of all updates holds for
+/// one input, in the order in which they come.
 pub fn lenient_sessions<T, K: Ord, A>(
     rows: &[Row<T>],
     gap_us: i64,
@@ -49,7 +49,7 @@ pub fn lenient_sessions<T, K: Ord, A>(
     let mut found = Leniently { on_time, last: Vec::new(), updates: Vec::new(), late: 0 };
     let of = |rows: &[&Row<T>]| result(gaps.span(rows), rows, &key_of, &aggregate);
     let (mut counted, mut numbers): (Vec<&Row<T>>, _) = (Vec::new(), Vec::new());
-    // Groups are identified by size and first row, since they never shrink.
+    // Groups are identified by size and first row, because they never shrink.
     let mut emitted: Vec<(*const Row<T>, usize)> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
         if gaps.is_too_late(row) {
@@ -119,8 +119,7 @@ impl Gaps {
     }
 }
 
-/// Adds a row after the numbered ones. It gets a new number, which all rows that belong together with it get
-/// too.
+/// Adds a row after the numbered rows. It gets a new number, and so do all rows that belong together with it.
 fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
     let to = numbers.len();
     for other in 0..to {
@@ -169,8 +168,8 @@ mod tests {
         check("a1@0 W10 a2@5 | a3@7", "0..17:a=a1+a2+a3 late 0");
     }
 
-    /// One input is at 12, the other at 18, where the first input's session has ended: the two rows are apart
-    /// in either order. A third row that belongs to both connects them.
+    /// One input is at 12, the other at 18, where the first input's session has ended. In either order, the
+    /// two rows are apart. A third row that belongs to both connects them.
     #[test]
     fn each_input_by_its_own_watermark() {
         check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");

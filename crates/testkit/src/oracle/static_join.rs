@@ -13,7 +13,7 @@ pub fn join<T, K: PartialEq, R, U>(
     join_left(rows, table, key_of, both).into_iter().filter_map(Row::transpose).collect()
 }
 
-/// Returns the same, and each row whose key has no entry once, combined with `None`.
+/// Returns the results of [`join`] and, once, each row whose key has no entry, combined with `None`.
 pub fn join_left<T, K: PartialEq, R, U>(
     rows: &[Row<T>],
     table: &[(K, R)],

@@ -6,7 +6,7 @@
 use super::Row;
 use super::windows::{Aggregated, Result, Sliding, groups};
 
-/// Which rows without a match are emitted.
+/// The rows without a match that a join emits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeps {
     /// Whether left rows without a match are emitted.
@@ -142,7 +142,7 @@ mod tests {
         check(10, 5, "a1@7", "a2@11", "0..10:a=a1_ 5..15:a=a1a2 10..20:a=_a2 late 0");
     }
 
-    /// Whether a row is in time for a window is judged by the watermark of its own side.
+    /// The watermark of a row's own side decides whether the row is in time for a window.
     #[test]
     fn each_side_by_its_own_watermark() {
         check(10, 10, "W10 a1@9 a2@10", "a3@9 a4@10", "0..10:a=_a3 10..20:a=a2a4 late 1");

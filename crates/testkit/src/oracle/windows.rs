@@ -1,9 +1,9 @@
-//! Windows: tumbling and sliding ones by time, and those of a number of records.
+//! Windows: tumbling and sliding windows by time, and windows of a number of records.
 //!
-//! Window `n` of size `s`, slide `d` and offset `o` spans `[n d + o, n d + o + s)`, for every whole number `n`; in
-//! tumbling windows the slide is the size. A row counts for each of its windows whose end lies above its
-//! watermark. It is late if it has windows, but counts for none. (With a slide above the size it may have no
-//! window: then it counts for nothing, and is not late either.)
+//! Window `n` of size `s`, slide `d` and offset `o` spans `[n d + o, n d + o + s)`, for every whole number
+//! `n`; in tumbling windows the slide is the size. A row counts for each of its windows whose end lies above
+//! its watermark. It is late if it has windows, but counts for none. With a slide above the size a row may
+//! have no window: then it counts for nothing, and is not late either.
 
 use super::Row;
 
@@ -216,7 +216,8 @@ mod tests {
         check(10, 10, 0, "a1@10 W10 a2@9 a3@11 W11 a4@10", "10..20:a=a1+a3+a4 late 1");
     }
 
-    /// A record counts for those of its windows that are still open, whatever came before from other inputs.
+    /// A record counts for each of its windows that is still open, regardless of earlier records of other
+    /// inputs.
     #[test]
     fn sliding_windows_close_one_by_one() {
         check(10, 5, 0, "a1@12 W10 a2@8 | a3@8", "0..10:a=a3 5..15:a=a1+a2+a3 10..20:a=a1 late 0");

@@ -1,4 +1,4 @@
-//! The simulation is repeatable, and detects that nothing makes progress any more.
+//! Tests that the simulation is repeatable, and detects a run in which nothing makes progress any more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -84,8 +84,8 @@ fn events_happen() {
     assert_eq!((budget.used_bytes(), budget.peak_bytes()), (0, budget.limit_bytes()));
 }
 
-/// A paused query makes no progress, whatever its tasks hold. It ends normally once it is resumed, or by a stop
-/// or a cancel without that. Only an event wakes it.
+/// A paused query makes no progress, whatever its tasks hold. It ends normally once it is resumed, or by a
+/// stop or a cancel without a resume. Only an event wakes it.
 #[test]
 fn a_paused_query_stands_still_until_it_is_woken() {
     for seed in 0..20 {
@@ -123,7 +123,7 @@ fn a_paused_query_that_runs_is_told() {
     let paused = simulation.submit(query(hundred()).0).unwrap();
     simulation.happen(Event::Pause(paused));
     simulation.run_for(100);
-    // Resumed without telling the simulation.
+    // Resumed without a notice to the simulation.
     simulation.queries[0].as_ref().unwrap().resume();
     simulation.idle.fill(None);
     simulation.run();

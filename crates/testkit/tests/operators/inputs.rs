@@ -12,8 +12,8 @@ use thalweg_testkit::seed::entropy_for;
 
 /// Largest number of records of all inputs of a long run.
 const LONG_RECORDS_MAX: u64 = 400;
-/// Number of short runs for each long one. They are cheap, hold so little state that nothing hides a fault, and
-/// are easy to describe.
+/// Number of short runs for each long one. Short runs are cheap and easy to describe, and hold so little
+/// state that nothing hides a fault.
 const SHORT_RUNS: u64 = 15;
 /// Largest number of records of all inputs of a short run.
 const SHORT_RECORDS_MAX: u64 = 12;
@@ -89,8 +89,8 @@ pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     runs(draw, test);
 }
 
-/// Checks an operator that is refused memory: it does not panic, and breaks no rule until it is not called any
-/// more.
+/// Checks an operator that is refused memory: it does not panic, and breaks no rule until the bed stops
+/// calling it.
 pub fn without_memory<P: Operator<Reading>>(make: impl Fn(&Sides) -> P) {
     let starved = Cell::new(0);
     union(|sides, bed| {

@@ -43,7 +43,7 @@ fn check_window_join<P: Operator<Sided, Out = Pair>>(
     ran.assert_results(stamped, |row| (row.at_us.into(), row.value));
     ran.assert_late(expected.late);
     ran.assert_keeps_its_promise();
-    // A row without a match is known when the window closes.
+    // A row is known to have no match when the window closes.
     let alone = ran.only(|row| row.value.0.is_none() || row.value.1.is_none());
     alone.assert_fires_at(|row| Some(row.at_us + 1));
 }
@@ -97,7 +97,7 @@ fn check_interval_join<P: Operator<Sided, Out = Pair>>(
     ran.assert_results(expected.results, |row| Matched { at_us: row.at_us, value: row.value });
     ran.assert_late(expected.late);
     ran.assert_keeps_its_promise();
-    // A row without a match is known when no match can come any more. That may hold when the row arrives,
+    // A row is known to have no match when no match can come any more. That may be so when the row arrives,
     // unless the interval reaches from its stamp into the future.
     let of_left = ran.clone().only(|row| row.value.1.is_none());
     if interval.upper_us >= 0 {

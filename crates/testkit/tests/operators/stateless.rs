@@ -97,7 +97,7 @@ fn static_left_join() {
     });
 }
 
-/// A user's own operator behaves as the same one of ours.
+/// A user's own operator behaves like the built-in operator that does the same.
 #[test]
 fn own() {
     union(|_, bed| {

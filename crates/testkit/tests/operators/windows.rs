@@ -73,8 +73,8 @@ fn sliding_windows() {
     });
 }
 
-/// With several inputs, a window's result on time and its last update are determined. Updates in between depend
-/// on how far the other inputs are.
+/// With several inputs, the result on time and the last update of a window are determined. The updates
+/// between them depend on the progress of the other inputs.
 #[test]
 fn allowed_lateness() {
     union(|sides, bed| {
@@ -138,8 +138,9 @@ fn sessions() {
     });
 }
 
-/// Sessions on time are those without allowed lateness. With several inputs, updates in between depend on how
-/// far the other inputs are. The last update of a group does not, and the other updates lie within it.
+/// The sessions on time equal the sessions without allowed lateness. With several inputs, the updates between
+/// the first result and the last update depend on the progress of the other inputs. The last update of a
+/// group does not, and the other updates lie within it.
 #[test]
 fn allowed_lateness_of_sessions() {
     union(|sides, bed| {

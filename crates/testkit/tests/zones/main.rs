@@ -1,7 +1,7 @@
-//! Windows over TIMESTAMP_LTZ in time zones: every kind of window, under every operator that passes windows on,
-//! in UTC, New York and Shanghai, with input across both clock changes of New York in 2021. All rows are those
-//! of the reference, and no row is late. The reference computes windows and results from the whole input and
-//! shares no code with the engine.
+//! Windows over TIMESTAMP_LTZ in time zones: every kind of window, under every operator that passes windows
+//! on, in UTC, New York and Shanghai, with input across both clock changes of New York in 2021. All rows
+//! equal the reference's, and no row is late. The reference computes windows and results from the whole input
+//! and shares no code with the engine.
 //!
 //! A seed draws rows, workers and batches; six consecutive seeds combine each zone with each change. `cargo
 //! xtask deep zones` runs many.
@@ -103,8 +103,8 @@ fn windows_in_zones_have_the_rows_of_the_reference() {
         let cases = Cases::parse(&text).expect("cases are well formed");
         assert_eq!(cases.cases.len(), forms.len(), "every form is a case");
         for (case, form) in cases.cases.iter().zip(&forms) {
-            // Half of the forms for each draw, so that the test stays quick: over a few seeds every form meets
-            // every zone.
+            // Each draw uses half of the forms, so that the test stays quick. Over a few seeds every form
+            // meets every zone.
             if entropy.next_u64().is_multiple_of(2) {
                 continue;
             }
