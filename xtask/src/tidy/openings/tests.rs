@@ -30,7 +30,7 @@ fn other_openings_stand() {
     );
     check(path, "//! Head.\n//!\n//! Of two equal rows the first counts.\n", &[]);
     check(path, "//! Head.\nfn f() {\n    // Of each.\n    let s = \"/// What\";\n}\n", &[]);
-    check("crates/runtime/src/lib.rs", "//! What is pending.\n", &[]);
+    check("crates/sql/src/bind/query.rs", "//! What is pending.\n", &[]);
 }
 
 #[test]
