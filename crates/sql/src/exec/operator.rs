@@ -56,6 +56,12 @@ pub trait BatchOperator: Send {
         false
     }
 
+    /// Returns the watermark for the operators behind it, once all output of `watermark` is through. It depends on
+    /// `watermark` alone and does not go back. The last watermark is not asked about.
+    fn forward(&self, watermark: EventTime) -> EventTime {
+        watermark
+    }
+
     /// Returns the watermarks that make a difference to it.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
@@ -240,6 +246,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     fn forward(&self, mark: Mark) -> Option<Mark> {
         match mark {
             Mark::InputWatermark(_) if self.inner.emits_own_times() => None,
+            Mark::Watermark(EventTime::MAX) => Some(mark),
+            Mark::Watermark(watermark) => Some(Mark::Watermark(self.inner.forward(watermark))),
             mark => Some(mark),
         }
     }

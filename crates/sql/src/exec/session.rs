@@ -3,14 +3,15 @@
 //! Input      batches with a time column
 //! Output     the same rows with the start, end and time of their session behind their columns
 //! State      the rows of open sessions, by key
-//! Emits      when the watermark reaches the end of a session; sessions in the order of their ends
+//! Emits      when the watermark is behind the end of a session; sessions in the order of their ends
 //! Late       the session that it would be in has ended: counted, and dropped
-//! Watermark  forwarded unchanged, after all that it closes
+//! Watermark  held back by a millisecond, forwarded after all that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
 //! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
-//! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
+//! gap apart are in the same session, if the second is on time. So a session that ends exactly at the watermark stays open:
+//! a row on time may still touch it. The watermark is forwarded as one that has not reached this end either.
 //!
 //! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
 //! windows: a gap that spans the skipped hour is one hour shorter in real time; the repeated hour is counted once. So starts and ends are intervals of readings
@@ -20,7 +21,9 @@
 //! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
 //!
 //! Differs from Flink: there a row that is late alone joins a session of its key that happens to be open. Here it does so behind
-//! one reader only, where it is certain which is.
+//! one reader only, where it is certain which is. And there a session fires at a watermark that is exactly its end, so a row on
+//! time at this end is in the same session only if no other row moves the watermark before it. Here such a watermark may stand
+//! within a batch, where no operator sees it, so it must not matter.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -193,13 +196,13 @@ impl AssignSessions {
 struct Reach {
     start_ms: i64,
     end_ms: i64,
-    /// Its lower end in half milliseconds: its time, or just behind the watermark by which it is late.
+    /// Its lower end in half milliseconds: its time, or just behind the watermark if the time is below that.
     low: i128,
 }
 
 impl Reach {
     fn of(start_ms: i64, gap_ms: i64, passed_ms: i64) -> Self {
-        let low = match passed_ms < start_ms {
+        let low = match passed_ms <= start_ms {
             true => 2 * i128::from(start_ms),
             false => 2 * i128::from(passed_ms) + 1,
         };
@@ -278,8 +281,9 @@ impl BatchOperator for AssignSessions {
             if reach.is_late() {
                 // The rows of one reader have an order, so the open session is determined.
                 reach.low = 2 * i128::from(reach.start_ms);
-                let meets =
-                    |sessions: &&mut Vec<Session>| sessions.iter().any(|session| reach.meets(session));
+                let meets = |sessions: &&mut Vec<Session>| {
+                    sessions.iter().any(|session| passed < session.end_ms && reach.meets(session))
+                };
                 if !self.is_single || !known.as_ref().is_some_and(meets) {
                     self.counts.late += 1;
                     continue;
@@ -312,14 +316,16 @@ impl BatchOperator for AssignSessions {
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let passed = self.clocks.passed(watermark);
-        if self.least_end_ms > passed {
+        // A row on time may still touch a session that ends exactly at the watermark.
+        let is_over = |end_ms: i64| end_ms < passed || passed == i64::MAX;
+        if !is_over(self.least_end_ms) {
             return Ok(());
         }
         self.least_end_ms = i64::MAX;
         let mut closed = Vec::new();
         let mut freed = 0;
         self.open.retain(|key, sessions| {
-            closed.extend(sessions.extract_if(.., |session| session.end_ms <= passed));
+            closed.extend(sessions.extract_if(.., |session| is_over(session.end_ms)));
             for session in &*sessions {
                 self.least_end_ms = self.least_end_ms.min(session.end_ms);
             }
@@ -377,6 +383,10 @@ impl BatchOperator for AssignSessions {
 
     fn emits_own_times(&self) -> bool {
         true
+    }
+
+    fn forward(&self, watermark: EventTime) -> EventTime {
+        self.clocks.clone().before(watermark)
     }
 
     fn horizon(&self) -> Horizon {

@@ -62,6 +62,13 @@ impl Clocks {
         low.saturating_add(offset_ms(zone, low))
     }
 
+    /// Returns the greatest watermark in whole milliseconds that has not [`passed`](Self::passed) the reading which
+    /// `watermark` has passed: windows that end at this reading are not over by it.
+    pub fn before(&mut self, watermark: EventTime) -> EventTime {
+        let reading = self.passed(watermark);
+        EventTime::from_micros(self.end(reading).saturating_sub(1).saturating_mul(1_000))
+    }
+
     /// Returns `window_time`, the last time in a window; an instant if windows are cut in local time of a
     /// zone.
     pub fn time_of(&self, end_ms: i64) -> i64 {
@@ -247,6 +254,8 @@ fn floor(value: i64, size: i64, offset: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_model::Span;
+
     use super::*;
 
     #[test]
@@ -317,9 +326,17 @@ mod tests {
                         assert!(clocks.end(passed + 1) > watermark, "{zone} {watermark}: more is over");
                         assert!(clocks.reading(watermark) >= passed, "{zone} {watermark}: it is on time");
                     }
-                    let passed = clocks.passed(EventTime::from_micros((change + step * minute) * 1_000));
+                    let watermark = EventTime::from_micros((change + step * minute) * 1_000);
+                    let passed = clocks.passed(watermark);
                     assert!(passed >= before, "{zone} {change} {step}: it went back");
                     before = passed;
+                    let held = clocks.before(watermark);
+                    assert!(clocks.passed(held) < passed, "{zone} {change} {step}: {passed} is over");
+                    let next = held.plus(Span::from_millis(1));
+                    assert!(
+                        clocks.passed(next) >= passed,
+                        "{zone} {change} {step}: {held:?} is not the greatest"
+                    );
                 }
             }
         }

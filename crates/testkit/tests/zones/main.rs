@@ -125,3 +125,54 @@ fn windows_in_zones_have_the_rows_of_the_reference() {
     let shown: Vec<&str> = failures.iter().take(5).map(String::as_str).collect();
     assert!(failures.is_empty(), "{} of {count} cases failed, such as\n{}", failures.len(), shown.join("\n"));
 }
+
+/// Two rows exactly a gap apart are in one session, although a row of another key moves the watermark to the end of
+/// the first between them; this must not depend on where batches end. In New York the second row comes an hour later,
+/// when the clocks show the same time again.
+#[test]
+fn rows_a_gap_apart_are_in_one_session_if_a_watermark_ends_it_between_them() {
+    // The first row, the row that moves the watermark, and the second row.
+    let new_york = ["2021-11-07 04:35:00.000Z", "2021-11-07 05:20:00.000Z", "2021-11-07 06:00:00.000Z"];
+    let utc = ["2021-11-07 04:35:00.000Z", "2021-11-07 05:04:59.999Z", "2021-11-07 05:00:00.000Z"];
+    let mut failures = Vec::new();
+    for (zone, [first, mover, second], [start, end]) in [
+        (Tz::America__New_York, new_york, ["2021-11-07 00:35:00.000", "2021-11-07 01:25:00.000"]),
+        (Tz::UTC, utc, ["2021-11-07 04:35:00.000", "2021-11-07 05:25:00.000"]),
+    ] {
+        let mut text = format!("SET 'table.local-time-zone' = '{zone}';\n{SETUP}\n");
+        for (table, ids) in [("L", [1, 2, 3]), ("R", [11, 12, 13])] {
+            text += &format!("--- input {table}\n");
+            for (id, (k, ts)) in ids.into_iter().zip([("a", first), ("b", mover), ("a", second)]) {
+                text += &format!("{id},{k},0,0,{ts}\n");
+            }
+            text.push('\n');
+        }
+        text += "--- input V\n\n";
+        let sessions = |table: &str| {
+            let windows = Windows::Session { gap: 25, is_by_key: true }.of(table, "ts");
+            format!("(SELECT * FROM {windows} WHERE k = 'a') {table}")
+        };
+        let (left, right) = (sessions("L"), sessions("R"));
+        text += &format!(
+            "--- query a full join\nSELECT L.window_start, L.window_end, L.id AS l, R.id AS r FROM {left} FULL JOIN {right} \
+             ON L.k = R.k AND L.window_start = R.window_start AND L.window_end = R.window_end;\n\n--- rows\n\
+             {start},{end},1,11\n{start},{end},1,13\n{start},{end},3,11\n{start},{end},3,13\n\n\
+             --- query an aggregate\nSELECT window_start, window_end, COUNT(*) FROM {left} GROUP BY window_start, window_end;\n\n\
+             --- rows\n{start},{end},2\n"
+        );
+        let cases = Cases::parse(&text).expect("cases are well formed");
+        for case in &cases.cases {
+            for (workers, batch_rows) in [1, 2, 3, 4_096].into_iter().flat_map(|rows| [(1, rows), (4, rows)])
+            {
+                let manner = Manner { workers, batch_rows, seed: 0, policy: None };
+                let verdict = match cases.run_counted(case, manner) {
+                    (Verdict::Passed, 0) => continue,
+                    (Verdict::Passed, late) => format!("{late} rows are late"),
+                    (Verdict::Failed(why), _) => why,
+                };
+                failures.push(format!("{zone}, {manner:?}: {}\n  {verdict}", case.name));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failed, such as\n{}", failures.len(), failures[0]);
+}

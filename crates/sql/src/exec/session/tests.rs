@@ -1,9 +1,10 @@
 //! Sessions of several readers, compared with intervals that are merged when all rows are known.
 
 use proptest::prelude::*;
-use thalweg_model::EventTime;
+use thalweg_model::{EventTime, Mark, Operator};
 
 use super::super::bed::{Bed, In, K, TS, batch, columns};
+use super::super::operator::{InTurn, Stage};
 use super::*;
 use crate::plan::Role;
 
@@ -69,7 +70,7 @@ fn expected(readers: &[Vec<Step>; 2]) -> (Vec<String>, u64) {
         // Spans in half milliseconds, each with its row.
         let mut spans: Vec<(i64, i64, In)> = Vec::new();
         for (row, late_by) in readers.iter().flatten().filter(|(row, _)| row.k == Some(key)) {
-            let low = if *late_by < row.ts { 2 * row.ts } else { 2 * late_by + 1 };
+            let low = if *late_by <= row.ts { 2 * row.ts } else { 2 * late_by + 1 };
             let high = 2 * (row.ts + GAP_MS);
             if high < low { late += 1 } else { spans.push((low, high, *row)) }
         }
@@ -119,9 +120,44 @@ fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
         bed.advance(29);
         // Its own session would end at 25, which has passed, but the other session goes on to 30.
         bed.take(&[row(2, 15)], None);
-        assert_eq!(bed.advance(30).len(), 2 - late);
+        assert_eq!(bed.advance(31).len(), 2 - late);
         assert_eq!(bed.operator.counts().late, late as u64);
     }
+}
+
+/// A watermark may stand within a batch, where no operator sees it. So a row on time that lies exactly a gap behind
+/// another joins its session, whether the watermark reached the session's end between the two or not.
+#[test]
+fn a_row_at_the_end_of_a_session_joins_it_wherever_batches_end() {
+    let row = |id, k, ts| In { id, k: Some(k), v: None, ts };
+    // Their watermark is their time: that of row 2 ends the session of row 1, and row 3 is on time.
+    let rows = [row(1, "a", 0), row(2, "b", GAP_MS), row(3, "a", GAP_MS)];
+    for is_single in [true, false] {
+        for lengths in [vec![3], vec![2, 1], vec![1, 2], vec![1, 1, 1]] {
+            let (mut bed, mut shown, mut from) = (Bed::new(|_| make(is_single)), Vec::new(), 0);
+            for length in lengths {
+                let part = &rows[from..from + length];
+                shown.extend(bed.take(part, None));
+                shown.extend(bed.advance(part[length - 1].ts));
+                from += length;
+            }
+            assert!(shown.is_empty(), "a row on time may still touch it: {shown:?}");
+            shown.extend(bed.advance(i64::MAX));
+            shown.sort();
+            assert_eq!(shown, ["+I 1 a NULL 0 0 20 19", "+I 2 b NULL 10 10 20 19", "+I 3 a NULL 10 0 20 19"]);
+        }
+    }
+}
+
+/// A session that ends exactly at the watermark may still come out, so the watermark behind sessions has not reached
+/// its end. The last watermark is forwarded as it is.
+#[test]
+fn the_watermark_is_held_back_before_ends_that_may_come_out() {
+    let stage = Stage::<InTurn>::new(make(true));
+    let at = |millis: i64| Mark::Watermark(EventTime::from_micros(millis * 1_000));
+    assert_eq!(stage.forward(at(10)), Some(at(9)));
+    assert_eq!(stage.forward(Mark::Watermark(EventTime::MAX)), Some(Mark::Watermark(EventTime::MAX)));
+    assert_eq!(stage.forward(Mark::End), Some(Mark::End));
 }
 
 /// Late rows leave no state, and open sessions are charged to the allowance.
