@@ -31,7 +31,7 @@ use super::tree::{Place, Tree};
 const LINES_MIN: usize = 12;
 
 /// The most runs that the tree may have. The number only falls.
-const RUNS_MAX: usize = 20;
+const RUNS_MAX: usize = 16;
 
 /// Runs that may be missing from [`RUNS_MAX`] before the constant must be lowered. Branches in work remove one or two
 /// runs each, so five leaves room for two or three merges.
