@@ -17,13 +17,7 @@ use super::rows::{Kept, Rows};
 
 /// Runs the query or the loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
-    if let Some(input) = &args.input {
-        return lines::run_recorded(args, &Grep, input, interrupt);
-    }
-    match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &Grep, loops::run, row_of)),
-        None => lines::run_generated(args, &Grep, interrupt),
-    }
+    lines::run(args, &Grep, loops::run, row_of, interrupt)
 }
 
 struct Grep;

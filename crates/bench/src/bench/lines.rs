@@ -72,9 +72,27 @@ fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }
 
+/// Runs the query from recorded or generated lines, or the hand-written loop `run`, as `args` ask; `row_of` converts a result
+/// of the loop to a row.
+pub fn run<W: LineWorkload, R>(
+    args: &BenchArgs,
+    workload: &W,
+    run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
+    row_of: fn(&R) -> W::Row,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    if let Some(input) = &args.input {
+        return run_recorded(args, workload, input, interrupt);
+    }
+    match args.api.loop_kind() {
+        Some(kind) => Ok(run_loop(args, kind, workload, run, row_of)),
+        None => run_generated(args, workload, interrupt),
+    }
+}
+
 /// Runs the queries from generated lines. Every split has buffers of its own, like the readers of a log's
 /// partitions: with shared buffers, workers would contend for their reference counts.
-pub fn run_generated<W: LineWorkload>(
+fn run_generated<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
     interrupt: Option<&Interrupt>,
@@ -113,7 +131,7 @@ pub fn run_generated<W: LineWorkload>(
 }
 
 /// Runs the query to the end of `input`.
-pub fn run_recorded<W: LineWorkload>(
+fn run_recorded<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
     input: &Path,
@@ -152,7 +170,7 @@ pub fn run_recorded<W: LineWorkload>(
 }
 
 /// Runs a hand-written loop; `row_of` converts a result to a row.
-pub fn run_loop<W: LineWorkload, R>(
+fn run_loop<W: LineWorkload, R>(
     args: &BenchArgs,
     kind: LoopKind,
     workload: &W,

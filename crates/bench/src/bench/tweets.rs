@@ -7,7 +7,6 @@ use anyhow::{Context, Result, anyhow};
 use thalweg::{Coded, Graph, Query, Record, Source, Text, Windowed};
 use thalweg_cli::interrupt::Interrupt;
 use thalweg_connectors::RowWriter;
-use thalweg_workloads::prose::LoopOptions;
 use thalweg_workloads::prose::TextGenerator;
 use thalweg_workloads::prose::vocabulary::SCORED;
 use thalweg_workloads::reference::lines::LineInput;
@@ -23,16 +22,11 @@ use super::{files, fit};
 /// Runs the query or the loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let workload = Tweets::of(args)?;
-    if let Some(input) = &args.input {
-        return lines::run_recorded(args, &workload, input, interrupt);
+    if args.input.is_none() {
+        let names: Vec<String> = args.query_names().iter().map(|name| format!("{name}.csv")).collect();
+        files::refuse_one_for_two(args, &names, None)?;
     }
-    let names: Vec<String> = args.query_names().iter().map(|name| format!("{name}.csv")).collect();
-    files::refuse_one_for_two(args, &names, None)?;
-    let run = |options: LoopOptions<'_>| loops::run(options, &workload.lexicon);
-    match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &workload, run, row_of)),
-        None => lines::run_generated(args, &workload, interrupt),
-    }
+    lines::run(args, &workload, |options| loops::run(options, &workload.lexicon), row_of, interrupt)
 }
 
 struct Tweets {

@@ -17,13 +17,7 @@ use super::rows::{Kept, Rows};
 
 /// Runs the query or the loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
-    if let Some(input) = &args.input {
-        return lines::run_recorded(args, &WordCount, input, interrupt);
-    }
-    match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &WordCount, loops::run, row_of)),
-        None => lines::run_generated(args, &WordCount, interrupt),
-    }
+    lines::run(args, &WordCount, loops::run, row_of, interrupt)
 }
 
 struct WordCount;
