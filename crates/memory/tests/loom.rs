@@ -423,3 +423,37 @@ fn a_starved_writer_is_noticed() {
         assert!(found || noticed, "a block was given back, and nobody knows that it was waited for");
     });
 }
+
+/// Two writers at two cores share two blocks: each takes free blocks of its own core first and then those of the other,
+/// fills one, empties it and gives it back to its core. No block is held by both, and in the end both are free.
+#[test]
+fn two_writers_at_two_cores_share_blocks() {
+    model(|| {
+        let block_pool = BlockPool::<u32>::new(&pool(), options(1, 2), 2).unwrap();
+        let work = |core: usize| {
+            let block_pool = Arc::clone(&block_pool);
+            move || {
+                let mut block_writer = block_pool.block_writer();
+                let mut appender = block_writer.open(core);
+                let has_room = appender.room() > 0;
+                if has_room {
+                    appender.push(core as u32);
+                }
+                drop(appender);
+                block_writer.seal();
+                block_writer.rest();
+                if let Some(mut block) = block_writer.take_full() {
+                    block.drain(1).take_each(1, |value| assert_eq!(value, core as u32));
+                    block.give_back(core == 0);
+                } else {
+                    assert!(!has_room, "the value that was written is in no block");
+                }
+            }
+        };
+        let (first, second) = (work(0), work(1));
+        let other = thread::spawn(first);
+        second();
+        other.join().unwrap();
+        assert_eq!(block_pool.block_writer().open(1).room(), 2, "a block was lost, or is there twice");
+    });
+}

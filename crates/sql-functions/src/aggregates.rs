@@ -116,7 +116,7 @@ impl BoundAggregate {
 /// The accumulators of all groups of one call.
 ///
 /// Argument columns have the types that the call was bound to, and one value per entry of `groups`.
-pub trait Accumulator: Send {
+pub trait Accumulator: Any + Send {
     /// Makes room for groups `0..groups`; new groups are empty. Never removes groups.
     fn resize(&mut self, groups: usize);
 
@@ -187,10 +187,20 @@ pub trait Accumulator: Send {
     fn bytes(&self) -> usize;
 
     /// Returns the additional bytes that adding `rows` rows may take for a moment, while a table is copied into a
-    /// larger one.
-    fn growth_bytes(&self, rows: usize) -> usize {
-        let _ = rows;
+    /// larger one. The arguments of the rows have at most `value_bytes` bytes.
+    fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
+        let _ = (rows, value_bytes);
         0
+    }
+
+    /// Returns an estimate of the additional bytes that [`merge`](Self::merge) takes. Part of them stays, and shows in
+    /// [`bytes`](Self::bytes) afterwards. By default it is a copy of both accumulators, since a list which grows is
+    /// copied.
+    ///
+    /// # Panics
+    /// Panics if `other` is of another call.
+    fn merge_bytes(&self, other: &dyn Accumulator) -> usize {
+        self.bytes() + other.bytes()
     }
 
     /// Saves all groups.
@@ -204,12 +214,10 @@ pub trait Accumulator: Send {
     /// # Errors
     /// [`StateError`] if the bytes are not saved state of this call.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
-
-    /// Returns `self` for the downcast in [`merge`](Self::merge).
-    fn as_any(&self) -> &dyn Any;
 }
 
 /// Downcasts the other accumulator of a merge, which is of the same kind.
 fn same_kind<A: 'static>(other: &dyn Accumulator) -> &A {
-    other.as_any().downcast_ref().expect("accumulators that are merged are of one call")
+    let other: &dyn Any = other;
+    other.downcast_ref().expect("accumulators that are merged are of one call")
 }

@@ -47,11 +47,39 @@ pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries. It is copied
-/// into a table of twice the size. Returns 0 if the entries fit.
-#[inline]
-pub fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
-    if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
+/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries of `entry_bytes`
+/// bytes each: a larger table, and the one from which its entries are copied. Returns 0 if the entries fit.
+pub fn growth_bytes(len: usize, capacity: usize, entry_bytes: usize, more: usize) -> usize {
+    let entries = len.saturating_add(more);
+    if entries <= capacity {
+        return 0;
+    }
+    // Seven of eight places are used; the control bytes are one for each place and one group.
+    let table_bytes = |entries: usize| {
+        let places = if entries < 8 { 8 } else { entries.saturating_mul(8) / 7 };
+        places
+            .checked_next_power_of_two()
+            .unwrap_or(usize::MAX)
+            .saturating_mul(entry_bytes + 1)
+            .saturating_add(16)
+    };
+    let held_bytes = if capacity == 0 { 0 } else { table_bytes(capacity) };
+    let larger_bytes = table_bytes(entries);
+    larger_bytes.saturating_add((larger_bytes / 2).saturating_sub(held_bytes))
+}
+
+/// Returns the bytes which a vector takes beside those it holds while it grows for `more` items of `item_bytes` bytes
+/// each. Its capacity doubles, and the items are copied. Returns 0 if the items fit.
+pub fn list_growth_bytes(len: usize, capacity: usize, item_bytes: usize, more: usize) -> usize {
+    let items = len.saturating_add(more);
+    if items <= capacity {
+        return 0;
+    }
+    let mut larger = capacity.max(4);
+    while larger < items {
+        larger = larger.saturating_mul(2);
+    }
+    larger.saturating_mul(item_bytes)
 }
 
 /// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
@@ -60,10 +88,20 @@ pub const ROW_FORMAT: u32 = 59;
 
 /// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
 /// cannot know which keys collide. Results do not depend on it.
+///
+/// A seed that spreads whole numbers in a row badly is drawn again, because a look-up would take twice as long: up to
+/// [`SEEDS_DRAWN_MAX`] times, which leaves four of five seeds out and some 10^18 seeds for senders to guess.
 pub fn process_seed() -> u64 {
-    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
+    static SEED: LazyLock<u64> = LazyLock::new(|| {
+        let drawn = || RandomState::new().hash_one(0_u64);
+        (1..SEEDS_DRAWN_MAX).map(|_| drawn()).find(|seed| whole::spreads_well(*seed)).unwrap_or_else(drawn)
+    });
     *SEED
 }
+
+/// Greatest number of seeds that are drawn. One in five spreads well, so the last one is needed once in a million
+/// processes.
+const SEEDS_DRAWN_MAX: usize = 64;
 
 /// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
@@ -231,12 +269,28 @@ impl KeyIndex {
         self.len() == 0
     }
 
-    /// Returns the bytes which indexing `rows` rows may take beside those held.
-    pub fn growth_bytes(&self, rows: usize) -> usize {
+    /// Returns the bytes which indexing `rows` rows may take beside those held, if their key columns have at most
+    /// `value_bytes` bytes.
+    pub fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
             Keys::Whole(index) => index.growth_bytes(rows),
-            Keys::Bytes(index) | Keys::Rows { keys: index, .. } => index.growth_bytes(rows),
+            Keys::Bytes(index) => index.growth_bytes(rows, value_bytes),
+            // Comparable rows put a byte before each value and one behind every eight bytes of text, which they fill up.
+            Keys::Rows { keys, .. } => {
+                keys.growth_bytes(rows, 2 * value_bytes + 16 * rows * self.types.len())
+            }
+        }
+    }
+
+    /// Returns the bytes which indexing all keys of `other`, an index over the same columns, may take beside those held.
+    pub fn merge_bytes(&self, other: &KeyIndex) -> usize {
+        match (&self.keys, &other.keys) {
+            (Keys::Bytes(own), Keys::Bytes(other))
+            | (Keys::Rows { keys: own, .. }, Keys::Rows { keys: other, .. }) => {
+                own.growth_bytes(other.len(), other.key_bytes())
+            }
+            _ => self.growth_bytes(other.len(), 0),
         }
     }
 

@@ -14,8 +14,8 @@
 
 use std::cell::RefCell;
 
-use arrow::array::{Array, ArrayData};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayData, AsArray, GenericByteArray};
+use arrow::datatypes::{ByteArrayType, DataType};
 use thalweg_model::Allowance;
 
 use crate::functions::EvaluationError;
@@ -158,7 +158,24 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
 
 /// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
 pub fn value_bytes(array: &dyn Array) -> usize {
-    bytes_of_values(&array.to_data())
+    let rows = array.len();
+    // Most columns are flat. They are counted without an `ArrayData`, which allocates.
+    let flat_bytes = match array.data_type() {
+        _ if rows == 0 => return 0,
+        DataType::Utf8 => text_bytes(array.as_string::<i32>()),
+        DataType::Binary => text_bytes(array.as_binary::<i32>()),
+        other => match other.primitive_width() {
+            Some(width) => rows * width,
+            None => return bytes_of_values(&array.to_data()),
+        },
+    };
+    flat_bytes + array.nulls().map_or(0, |_| rows.div_ceil(8))
+}
+
+/// Returns the bytes of the offsets and of the values of a column of text or bytes that has rows.
+fn text_bytes<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> usize {
+    let offsets = array.value_offsets();
+    size_of_val(offsets) + (offsets[array.len()] - offsets[0]) as usize
 }
 
 fn bytes_of_values(array: &ArrayData) -> usize {

@@ -195,21 +195,13 @@ pub fn batch_of(
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 
-/// Checks that the memory budget has `bytes` to spare for a moment, for example while a hash table is copied into a
-/// larger one.
+/// Reserves `bytes` of the memory budget for a moment, for example while a hash table is copied into a larger one. The
+/// payment is to be held until the copy is over. Few bytes cost nothing.
 ///
 /// # Errors
 /// `STATE_LIMIT` if there is no room.
-pub fn check_room(allowance: &Allowance, bytes: usize) -> Result<(), EvaluationError> {
-    if bytes <= UNPAID_BYTES_MAX || allowance.pay(bytes).is_some() {
-        return Ok(());
-    }
-    let message = format!(
-        "{bytes} bytes for a larger table of keys have no room in the memory budget of {} bytes: raise the memory budget, \
-         or remember less",
-        allowance.limit_bytes()
-    );
-    Err(EvaluationError { code: "STATE_LIMIT", message })
+pub fn reserve_room(allowance: &Allowance, bytes: usize) -> Result<Option<Payment>, EvaluationError> {
+    pay_for(allowance, bytes, "STATE_LIMIT", "a larger table of keys", "remember less")
 }
 
 /// Pays for `bytes` of results, if they are many.
@@ -221,14 +213,24 @@ pub fn pay(
     bytes: usize,
     code: &'static str,
 ) -> Result<Option<Payment>, EvaluationError> {
+    pay_for(allowance, bytes, code, "results", "shorten them")
+}
+
+fn pay_for(
+    allowance: &Allowance,
+    bytes: usize,
+    code: &'static str,
+    what: &str,
+    other_way: &str,
+) -> Result<Option<Payment>, EvaluationError> {
     if bytes <= UNPAID_BYTES_MAX {
         return Ok(None);
     }
     allowance.pay(bytes).map(Some).ok_or_else(|| EvaluationError {
         code,
         message: format!(
-            "results of {bytes} bytes have no room in the memory budget of {} bytes: shorten them or raise the memory \
-             budget",
+            "{bytes} bytes for {what} have no room in the memory budget of {} bytes: raise the memory budget, or \
+             {other_way}",
             allowance.limit_bytes()
         ),
     })

@@ -4,6 +4,7 @@
 //! [`operator`] holds the contract between these operators, and the adapter that makes them operators of the
 //! engine. The other modules hold one operator each. [`run`] assembles a plan.
 
+mod accounts;
 pub mod operator;
 
 #[cfg(test)]

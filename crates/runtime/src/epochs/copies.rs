@@ -61,12 +61,22 @@ pub(crate) struct Pair<C> {
 
 struct Own<C> {
     gathered: Vec<Gathered<C>>,
+    /// Bytes of the chain that is being merged. The copy pays for them until it gets the emptied chain back. There is
+    /// at most one such chain, because one epoch is merged at a time.
+    merging_bytes: usize,
     spare: Vec<C>,
+}
+
+impl<C> Own<C> {
+    fn held_bytes(&self) -> usize {
+        self.merging_bytes + self.gathered.iter().map(|gathered| gathered.bytes).sum::<usize>()
+    }
 }
 
 impl<C> Copies<C> {
     pub(crate) fn new(count: usize, tracker: Arc<EpochTracker>) -> Self {
-        let own = || CacheAligned(Mutex::new(Own { gathered: Vec::new(), spare: Vec::new() }));
+        let own =
+            || CacheAligned(Mutex::new(Own { gathered: Vec::new(), merging_bytes: 0, spare: Vec::new() }));
         let merging = Mutex::new(Merging { parts: Vec::new(), in_hands: 0 });
         Copies { own: (0..count).map(|_| own()).collect(), merging, tracker, grants: Mutex::default() }
     }
@@ -97,7 +107,12 @@ impl<C> Copies<C> {
     pub(crate) fn put_down(&self, copy: usize, gathered: Gathered<C>) -> usize {
         let mut own = self.own[copy].lock();
         own.gathered.push(gathered);
-        own.gathered.iter().map(|gathered| gathered.bytes).sum()
+        own.held_bytes()
+    }
+
+    /// Returns the bytes of all state that a copy has gathered and that is not merged yet.
+    pub(crate) fn held_bytes(&self, copy: usize) -> usize {
+        self.own[copy].lock().held_bytes()
     }
 
     /// Takes the chains of all copies for an epoch, to merge them. Returns true with them if other tasks
@@ -109,6 +124,7 @@ impl<C> Copies<C> {
             if let Some(place) = own.gathered.iter().position(|gathered| gathered.epoch == epoch) {
                 let gathered = own.gathered.swap_remove(place);
                 bytes += gathered.bytes;
+                own.merging_bytes = gathered.bytes;
                 parts.push((copy, gathered.chain));
             }
         }
@@ -173,6 +189,7 @@ impl<C> Copies<C> {
     /// Returns an emptied chain to its copy.
     pub(crate) fn give_back(&self, copy: usize, chain: C) {
         let mut own = self.own[copy].lock();
+        own.merging_bytes = 0;
         let surplus = if own.spare.len() < SPARE_MAX {
             own.spare.push(chain);
             None

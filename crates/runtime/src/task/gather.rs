@@ -109,7 +109,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
 
     /// Puts the chain at hand down. Only then are the bundles in its state consumed.
     fn put_down(&mut self) {
-        let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else { return };
+        let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else {
+            if self.held_bytes > 0 {
+                // Chains may have been merged since.
+                self.held_bytes = self.copies.held_bytes(self.index);
+            }
+            return;
+        };
         for ((total, after), before) in self.counts.iter_mut().zip(counts_of(&gathered.chain)).zip(counts) {
             *total = total.plus(after.minus(before));
         }

@@ -11,7 +11,6 @@
 //! Differs from Flink: results differ within the error, because the hash, the estimate and the exact start are others
 //! (`ApproxCountDistinctAggFunctions` is HyperLogLog++ over XXH64 with as many registers).
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -242,10 +241,6 @@ impl Accumulator for Approximate {
         self.held_bytes = sketches.iter().map(Sketch::held_bytes).sum();
         self.sketches = sketches;
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Source: Flink, `Count1AggFunction`, `CountAggFunction`.
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -72,9 +71,5 @@ impl Accumulator for Count {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.counts = state.take()?;
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

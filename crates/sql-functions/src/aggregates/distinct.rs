@@ -13,7 +13,6 @@
 //!
 //! Source: Flink, `DistinctInfo` and `DistinctAggCodeGen`.
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -221,6 +220,10 @@ impl Distinct {
         self.set(pairs);
     }
 
+    fn pair_growth_bytes(&self, more: usize) -> usize {
+        growth_bytes(self.pairs.len(), self.pairs.capacity(), size_of::<Pair>(), more)
+    }
+
     fn set(&mut self, pairs: Vec<Pair>) {
         let seed = self.hash_seed;
         self.pairs = HashTable::with_capacity(pairs.len());
@@ -317,15 +320,23 @@ impl Accumulator for Distinct {
         self.inner.bytes() + self.pairs.allocation_size() + numbering
     }
 
-    fn growth_bytes(&self, rows: usize) -> usize {
+    fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
         let numbering = match &self.numbering {
             Numbering::Itself(_) => 0,
-            Numbering::Index(index) => index.growth_bytes(rows),
+            Numbering::Index(index) => index.growth_bytes(rows, value_bytes),
         };
-        let pairs = &self.pairs;
-        self.inner.growth_bytes(rows)
-            + numbering
-            + growth_bytes(pairs.len(), pairs.capacity(), pairs.allocation_size(), rows)
+        self.inner.growth_bytes(rows, value_bytes) + numbering + self.pair_growth_bytes(rows)
+    }
+
+    fn merge_bytes(&self, other: &dyn Accumulator) -> usize {
+        let other = same_kind::<Distinct>(other);
+        let numbering = match (&self.numbering, &other.numbering) {
+            (Numbering::Index(own), Numbering::Index(other)) => own.merge_bytes(other),
+            _ => 0,
+        };
+        // The other's pairs are sorted in a vector of their own.
+        let sorted = other.pairs.len() * size_of::<Pair>();
+        self.inner.merge_bytes(&*other.inner) + numbering + sorted + self.pair_growth_bytes(other.pairs.len())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -351,9 +362,5 @@ impl Accumulator for Distinct {
         }
         self.set(pairs);
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -1,6 +1,5 @@
 //! Accumulators whose state is a few numbers per group: sums, means, variances, least and greatest numbers.
 
-use std::any::Any;
 use std::ops::Range;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -107,9 +106,5 @@ impl<F: Fold> Accumulator for Folded<F> {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.states = state.take()?;
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -5,7 +5,6 @@
 //!
 //! Source: Flink, `FirstValueAggFunction`, `LastValueAggFunction`, `MinAggFunction`, `MaxAggFunction`.
 
-use std::any::Any;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -129,9 +128,5 @@ impl<D: Domain> Accumulator for Kept<D> {
         self.kept = state.take()?;
         self.held_bytes = self.kept.iter().map(held::<D>).sum();
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

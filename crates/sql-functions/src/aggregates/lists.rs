@@ -9,7 +9,6 @@
 //!
 //! Differs from Flink: SINGLE_VALUE of several rows fails when its result is read, not at the second row.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -268,9 +267,5 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
         self.lists = state.take()?;
         self.held_bytes = self.lists.iter().map(list_bytes::<D, S>).sum();
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -8,7 +8,6 @@
 //! without retraction compare otherwise. A multiset lists its values in order; Flink's has no order. COLLECT returns
 //! a MAP<T, INT>, as there is no type MULTISET. A count which INT does not hold is an error; Flink's wraps.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
@@ -208,9 +207,5 @@ impl<D: Domain, S: Summary<D>> Accumulator for Tally<D, S> {
         self.groups = state.take()?;
         self.held_bytes = self.groups.iter().flat_map(BTreeMap::keys).map(entry_bytes::<D>).sum();
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

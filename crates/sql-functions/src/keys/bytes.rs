@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::whole::next_number;
+use super::{growth_bytes, list_growth_bytes};
 use crate::functions::EvaluationError;
 
 /// Byte strings with their numbers.
@@ -87,15 +88,18 @@ impl BytesKeys {
         self.ends.len()
     }
 
-    pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        let table =
-            super::growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more);
-        // The vectors double their size together.
-        let is_full = self.ends.capacity() < self.ends.len().saturating_add(more);
-        let lists = self.bytes.capacity()
-            + self.ends.capacity() * size_of::<usize>()
-            + self.hashes.capacity() * size_of::<u64>();
-        table + if is_full { lists } else { 0 }
+    /// Returns the bytes that `more` new keys of `more_bytes` bytes in all may take beside those held.
+    pub(super) fn growth_bytes(&self, more: usize, more_bytes: usize) -> usize {
+        let (table, bytes) = (&self.table, &self.bytes);
+        growth_bytes(table.len(), table.capacity(), size_of::<u32>(), more)
+            + list_growth_bytes(bytes.len(), bytes.capacity(), 1, more_bytes)
+            + list_growth_bytes(self.ends.len(), self.ends.capacity(), size_of::<usize>(), more)
+            + list_growth_bytes(self.hashes.len(), self.hashes.capacity(), size_of::<u64>(), more)
+    }
+
+    /// Returns the bytes of all keys.
+    pub(super) fn key_bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -237,4 +241,26 @@ pub(crate) fn offset(end: usize) -> Result<i32, EvaluationError> {
             "a column of {end} bytes or items: at most 2147483647 fit, so group by more or collect less"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys' text grows at other moments than the list of their ends, and both are foreseen.
+    #[test]
+    fn growth_of_texts_is_foreseen() {
+        let mut index = BytesKeys::new(7);
+        let lists = |index: &BytesKeys| {
+            [index.bytes.capacity(), index.ends.capacity() * 8, index.hashes.capacity() * 8]
+        };
+        for key in 0..50_000 {
+            let text = format!("{:0>1$}", key, key % 40);
+            let (before, said) = (lists(&index), index.growth_bytes(1, text.len()));
+            index.number(text.as_bytes());
+            let grown = lists(&index).into_iter().zip(before).filter(|(after, before)| after > before);
+            let most: usize = grown.map(|(after, _)| after).sum();
+            assert!(most <= said, "{key}: {most} bytes and not {said}");
+        }
+    }
 }

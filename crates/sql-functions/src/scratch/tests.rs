@@ -71,6 +71,30 @@ fn a_slice_takes_its_own_values() {
     assert_eq!(*bounded_grant.left.lock().unwrap(), 64 << 20);
 }
 
+/// Flat columns are counted by a shorter way than nested ones, and both count the same bytes.
+#[test]
+fn flat_columns_are_counted_as_nested_ones() {
+    let some = |row: i64| (row % 3 > 0).then_some(row);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new((0..99).map(some).collect::<arrow::array::Int64Array>()),
+        Arc::new((0..99).map(|row| some(row).map(|_| row as i8)).collect::<arrow::array::Int8Array>()),
+        Arc::new((0..99).map(|row| some(row).map(|_| true)).collect::<arrow::array::BooleanArray>()),
+        Arc::new((0..99).map(|row| some(row).map(|row| "x".repeat(row as usize))).collect::<StringArray>()),
+        Arc::new(
+            (0..99)
+                .map(|row| some(row).map(|row| vec![7; row as usize]))
+                .collect::<arrow::array::BinaryArray>(),
+        ),
+        Arc::new(arrow::array::Decimal128Array::from_iter_values(0..99)),
+        Arc::new(arrow::array::NullArray::new(99)),
+    ];
+    for column in columns {
+        for part in [column.slice(0, 99), column.slice(5, 60), column.slice(98, 1), column.slice(7, 0)] {
+            assert_eq!(value_bytes(&part), bytes_of_values(&part.to_data()), "{}", part.data_type());
+        }
+    }
+}
+
 #[test]
 fn several_rows_and_one_row_have_their_own_bounds() {
     let (_, allowance) = bounded_grant(64 << 20);

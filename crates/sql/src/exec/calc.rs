@@ -13,12 +13,13 @@ use std::sync::Arc;
 use arrow::array::{Array, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::{Typed, arrow_error};
 use thalweg_sql_functions::scratch::{self, RESULT_TOO_LONG};
 use thalweg_sql_tables::batch::{Batch, batch_of};
 
+use super::accounts::Accounts;
 use super::operator::{BatchOperator, Outcome};
 use crate::plan::Column;
 
@@ -41,8 +42,7 @@ pub struct Calc {
     /// Each form makes one row from each row that passes.
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
-    counts: Counts,
-    allowance: Allowance,
+    accounts: Accounts,
     /// Batches that are still to be evaluated; the next one is last.
     left: Vec<Batch>,
     out: Vec<Batch>,
@@ -61,8 +61,7 @@ impl Calc {
             conditions: conditions.into(),
             forms: forms.into(),
             schema: schema_of(columns),
-            counts: Counts::default(),
-            allowance: Allowance::default(),
+            accounts: Accounts::default(),
             left: Vec::new(),
             out: Vec::new(),
         }
@@ -87,7 +86,7 @@ impl Calc {
             let columns =
                 form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
             let rows = batch_of(&self.schema, columns, batch.len())?;
-            Batch { rows, payment: None, ..batch.clone() }.paid(&self.allowance, RESULT_TOO_LONG)
+            Batch { rows, payment: None, ..batch.clone() }.paid(&self.accounts.allowance, RESULT_TOO_LONG)
         };
         let forms = self.forms.iter().rev().map(form).collect::<Outcome<_>>()?;
         Ok(Made { kept, forms })
@@ -139,11 +138,11 @@ impl BatchOperator for Calc {
             }
             let Some(batch) = self.left.pop() else { return Ok(None) };
             let rows = batch.len();
-            match scratch::within(&self.allowance, rows, || self.evaluate(batch.clone())) {
+            match scratch::within(&self.accounts.allowance, rows, || self.evaluate(batch.clone())) {
                 Ok(Made { kept, forms }) => {
-                    self.counts.read += rows as u64;
-                    self.counts.forwarded += kept as u64;
-                    self.counts.filtered += (rows - kept) as u64;
+                    self.accounts.counts.read += rows as u64;
+                    self.accounts.counts.forwarded += kept as u64;
+                    self.accounts.counts.filtered += (rows - kept) as u64;
                     self.out = forms;
                 }
                 Err(error) if error.code == RESULT_TOO_LONG && rows > 1 => {
@@ -155,12 +154,12 @@ impl BatchOperator for Calc {
         }
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn fork(&self) -> Box<dyn BatchOperator> {
@@ -169,8 +168,7 @@ impl BatchOperator for Calc {
             conditions: Arc::clone(&self.conditions),
             forms: Arc::clone(&self.forms),
             schema: Arc::clone(&self.schema),
-            counts: Counts::default(),
-            allowance: self.allowance.clone(),
+            accounts: self.accounts.of_copy(),
             left: Vec::new(),
             out: Vec::new(),
         })
@@ -183,9 +181,5 @@ impl BatchOperator for Calc {
 
     fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 }

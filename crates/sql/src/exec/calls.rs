@@ -118,9 +118,9 @@ impl Calls {
         }
     }
 
-    /// Returns the bytes that taking in `rows` rows may allocate at once, beyond the bytes held.
-    pub(super) fn growth_bytes(&self, rows: usize) -> usize {
-        self.calls.iter().map(|call| call.accumulator.growth_bytes(rows)).sum()
+    /// Returns the bytes that taking in `rows` rows of `value_bytes` bytes may allocate at once, beyond the bytes held.
+    pub(super) fn growth_bytes(&self, rows: usize, value_bytes: usize) -> usize {
+        self.calls.iter().map(|call| call.accumulator.growth_bytes(rows, value_bytes)).sum()
     }
 
     /// Bytes held.

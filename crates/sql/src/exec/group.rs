@@ -20,12 +20,13 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
 use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
+use super::accounts::Accounts;
 use super::calc::schema_of;
 use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
@@ -66,9 +67,7 @@ pub struct Group {
     /// Bytes of the results of one row, as last measured.
     row_bytes: usize,
     out: Pieces,
-    counts: Counts,
-    bytes: usize,
-    allowance: Allowance,
+    accounts: Accounts,
 }
 
 /// How many rows are taken in at first where results may be long.
@@ -131,9 +130,7 @@ impl Group {
             },
             row_bytes: 0,
             out: Pieces::default(),
-            counts: Counts::default(),
-            bytes: 0,
-            allowance: Allowance::default(),
+            accounts: Accounts::default(),
         })
     }
 
@@ -154,7 +151,7 @@ impl Group {
                 match self.keys.find(&keys, row) {
                     Some(slot) => (slot, false),
                     None => {
-                        self.counts.filtered += 1;
+                        self.accounts.counts.filtered += 1;
                         continue;
                     }
                 }
@@ -216,10 +213,11 @@ impl Group {
             batch
         };
         // The results before and after each row, and a copy of both in the order of the output.
-        let payment = pay(&self.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
-        check_room(&self.allowance, self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows))?;
+        let payment = pay(&self.accounts.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
+        let growth = self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows, batch.bytes());
+        let room = reserve_room(&self.accounts.allowance, growth)?;
         self.fold(&batch)?;
-        drop(payment);
+        drop((payment, room));
         let made_bytes = self.out.bytes();
         self.row_bytes = made_bytes / rows;
         self.rows_at_a_time = if made_bytes > EVALUATION_BYTES_MAX {
@@ -237,7 +235,7 @@ impl Group {
         self.keys.begin(self.now.ms());
         self.calls.reset(&self.keys.recycle(false));
         let (steps, known, rounds) = self.plan(batch)?;
-        self.counts.folded += steps.len() as u64;
+        self.accounts.counts.folded += steps.len() as u64;
         self.calls.resize(self.keys.slots());
         let columns = self.calls.columns(&batch.rows);
         let mut results = vec![self.calls.results_of(&known)?];
@@ -279,11 +277,7 @@ impl Group {
             + self.calls.bytes()
             + self.rows.capacity() * size_of::<i64>()
             + self.out.bytes();
-        if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -293,7 +287,7 @@ impl BatchOperator for Group {
     }
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         self.left = Some(batch);
         Ok(())
     }
@@ -317,20 +311,12 @@ impl BatchOperator for Group {
         true
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

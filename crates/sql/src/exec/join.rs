@@ -26,6 +26,7 @@ use thalweg_model::{
 use thalweg_sql_functions::functions::{Context, EvaluationError};
 use thalweg_sql_tables::batch::Batch;
 
+use super::accounts::Accounts;
 use super::emission::{Emission, together};
 use super::operator::Outcome;
 use crate::plan::{Column, Counted, Join, JoinMethod};
@@ -114,14 +115,26 @@ pub trait JoinOperator: Send {
         Horizon::EVERYWHERE
     }
 
+    /// Returns the row counts and the memory of the join.
+    fn accounts(&self) -> &Accounts;
+
+    /// Returns the row counts and the memory of the join, to be changed.
+    fn accounts_mut(&mut self) -> &mut Accounts;
+
     /// Returns the row counts so far, by what was done with the rows.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> Counts {
+        self.accounts().counts
+    }
 
     /// Returns the bytes of state.
-    fn state_bytes(&self) -> usize;
+    fn state_bytes(&self) -> usize {
+        self.accounts().bytes()
+    }
 
     /// Takes the allowance that pays for its state. Called before the first batch.
-    fn fund(&mut self, allowance: &Allowance);
+    fn fund(&mut self, allowance: &Allowance) {
+        self.accounts_mut().allowance = allowance.clone();
+    }
 
     /// Saves all state. Called only when no output is pending.
     ///
@@ -178,23 +191,6 @@ pub fn operator(
             Box::new(regular::RegularJoin::new(shape, ttl_ms, Arc::clone(&context.clock))?)
         }
     })
-}
-
-/// The bytes of state, and the allowance that pays for them.
-#[derive(Default)]
-struct Funds {
-    allowance: Allowance,
-    bytes: usize,
-}
-
-impl Funds {
-    /// Sets the bytes held from now on. A refusal ends the query, so it needs no handling here.
-    fn hold(&mut self, bytes: usize) {
-        if bytes > self.bytes {
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
-    }
 }
 
 /// Refuses a batch with retractions, for joins that do not support them. Planning refuses such inputs; this

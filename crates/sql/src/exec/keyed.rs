@@ -248,7 +248,7 @@ impl Keyed {
 
     /// Returns the bytes that `more` new keys may allocate at once, beyond the bytes held.
     pub(super) fn growth_bytes(&self, more: usize) -> usize {
-        growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more)
+        growth_bytes(self.table.len(), self.table.capacity(), size_of::<u32>(), more)
     }
 
     /// Returns the bytes held.

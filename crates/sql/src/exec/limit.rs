@@ -8,23 +8,24 @@
 //! Watermark  forwarded unchanged
 //! Cost       none; columns are sliced, not copied
 
-use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
 
+use super::accounts::Accounts;
 use super::operator::{BatchOperator, Outcome};
 
 /// Passes a limited number of rows.
 pub struct Limit {
     skip: u64,
     fetch: u64,
-    counts: Counts,
+    accounts: Accounts,
     out: Option<Batch>,
 }
 
 impl Limit {
     /// Skips `skip` rows, then passes `fetch` rows.
     pub fn new(skip: u64, fetch: u64) -> Self {
-        Limit { skip, fetch, counts: Counts::default(), out: None }
+        Limit { skip, fetch, accounts: Accounts::default(), out: None }
     }
 }
 
@@ -39,9 +40,9 @@ impl BatchOperator for Limit {
         let taken = self.fetch.min(rows - skipped);
         self.skip -= skipped;
         self.fetch -= taken;
-        self.counts.read += rows;
-        self.counts.forwarded += taken;
-        self.counts.filtered += rows - taken;
+        self.accounts.counts.read += rows;
+        self.accounts.counts.forwarded += taken;
+        self.accounts.counts.filtered += rows - taken;
         if taken > 0 {
             let (from, count) = (skipped as usize, taken as usize);
             let kinds = batch.kinds.as_ref().map(|kinds| kinds[from..from + count].into());
@@ -54,12 +55,12 @@ impl BatchOperator for Limit {
         Ok(self.out.take())
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -7,6 +7,8 @@
 //! Batches that wait in the input are merged up to [`BATCH_ROWS_MAX`](thalweg_sql_tables::batch::BATCH_ROWS_MAX) rows
 //! before they are taken, without waiting for more. So many small batches cost as much as a few large ones.
 
+use std::any::Any;
+
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
     StateReader, StateWriter, Weighed,
@@ -14,13 +16,14 @@ use thalweg_model::{
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_tables::batch::Batch;
 
+use super::accounts::Accounts;
 use super::emission::{Emission, together};
 
 /// The result of an operator, or the reason why it cannot go on.
 pub type Outcome<T> = Result<T, EvaluationError>;
 
 /// An operator over batches.
-pub trait BatchOperator: Send {
+pub trait BatchOperator: Any + Send {
     /// Returns its name for display.
     fn name(&self) -> &str;
 
@@ -67,17 +70,25 @@ pub trait BatchOperator: Send {
         Horizon::NONE
     }
 
+    /// Returns the row counts and the memory of the operator.
+    fn accounts(&self) -> &Accounts;
+
+    /// Returns the row counts and the memory of the operator, to be changed.
+    fn accounts_mut(&mut self) -> &mut Accounts;
+
     /// Returns the row counts so far, by what was done with the rows.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> Counts {
+        self.accounts().counts
+    }
 
     /// Returns the bytes of state.
     fn state_bytes(&self) -> usize {
-        0
+        self.accounts().bytes()
     }
 
     /// Takes the allowance that pays for its state. Called before the first batch.
     fn fund(&mut self, allowance: &Allowance) {
-        let _ = allowance;
+        self.accounts_mut().allowance = allowance.clone();
     }
 
     /// Creates a copy without state for another worker. Called only for operators which several workers may
@@ -94,9 +105,6 @@ pub trait BatchOperator: Send {
         let _ = copy;
         Ok(())
     }
-
-    /// Returns `self` for the downcast in [`absorb`](Self::absorb).
-    fn as_any(&mut self) -> &mut dyn std::any::Any;
 
     /// Saves all state.
     ///

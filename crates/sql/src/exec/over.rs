@@ -37,11 +37,12 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::heap_bytes;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
+use super::accounts::Accounts;
 use super::calc::{filtered, schema_of};
 use super::calls::{Calls, gathered};
 use super::keyed::Keyed;
@@ -100,10 +101,8 @@ pub struct Over {
     due_ms: i64,
     is_advancing: bool,
     out: Pieces,
-    counts: Counts,
+    accounts: Accounts,
     past_bytes: usize,
-    bytes: usize,
-    allowance: Allowance,
     /// Whether all rows come from one reader.
     is_single: bool,
 }
@@ -173,10 +172,8 @@ impl Over {
             due_ms: i64::MIN,
             is_advancing: false,
             out: Pieces::default(),
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             past_bytes: 0,
-            bytes: 0,
-            allowance: Allowance::default(),
             is_single: false,
         })
     }
@@ -348,11 +345,7 @@ impl Over {
             + self.timers.capacity() * size_of::<(i64, u32)>();
         let waiting = self.waiting.as_ref().map_or(0, Runs::bytes);
         let bytes = held + waiting + self.past_bytes + ready + self.out.bytes();
-        if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -386,7 +379,7 @@ impl BatchOperator for Over {
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let count = batch.len();
-        self.counts.read += count as u64;
+        self.accounts.counts.read += count as u64;
         let now_ms = self.begin();
         let keys = self.keys.rows(&batch.rows)?;
         let Some(time) = self.time else {
@@ -399,7 +392,7 @@ impl BatchOperator for Over {
                 self.note_time(slot, now_ms);
                 slots.push(slot);
             }
-            self.counts.folded += count as u64;
+            self.accounts.counts.folded += count as u64;
             self.ready.push_back(Ready { rows: batch.rows, slots, times: vec![now_ms; count], next: 0 });
             self.note_bytes();
             return Ok(());
@@ -426,8 +419,8 @@ impl BatchOperator for Over {
             self.note_time(slot, time_ms);
             slots.push(slot);
         }
-        self.counts.folded += slots.len() as u64;
-        self.counts.late += (count - slots.len()) as u64;
+        self.accounts.counts.folded += slots.len() as u64;
+        self.accounts.counts.late += (count - slots.len()) as u64;
         if let (Some(waiting), false) = (&mut self.waiting, slots.is_empty()) {
             let kept = filtered(batch, &BooleanArray::from(keep))?;
             let mut columns = kept.rows.columns().to_vec();
@@ -485,20 +478,12 @@ impl BatchOperator for Over {
         if self.time.is_some() { Horizon::EVERYWHERE } else { Horizon::NONE }
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     /// Called between batches, when all ready rows have come out.

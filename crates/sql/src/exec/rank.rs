@@ -24,12 +24,13 @@ use arrow::array::{ArrayRef, Int64Array};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, Rows, SortField};
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, heap_bytes};
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
+use super::accounts::Accounts;
 use super::calc::schema_of;
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
@@ -82,10 +83,8 @@ pub struct TopN {
     arrivals: u64,
     taking: Option<Taking>,
     out: Pieces,
-    counts: Counts,
+    accounts: Accounts,
     row_bytes: usize,
-    bytes: usize,
-    allowance: Allowance,
 }
 
 /// A batch that is being taken, as bytes.
@@ -95,6 +94,8 @@ struct Taking {
     order: Option<Rows>,
     rows: Rows,
     next: usize,
+    /// Memory for a larger table of keys, held until all rows are taken.
+    _room: Option<Payment>,
 }
 
 /// Converts rows between columns and bytes, and collects the changes that come out.
@@ -179,10 +180,8 @@ impl TopN {
             arrivals: 0,
             taking: None,
             out: Pieces::default(),
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             row_bytes: 0,
-            bytes: 0,
-            allowance: Allowance::default(),
             wanted,
         })
     }
@@ -203,7 +202,7 @@ impl TopN {
             match self.keys.find(&taking.keys, row) {
                 Some(slot) => slot,
                 None => {
-                    self.counts.filtered += 1;
+                    self.accounts.counts.filtered += 1;
                     return;
                 }
             }
@@ -217,9 +216,9 @@ impl TopN {
         let is_done =
             if comes { self.insert(slot, order, content) } else { self.remove(slot, order, content) };
         if is_done {
-            self.counts.folded += 1;
+            self.accounts.counts.folded += 1;
         } else {
-            self.counts.filtered += 1;
+            self.accounts.counts.filtered += 1;
         }
     }
 
@@ -340,11 +339,7 @@ impl TopN {
             + self.ranked.capacity() * size_of::<Ranked>()
             + self.taking.as_ref().map_or(0, |taking| taking.rows.size())
             + self.out.bytes();
-        if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -363,10 +358,10 @@ impl BatchOperator for TopN {
     }
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         self.keys.begin(self.now.ms());
         self.recycle();
-        check_room(&self.allowance, self.keys.growth_bytes(batch.len()))?;
+        let room = reserve_room(&self.accounts.allowance, self.keys.growth_bytes(batch.len()))?;
         let keys = self.keys.rows(&batch.rows)?;
         let rows = self.made.converter.convert_columns(batch.rows.columns()).map_err(arrow_error)?;
         let order = match &self.order {
@@ -377,7 +372,7 @@ impl BatchOperator for TopN {
             }
             None => None,
         };
-        self.taking = Some(Taking { batch, keys, order, rows, next: 0 });
+        self.taking = Some(Taking { batch, keys, order, rows, next: 0, _room: room });
         self.note_bytes();
         Ok(())
     }
@@ -406,20 +401,12 @@ impl BatchOperator for TopN {
         true
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     /// Called between batches, when all changes have come out.

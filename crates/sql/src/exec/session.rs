@@ -35,12 +35,13 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{growth_bytes, heap_bytes};
 use thalweg_sql_functions::types::SqlType;
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
+use super::accounts::Accounts;
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
@@ -70,16 +71,13 @@ pub struct AssignSessions {
     /// A lower bound, in local time, of the ends of open sessions.
     least_end_ms: i64,
     closed: VecDeque<Session>,
-    counts: Counts,
+    accounts: Accounts,
     /// Whether all rows come from one reader, so that their order is determined.
     is_single: bool,
     /// Bytes of the batches.
     bytes: usize,
     /// Bytes of keys and sessions, without their rows.
     entry_bytes: usize,
-    /// Bytes asked of the allowance so far.
-    asked_bytes: usize,
-    allowance: Allowance,
 }
 
 /// Approximate bytes of a session, and of a row in a session beside its values.
@@ -125,12 +123,10 @@ impl AssignSessions {
             free: Vec::new(),
             least_end_ms: i64::MAX,
             closed: VecDeque::new(),
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             is_single: false,
             bytes: 0,
             entry_bytes: 0,
-            asked_bytes: 0,
-            allowance: Allowance::default(),
         })
     }
 
@@ -148,11 +144,7 @@ impl AssignSessions {
 
     fn note_bytes(&mut self) {
         let bytes = self.held_bytes();
-        if bytes > self.asked_bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.asked_bytes);
-        }
-        self.asked_bytes = bytes;
+        self.accounts.hold(bytes);
     }
 
     /// Gathers the columns of rows, in the given order.
@@ -257,9 +249,14 @@ impl BatchOperator for AssignSessions {
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.rows;
         let open = &self.open;
-        let growth = growth_bytes(open.len(), open.capacity(), open.allocation_size(), rows.num_rows());
-        check_room(&self.allowance, growth)?;
-        self.counts.read += rows.num_rows() as u64;
+        let growth = growth_bytes(
+            open.len(),
+            open.capacity(),
+            size_of::<(Box<[u8]>, Vec<Session>)>(),
+            rows.num_rows(),
+        );
+        let room = reserve_room(&self.accounts.allowance, growth)?;
+        self.accounts.counts.read += rows.num_rows() as u64;
         let passed = self.clocks.passed(late_by);
         let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
         let keys = if keys.is_empty() {
@@ -285,7 +282,7 @@ impl BatchOperator for AssignSessions {
                     sessions.iter().any(|session| passed < session.end_ms && reach.meets(session))
                 };
                 if !self.is_single || !known.as_ref().is_some_and(meets) {
-                    self.counts.late += 1;
+                    self.accounts.counts.late += 1;
                     continue;
                 }
             }
@@ -302,7 +299,7 @@ impl BatchOperator for AssignSessions {
             // A session which was merged from several ends at this row's end or later.
             self.least_end_ms = self.least_end_ms.min(reach.end_ms);
         }
-        self.counts.folded += kept as u64;
+        self.accounts.counts.folded += kept as u64;
         if kept == 0 {
             self.free.push(slot);
         } else {
@@ -310,6 +307,7 @@ impl BatchOperator for AssignSessions {
             self.bytes += bytes_of(&rows);
             self.batches[slot] = Some((rows, kept));
         }
+        drop(room);
         self.note_bytes();
         Ok(())
     }
@@ -393,16 +391,16 @@ impl BatchOperator for AssignSessions {
         Horizon::EVERYWHERE
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn state_bytes(&self) -> usize {
         self.held_bytes()
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
     }
 
     /// Writes the keys with their sessions, and the rows of each session.
@@ -445,9 +443,5 @@ impl BatchOperator for AssignSessions {
         }
         self.note_bytes();
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 }

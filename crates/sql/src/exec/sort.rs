@@ -11,9 +11,10 @@
 
 use arrow::array::{AsArray, BooleanArray};
 use arrow::datatypes::TimestampMillisecondType;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_tables::batch::Batch;
 
+use super::accounts::Accounts;
 use super::calc::{filtered, schema_of};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{sorted, taken};
@@ -28,10 +29,7 @@ pub struct Sort {
     keys: Vec<SortKey>,
     waiting: Runs,
     out: Pieces,
-    counts: Counts,
-    /// Bytes asked of the allowance.
-    bytes: usize,
-    allowance: Allowance,
+    accounts: Accounts,
 }
 
 impl Sort {
@@ -42,19 +40,13 @@ impl Sort {
             keys,
             waiting: Runs::new(schema_of(columns), time),
             out: Pieces::default(),
-            counts: Counts::default(),
-            bytes: 0,
-            allowance: Allowance::default(),
+            accounts: Accounts::default(),
         }
     }
 
     fn note_bytes(&mut self) {
         let bytes = self.waiting.bytes();
-        if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -70,9 +62,9 @@ impl BatchOperator for Sort {
         let keep: BooleanArray = times.values().iter().map(|time| Some(*time >= passed)).collect();
         let kept = filtered(batch, &keep)?;
         let count = kept.len() as u64;
-        self.counts.read += rows;
-        self.counts.folded += count;
-        self.counts.late += rows - count;
+        self.accounts.counts.read += rows;
+        self.accounts.counts.folded += count;
+        self.accounts.counts.late += rows - count;
         self.waiting.push(kept.rows)?;
         self.note_bytes();
         Ok(())
@@ -105,16 +97,16 @@ impl BatchOperator for Sort {
         Horizon::EVERYWHERE
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes + self.out.bytes()
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
+        self.accounts.bytes() + self.out.bytes()
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -125,9 +117,5 @@ impl BatchOperator for Sort {
         self.waiting.load(state)?;
         self.note_bytes();
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 }

@@ -20,12 +20,13 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::KeyIndex;
 use thalweg_sql_functions::types::SqlType;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
+use super::accounts::Accounts;
 use super::calc::schema_of;
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
@@ -64,9 +65,7 @@ pub struct WindowTopN {
     closing_ms: i64,
     out: Pieces,
     hash_seed: u64,
-    counts: Counts,
-    bytes: usize,
-    allowance: Allowance,
+    accounts: Accounts,
 }
 
 #[derive(Default)]
@@ -96,9 +95,7 @@ impl WindowTopN {
             closing_ms: i64::MIN,
             out: Pieces::default(),
             hash_seed,
-            counts: Counts::default(),
-            bytes: 0,
-            allowance: Allowance::default(),
+            accounts: Accounts::default(),
             ranks,
         }
     }
@@ -135,10 +132,7 @@ impl WindowTopN {
 
     fn note_bytes(&mut self) {
         let bytes = self.windows.values().map(|kept| kept.bytes).sum::<usize>();
-        if bytes > self.bytes {
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -148,19 +142,19 @@ impl BatchOperator for WindowTopN {
     }
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         let ends = batch.rows.column(self.ranks.window_end).as_primitive::<TimestampMillisecondType>();
         let passed = self.clocks.passed(late_by);
         let mut parts: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, end) in (0u32..).zip(ends.values()) {
             if *end <= passed {
-                self.counts.late += 1;
+                self.accounts.counts.late += 1;
             } else {
                 parts.entry(*end).or_default().push(row);
             }
         }
         for (end, part) in parts {
-            self.counts.folded += part.len() as u64;
+            self.accounts.counts.folded += part.len() as u64;
             let rows = if part.len() == batch.len() {
                 compacted(batch.rows.clone())?
             } else {
@@ -221,16 +215,16 @@ impl BatchOperator for WindowTopN {
         Horizon::EVERYWHERE
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes + self.out.bytes()
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
+        self.accounts.bytes() + self.out.bytes()
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -255,9 +249,5 @@ impl BatchOperator for WindowTopN {
         }
         self.note_bytes();
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 }

@@ -12,6 +12,7 @@
 //! A window fires once: a row that is on time for some of its windows counts for the windows that have not
 //! ended. Windows without rows do not come out.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
@@ -23,16 +24,17 @@ use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg_model::{
-    Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
+    Allowance, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
 };
 use thalweg_sql_functions::aggregates::Accumulator;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::KeyIndex;
-use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;
+use thalweg_sql_functions::scratch::{EVALUATION_BYTES_MAX, value_bytes};
 use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
-use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, check_room, pay};
+use thalweg_sql_tables::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, batch_of, pay, reserve_room};
 
+use super::accounts::Accounts;
 use super::calc::schema_of;
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, taken};
@@ -98,12 +100,11 @@ pub struct WindowAggregate {
     /// The last window end that fired since the last watermark.
     fired_end: i64,
     firing: Option<Fired>,
-    counts: Counts,
+    accounts: Accounts,
     bytes: usize,
     /// The highest byte count since the last call began. Memory that is freed and needed again within a call
     /// is not asked for twice.
     asked: usize,
-    allowance: Allowance,
     /// The error of the next windows; it is returned after the windows before them have come out.
     failure: Option<EvaluationError>,
 }
@@ -153,8 +154,9 @@ impl Shape {
         Ok(())
     }
 
-    /// Merges all keys of `other` into `table`.
-    fn merge(&self, table: &mut Table, other: &Table) -> Outcome<()> {
+    /// Merges all keys of `other` into `table`; returns its previous and its new count of bytes.
+    fn merge(&self, table: &mut Table, other: &Table, allowance: &Allowance) -> Outcome<(usize, usize)> {
+        let room = reserve_room(allowance, table.merge_bytes(other))?;
         let (mut into, mut some) = (Vec::new(), Vec::new());
         table.index.check_room(other.index.len())?;
         // A batch of keys at a time: the columns of all keys would be as large as the table.
@@ -167,7 +169,8 @@ impl Shape {
             accumulator.resize(table.index.len());
             accumulator.merge(&**other, &into)?;
         }
-        Ok(())
+        drop(room);
+        Ok(table.count())
     }
 }
 
@@ -178,10 +181,20 @@ impl Table {
         TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
     }
 
-    /// Returns the bytes that taking in `rows` rows may allocate at once, beyond the bytes held.
-    fn growth_bytes(&self, rows: usize) -> usize {
-        let accumulators = self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows));
-        self.index.growth_bytes(rows) + accumulators.sum::<usize>()
+    /// Returns the bytes that taking in `rows` may allocate at once, beyond the bytes held.
+    fn growth_bytes(&self, rows: &RecordBatch) -> usize {
+        let value_bytes = rows.columns().iter().map(|column| value_bytes(column)).sum();
+        let rows = rows.num_rows();
+        let accumulators =
+            self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows, value_bytes));
+        self.index.growth_bytes(rows, value_bytes) + accumulators.sum::<usize>()
+    }
+
+    /// Returns the bytes that merging `other` into this table may allocate at once, beyond the bytes held.
+    fn merge_bytes(&self, other: &Table) -> usize {
+        let accumulators = self.accumulators.iter().zip(&other.accumulators);
+        self.index.merge_bytes(&other.index)
+            + accumulators.map(|(own, other)| own.merge_bytes(&**other)).sum::<usize>()
     }
 
     /// Counts its bytes again; returns the previous and the new count.
@@ -223,10 +236,9 @@ impl WindowAggregate {
             closing_ms: i64::MIN,
             fired_end: i64::MIN,
             firing: None,
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             bytes: 0,
             asked: 0,
-            allowance: Allowance::default(),
             failure: None,
         }
     }
@@ -271,8 +283,9 @@ impl WindowAggregate {
     fn fold_into(&mut self, place: (i64, i64), rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
         let shape = Arc::clone(&self.shape);
         let table = self.slices.entry(place).or_insert_with(|| shape.table());
-        check_room(&self.allowance, table.growth_bytes(rows.num_rows()))?;
+        let room = reserve_room(&self.accounts.allowance, table.growth_bytes(rows))?;
         shape.fold(table, rows, groups)?;
+        drop(room);
         let counted = table.count();
         self.note(counted);
         Ok(())
@@ -284,7 +297,7 @@ impl WindowAggregate {
         self.bytes = (self.bytes + after).saturating_sub(before);
         if self.bytes > self.asked {
             // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(self.bytes - self.asked);
+            let _ = self.accounts.allowance.ask(self.bytes - self.asked);
             self.asked = self.bytes;
         }
     }
@@ -330,22 +343,23 @@ impl WindowAggregate {
                 return Ok(self.fired((slice, 0), start, end));
             }
             let mut table = self.shape.table();
-            for (_, slice) in self.slices.range((start, 0)..(end, 0)) {
-                self.shape.merge(&mut table, slice)?;
+            let parts: Vec<(i64, i64)> =
+                self.slices.range((start, 0)..(end, 0)).map(|(place, _)| *place).collect();
+            for part in &parts {
+                let Some(slice) = self.slices.get(part) else { continue };
+                let counted = self.shape.merge(&mut table, slice, &self.accounts.allowance)?;
+                self.note(counted);
             }
             if slices.accumulates() {
-                // The part shared by windows that begin together is merged once.
-                let mut first = self.shape.table();
-                self.shape.merge(&mut first, &table)?;
-                let parts: Vec<(i64, i64)> =
-                    self.slices.range((start, 0)..(end, 0)).map(|(place, _)| *place).collect();
                 parts.into_iter().for_each(|place| self.forget(place));
                 if end < last {
-                    self.note(first.count());
+                    // The part shared by windows that begin together is merged once.
+                    let mut first = self.shape.table();
+                    let counted = self.shape.merge(&mut first, &table, &self.accounts.allowance)?;
+                    self.note(counted);
                     self.slices.insert((start, 0), first);
                 }
             }
-            self.note(table.count());
             return Ok(Some(Fired { start, end, table, next: 0 }));
         }
         Ok(None)
@@ -371,7 +385,7 @@ impl WindowAggregate {
                 to = from + (to - from) / 2;
             }
             // A result is first built, and then copied into its column.
-            let payment = pay(&self.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
+            let payment = pay(&self.accounts.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
             fired.next = to;
             if from < to {
                 let Some(fired) = &self.firing else { return Ok(None) };
@@ -411,7 +425,7 @@ impl BatchOperator for WindowAggregate {
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.len();
         self.asked = self.bytes;
-        self.counts.read += rows as u64;
+        self.accounts.counts.read += rows as u64;
         let passed = self.clocks.passed(late_by);
         let mut groups = Vec::with_capacity(rows);
         let places = match self.only_place(&batch.rows) {
@@ -421,10 +435,10 @@ impl BatchOperator for WindowAggregate {
         let Some(&first) = places.first() else { return Ok(()) };
         if places.iter().all(|place| *place == first) {
             if self.last_end(first) <= passed {
-                self.counts.late += rows as u64;
+                self.accounts.counts.late += rows as u64;
                 return Ok(());
             }
-            self.counts.folded += rows as u64;
+            self.accounts.counts.folded += rows as u64;
             self.fold_into(first, &batch.rows, &mut groups)?;
         } else {
             // Rows of the same slice or window are grouped, in the order of arrival.
@@ -433,10 +447,10 @@ impl BatchOperator for WindowAggregate {
             for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
                 let place = places[part[0] as usize];
                 if self.last_end(place) <= passed {
-                    self.counts.late += part.len() as u64;
+                    self.accounts.counts.late += part.len() as u64;
                     continue;
                 }
-                self.counts.folded += part.len() as u64;
+                self.accounts.counts.folded += part.len() as u64;
                 let part = taken(&batch.rows, &UInt32Array::from(part.to_vec()))?;
                 self.fold_into(place, &part, &mut groups)?;
             }
@@ -502,16 +516,16 @@ impl BatchOperator for WindowAggregate {
         }
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn state_bytes(&self) -> usize {
         self.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
     }
 
     fn fork(&self) -> Box<dyn BatchOperator> {
@@ -519,25 +533,18 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn absorb(&mut self, copy: &mut dyn BatchOperator) -> Outcome<()> {
-        let Some(copy) = copy.as_any().downcast_mut::<WindowAggregate>() else { return Ok(()) };
+        let copy: &mut dyn Any = copy;
+        let Some(copy) = copy.downcast_mut::<WindowAggregate>() else { return Ok(()) };
         let shape = Arc::clone(&self.shape);
         for (place, table) in std::mem::take(&mut copy.slices) {
             copy.note((table.counted, 0));
             let counted = match self.slices.entry(place) {
-                Entry::Occupied(mut own) => {
-                    check_room(&self.allowance, own.get().growth_bytes(table.index.len()))?;
-                    shape.merge(own.get_mut(), &table)?;
-                    own.get_mut().count()
-                }
+                Entry::Occupied(mut own) => shape.merge(own.get_mut(), &table, &self.accounts.allowance)?,
                 Entry::Vacant(free) => (0, free.insert(table).counted),
             };
             self.note(counted);
         }
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -581,7 +588,7 @@ pub struct AssignWindows {
     time: usize,
     schema: SchemaRef,
     is_instant: bool,
-    counts: Counts,
+    accounts: Accounts,
     /// The current batch, its next row, and the end of that row's next window.
     current: Option<(Batch, usize, Option<i64>)>,
 }
@@ -595,7 +602,7 @@ impl AssignWindows {
             time,
             schema: schema_of(columns),
             is_instant: columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_))),
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             current: None,
         })
     }
@@ -625,8 +632,8 @@ impl BatchOperator for AssignWindows {
     }
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
-        self.counts.forwarded += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
+        self.accounts.counts.forwarded += batch.len() as u64;
         self.current = Some((batch, 0, None));
         Ok(())
     }
@@ -669,8 +676,12 @@ impl BatchOperator for AssignWindows {
         Ok(Some(out))
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn fork(&self) -> Box<dyn BatchOperator> {
@@ -680,7 +691,7 @@ impl BatchOperator for AssignWindows {
             time: self.time,
             schema: Arc::clone(&self.schema),
             is_instant: self.is_instant,
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             current: None,
         })
     }
@@ -692,9 +703,5 @@ impl BatchOperator for AssignWindows {
 
     fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
     }
 }

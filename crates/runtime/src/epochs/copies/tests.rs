@@ -48,6 +48,24 @@ fn a_single_worker_puts_all_together() {
     }
 }
 
+/// A copy pays for the state it has gathered until that state is merged and the emptied chain is back.
+#[cfg(not(loom))]
+#[test]
+fn state_that_is_being_merged_is_still_paid_for() {
+    let (copies, _) = copies(2);
+    let held = |copies: &Copies<u32>| [copies.held_bytes(0), copies.held_bytes(1)];
+    copies.begin_merging(copies.take(0).0);
+    assert_eq!(held(&copies), [MERGED_ALONE_BYTES; 2]);
+    let mut pair = copies.take_pair().expect("two copies are a pair");
+    pair.whole.1 += std::mem::take(&mut pair.part.1);
+    let (whole, part) = (pair.whole.0, pair.part.0);
+    copies.put_whole(pair);
+    assert_eq!((copies.held_bytes(whole), copies.held_bytes(part)), (MERGED_ALONE_BYTES, 0));
+    let (copy, chain) = copies.end_merging().expect("one chain is left");
+    copies.give_back(copy, chain);
+    assert_eq!(held(&copies), [0; 2]);
+}
+
 /// Pairs that are taken and put down change the version that others see, whatever the numbers of pairs are
 /// before and after. With one pair done and three waiting, and with two done and one waiting, the sum of
 /// pairs and twice those done would be equal.

@@ -230,7 +230,7 @@ impl ParquetFile {
         let seconds = match checked.is_empty() {
             true => None,
             false => {
-                let open = || Seconds::open(file.try_clone()?, &metadata, &roots, &checked, offset);
+                let open = || Seconds::open(file.try_clone()?, &metadata, &roots, &checked, (offset, rows));
                 Some(Box::new(guarded(open).map_err(failed)?))
             }
         };

@@ -4,7 +4,7 @@
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use arrow::record_batch::RecordBatch;
-use thalweg_model::GrantSource;
+use thalweg_model::{Allowance, GrantSource};
 use thalweg_sql_functions::expression::Expression;
 use thalweg_sql_functions::functions::each;
 use thalweg_sql_functions::scratch::EVALUATION_BYTES_MAX;

@@ -179,7 +179,8 @@ fn a_batch_without_rows_leaves_the_bytes_of_a_row() {
     let mut bed = Bed::new(group(vec![K], all_calls(), false));
     let mut row_bytes = |rows: &[In]| {
         bed.take(rows, None);
-        bed.operator.as_any().downcast_mut::<Group>().unwrap().row_bytes
+        let operator: &mut dyn std::any::Any = &mut *bed.operator;
+        operator.downcast_mut::<Group>().unwrap().row_bytes
     };
     let known = row_bytes(&rows);
     assert!(known > 0);

@@ -24,16 +24,17 @@ use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, Span, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Span, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::heap_bytes;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
+use super::super::accounts::Accounts;
 use super::row_store::{Place, RowStore};
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
-use super::{Funds, JoinOperator, Side, nothing, refuse_changes};
+use super::{JoinOperator, Side, nothing, refuse_changes};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
@@ -71,8 +72,7 @@ pub struct IntervalJoin {
     sides: [Kept; 2],
     arriving: Option<Arriving>,
     closing_ms: i64,
-    counts: Counts,
-    funds: Funds,
+    accounts: Accounts,
     /// Bytes of keys and entries.
     entry_bytes: usize,
 }
@@ -132,8 +132,7 @@ impl IntervalJoin {
             sides: [Kept::default(), Kept::default()],
             arriving: None,
             closing_ms: i64::MIN,
-            counts: Counts::default(),
-            funds: Funds::default(),
+            accounts: Accounts::default(),
             entry_bytes: 0,
         })
     }
@@ -151,7 +150,7 @@ impl IntervalJoin {
         }
         let is_on_time: BooleanArray = times.values().iter().map(|time| Some(*time >= passed_ms)).collect();
         let on_time = filter_record_batch(&rows, &is_on_time).map_err(arrow_error)?;
-        self.counts.late += (rows.num_rows() - on_time.num_rows()) as u64;
+        self.accounts.counts.late += (rows.num_rows() - on_time.num_rows()) as u64;
         Ok(on_time)
     }
 
@@ -250,13 +249,13 @@ impl IntervalJoin {
             let is_keyed = arriving.keys.get(row as usize).is_some();
             if is_keyed && !is_too_late && !is_settled {
                 kept.push(row);
-                self.counts.folded += 1;
+                self.accounts.counts.folded += 1;
                 continue;
             }
             if is_met || self.shape.keeps(side) {
-                self.counts.forwarded += 1;
+                self.accounts.counts.forwarded += 1;
             } else {
-                self.counts.filtered += 1;
+                self.accounts.counts.filtered += 1;
             }
             if !is_met && self.shape.keeps(side) {
                 alone.push(row);
@@ -370,7 +369,7 @@ impl IntervalJoin {
     fn note_bytes(&mut self) {
         let row_stores: usize = self.sides.iter().map(|side| side.row_store.bytes()).sum();
         let keys = self.keys.capacity() * size_of::<Key>() + self.numbers.allocation_size();
-        self.funds.hold(row_stores + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
+        self.accounts.hold(row_stores + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
 
     /// Returns all kept rows of a side, by key, and whether each has matched.
@@ -406,14 +405,14 @@ impl JoinOperator for IntervalJoin {
 
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
         refuse_changes("an interval join", &batch)?;
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         let mut rows = batch.rows;
         let times = rows.column(self.times[side.index()]);
         if times.null_count() > 0 {
             // A row without a time matches nothing. Flink's rows always have a time.
             let known = BooleanArray::from_iter((0..times.len()).map(|row| Some(times.is_valid(row))));
             let left = filter_record_batch(&rows, &known).map_err(arrow_error)?;
-            self.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;
+            self.accounts.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;
             rows = left;
         }
         let rows = self.on_time(side, rows, passed_ms(late_by))?;
@@ -456,16 +455,12 @@ impl JoinOperator for IntervalJoin {
         Span::from_millis(self.bounds.upper_ms.max(self.bounds.lower_ms.saturating_neg()).max(0))
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.funds.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.funds.allowance = allowance.clone();
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -485,7 +480,7 @@ impl JoinOperator for IntervalJoin {
         self.free.clear();
         self.sides = [Kept::default(), Kept::default()];
         self.entry_bytes = 0;
-        let counts = self.counts;
+        let counts = self.accounts.counts;
         for side in Side::BOTH {
             let rows = load_rows(&self.shape.inputs[side.index()], state)?;
             let is_met: Vec<bool> = state.take()?;
@@ -496,7 +491,7 @@ impl JoinOperator for IntervalJoin {
             let arriving = Arriving { is_met, ..self.arrive(side, rows).map_err(wrong)? };
             self.settle(&arriving).map_err(wrong)?;
         }
-        self.counts = counts;
+        self.accounts.counts = counts;
         self.note_bytes();
         Ok(())
     }

@@ -22,15 +22,16 @@ use std::sync::Arc;
 
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_tables::batch::Batch;
 
+use super::super::accounts::Accounts;
 use super::shape::Shape;
 use super::table::{Probe, Table};
-use super::{Funds, JoinOperator, Side, refuse_changes};
+use super::{JoinOperator, Side, refuse_changes};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::bytes_of;
@@ -47,8 +48,7 @@ pub struct LookupJoin {
     probing: Option<(Probe, Option<Arc<[RowKind]>>)>,
     /// Bytes of `coming` and `waiting`.
     bytes: usize,
-    counts: Counts,
-    funds: Funds,
+    accounts: Accounts,
 }
 
 impl LookupJoin {
@@ -62,8 +62,7 @@ impl LookupJoin {
             waiting: VecDeque::new(),
             probing: None,
             bytes: 0,
-            counts: Counts::default(),
-            funds: Funds::default(),
+            accounts: Accounts::default(),
         }
     }
 
@@ -78,7 +77,7 @@ impl LookupJoin {
     fn note_bytes(&mut self) {
         let table = self.table.as_ref().map_or(0, Table::bytes);
         let probing = self.probing.as_ref().map_or(0, |(probe, _)| probe.bytes());
-        self.funds.hold(self.bytes + table + probing);
+        self.accounts.hold(self.bytes + table + probing);
     }
 }
 
@@ -88,9 +87,9 @@ impl JoinOperator for LookupJoin {
     }
 
     fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         if side == Side::Left {
-            self.counts.forwarded += batch.len() as u64;
+            self.accounts.counts.forwarded += batch.len() as u64;
             self.bytes += bytes_of(&batch.rows);
             // The state has paid for it from here on.
             self.waiting.push_back(Batch { payment: None, ..batch });
@@ -98,7 +97,7 @@ impl JoinOperator for LookupJoin {
             return Ok(());
         }
         refuse_changes("a lookup join", &batch)?;
-        self.counts.folded += batch.len() as u64;
+        self.accounts.counts.folded += batch.len() as u64;
         if self.table.is_some() {
             let message = "the table of a lookup join went on after its end".to_owned();
             return Err(EvaluationError { code: "EVALUATION", message });
@@ -157,16 +156,12 @@ impl JoinOperator for LookupJoin {
         }
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.funds.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.funds.allowance = allowance.clone();
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -27,16 +27,17 @@ use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{Clock, EventTime, Horizon, Payment, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
-use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, check_room};
+use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of, reserve_room};
 
+use super::super::accounts::Accounts;
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
-use super::{Funds, JoinOperator, Side};
+use super::{JoinOperator, Side};
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::plan::JoinKind;
@@ -55,8 +56,7 @@ pub struct RegularJoin {
     /// The times at which keys were written, in order.
     written: VecDeque<(i64, u32)>,
     arriving: Option<Arriving>,
-    counts: Counts,
-    funds: Funds,
+    accounts: Accounts,
     bytes: usize,
 }
 
@@ -106,6 +106,8 @@ struct Arriving {
     row: usize,
     next: usize,
     degree: u32,
+    /// Memory for a larger table of keys, held until all rows have arrived.
+    _room: Option<Payment>,
 }
 
 /// A possible pair: a row that arrives, and a row of the other side by key and place.
@@ -136,8 +138,7 @@ impl RegularJoin {
             free: Vec::new(),
             written: VecDeque::new(),
             arriving: None,
-            counts: Counts::default(),
-            funds: Funds::default(),
+            accounts: Accounts::default(),
             bytes: 0,
         })
     }
@@ -369,15 +370,15 @@ impl RegularJoin {
             Some(key) if is_new => {
                 let record = Remembered { row: Box::from(bytes.data()), degree, written_ms: arriving.now_ms };
                 self.remember(side, key, record);
-                self.counts.folded += 1;
+                self.accounts.counts.folded += 1;
             }
             Some(key) => {
                 self.take_back(side, key, bytes.data());
-                self.counts.folded += 1;
+                self.accounts.counts.folded += 1;
             }
             // A NULL key never matches, so the row is not stored.
-            None if out.is_some() => self.counts.forwarded += 1,
-            None => self.counts.filtered += 1,
+            None if out.is_some() => self.accounts.counts.forwarded += 1,
+            None => self.accounts.counts.filtered += 1,
         }
     }
 
@@ -392,7 +393,7 @@ impl RegularJoin {
     }
 
     fn note_bytes(&mut self) {
-        self.funds.hold(
+        self.accounts.hold(
             self.bytes
                 + self.numbers.allocation_size()
                 + self.keys.capacity() * size_of::<Key>()
@@ -408,17 +409,19 @@ impl JoinOperator for RegularJoin {
     }
 
     fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         // The clock is read once for each batch.
         let now_ms = self.now_ms();
         self.forget(now_ms);
         let numbers = &self.numbers;
-        let growth = growth_bytes(numbers.len(), numbers.capacity(), numbers.allocation_size(), batch.len());
-        check_room(&self.funds.allowance, growth)?;
+        let growth =
+            growth_bytes(numbers.len(), numbers.capacity(), size_of::<(Arc<[u8]>, u32)>(), batch.len());
+        let room = reserve_room(&self.accounts.allowance, growth)?;
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &batch.rows)?;
         let bytes =
             self.row_converters[side.index()].convert_columns(batch.rows.columns()).map_err(arrow_error)?;
-        self.arriving = Some(Arriving { side, batch, keys, bytes, now_ms, row: 0, next: 0, degree: 0 });
+        self.arriving =
+            Some(Arriving { side, batch, keys, bytes, now_ms, row: 0, next: 0, degree: 0, _room: room });
         Ok(())
     }
 
@@ -450,16 +453,12 @@ impl JoinOperator for RegularJoin {
         Horizon::NONE
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.funds.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.funds.allowance = allowance.clone();
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -33,18 +33,19 @@ use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::functions::EvaluationError;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch, batch_of};
 
+use super::super::accounts::Accounts;
 use super::met::Met;
 use super::row_store::{Place, RowStore};
 use super::shape::{Shape, is_true};
 use super::table::gathered;
-use super::{Funds, JoinOperator, Side};
+use super::{JoinOperator, Side};
 use crate::exec::kept::{converter_of, load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
@@ -73,8 +74,7 @@ pub struct TemporalJoin {
     /// Rows that the watermark has passed; none if no left row is ever taken back.
     met: Option<Met>,
     closing_ms: i64,
-    counts: Counts,
-    funds: Funds,
+    accounts: Accounts,
 }
 
 /// A left row that waits for the watermark.
@@ -147,8 +147,7 @@ impl TemporalJoin {
             version_bytes: 0,
             met,
             closing_ms: i64::MIN,
-            counts: Counts::default(),
-            funds: Funds::default(),
+            accounts: Accounts::default(),
         })
     }
 
@@ -160,14 +159,14 @@ impl TemporalJoin {
             times.is_valid(at) && (times.value(at) >= passed || is_of_change)
         };
         let rows: Vec<u32> = (0..batch.len() as u32).filter(is_kept).collect();
-        self.counts.late += (batch.len() - rows.len()) as u64;
+        self.accounts.counts.late += (batch.len() - rows.len()) as u64;
         let places = self.row_store.keep(&batch.rows, &rows)?;
         self.waiting_count += rows.len();
         for (row, place) in rows.into_iter().zip(places) {
             let (time, kind) = (times.value(row as usize), batch.kind(row as usize));
             let is_late = kind == RowKind::UpdateAfter && time < passed;
             // A late row is counted when the watermark of both sides has passed it: only then is it known what becomes of it.
-            self.counts.folded += u64::from(!is_late);
+            self.accounts.counts.folded += u64::from(!is_late);
             self.waiting.entry(time).or_default().push(Waiting { place, kind, is_late });
         }
         Ok(())
@@ -180,22 +179,22 @@ impl TemporalJoin {
         let bytes = self.row_converter.convert_columns(rows.columns()).map_err(arrow_error)?;
         for row in 0..rows.num_rows() {
             let (Some(key), true) = (keys.get(row), times.is_valid(row)) else {
-                self.counts.filtered += 1;
+                self.accounts.counts.filtered += 1;
                 continue;
             };
             let row_bytes = match batch.kind(row) {
                 RowKind::Insert | RowKind::UpdateAfter => Some(Box::from(bytes.row(row).data())),
                 RowKind::Delete => None,
                 RowKind::UpdateBefore => {
-                    self.counts.filtered += 1;
+                    self.accounts.counts.filtered += 1;
                     continue;
                 }
             };
             let time = times.value(row);
             if self.insert(key, Version { time, valid_from: time.max(passed), row: row_bytes }) {
-                self.counts.folded += 1;
+                self.accounts.counts.folded += 1;
             } else {
-                self.counts.filtered += 1;
+                self.accounts.counts.filtered += 1;
             }
         }
         Ok(())
@@ -329,8 +328,8 @@ impl TemporalJoin {
             versions[rows.value(at) as usize] = Some(at as u32);
         }
         drop(found);
-        self.counts.late += late_count;
-        self.counts.folded += passing.iter().map(|(_, is_late)| u64::from(*is_late)).sum::<u64>();
+        self.accounts.counts.late += late_count;
+        self.accounts.counts.folded += passing.iter().map(|(_, is_late)| u64::from(*is_late)).sum::<u64>();
         let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
         let lefts: Vec<u32> = passing.into_iter().map(|(row, _)| row).filter(is_out).collect();
         let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
@@ -393,7 +392,7 @@ impl TemporalJoin {
     fn note_bytes(&mut self) {
         let waiting = self.waiting_count * size_of::<Waiting>();
         let met = self.met.as_ref().map_or(0, Met::bytes);
-        self.funds.hold(self.row_store.bytes() + waiting + self.version_bytes + met);
+        self.accounts.hold(self.row_store.bytes() + waiting + self.version_bytes + met);
     }
 }
 
@@ -408,7 +407,7 @@ impl JoinOperator for TemporalJoin {
     }
 
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         let passed = passed_ms(late_by);
         self.met.iter_mut().for_each(Met::forget);
         match side {
@@ -451,16 +450,12 @@ impl JoinOperator for TemporalJoin {
         Ok(None)
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.funds.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.funds.allowance = allowance.clone();
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -505,7 +500,7 @@ impl JoinOperator for TemporalJoin {
         if kinds.len() != rows.num_rows() || lateness.len() != kinds.len() {
             return Err(state.wrong("not every row that waits says what becomes of it"));
         }
-        let counts = self.counts;
+        let counts = self.accounts.counts;
         let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows) };
         self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
         // Rows are written down, and were taken again, in the order in which they wait.
@@ -523,7 +518,7 @@ impl JoinOperator for TemporalJoin {
             }
         }
         self.closing_ms = closing_ms;
-        self.counts = counts;
+        self.accounts.counts = counts;
         let is_met: bool = state.take()?;
         match &mut self.met {
             Some(met) if is_met => met.load(state)?,

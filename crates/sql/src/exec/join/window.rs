@@ -18,13 +18,14 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, StateError, StateReader, StateWriter};
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
+use super::super::accounts::Accounts;
 use super::shape::Shape;
 use super::table::{Probe, Table, gathered};
-use super::{Funds, JoinOperator, Side, refuse_changes};
+use super::{JoinOperator, Side, refuse_changes};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, compacted, taken};
@@ -43,8 +44,7 @@ pub struct WindowJoin {
     /// Windows that end at or before this local time are over.
     closing_ms: i64,
     firing: Option<Firing>,
-    counts: Counts,
-    funds: Funds,
+    accounts: Accounts,
 }
 
 /// A window whose rows are coming out.
@@ -67,8 +67,7 @@ impl WindowJoin {
             waiting_bytes: 0,
             closing_ms: i64::MIN,
             firing: None,
-            counts: Counts::default(),
-            funds: Funds::default(),
+            accounts: Accounts::default(),
         }
     }
 
@@ -94,7 +93,7 @@ impl WindowJoin {
 
     fn note_bytes(&mut self) {
         let firing = self.firing.as_ref().map_or(0, |firing| firing.table.bytes() + firing.probe.bytes());
-        self.funds.hold(self.waiting_bytes + firing);
+        self.accounts.hold(self.waiting_bytes + firing);
     }
 }
 
@@ -127,7 +126,7 @@ impl JoinOperator for WindowJoin {
 
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
         refuse_changes("a window join", &batch)?;
-        self.counts.read += batch.len() as u64;
+        self.accounts.counts.read += batch.len() as u64;
         let places = self.places[side.index()];
         let starts = batch.rows.column(places.start).as_primitive::<TimestampMillisecondType>();
         let ends = batch.rows.column(places.end).as_primitive::<TimestampMillisecondType>();
@@ -146,10 +145,10 @@ impl JoinOperator for WindowJoin {
         for (window, part) in parts {
             let rows = if is_one { batch.len() } else { part.len() };
             if window.0 <= passed {
-                self.counts.late += rows as u64;
+                self.accounts.counts.late += rows as u64;
                 continue;
             }
-            self.counts.folded += rows as u64;
+            self.accounts.counts.folded += rows as u64;
             let rows = if is_one {
                 compacted(batch.rows.clone())?
             } else {
@@ -180,16 +179,12 @@ impl JoinOperator for WindowJoin {
         }
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.funds.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.funds.allowance = allowance.clone();
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

@@ -4,7 +4,6 @@
 //!
 //! Source: Flink, `LagAggFunction`; `OverAggregateITCase.testLagFunction` for rows of one time.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,9 +147,5 @@ impl Accumulator for Lag {
         self.groups = state.take()?;
         self.held_bytes = self.groups.iter().map(Seen::held_bytes).sum();
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Source: Flink, `RowNumberAggFunction`, `RankAggFunction`, `DenseRankAggFunction`.
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -123,9 +122,5 @@ impl Accumulator for Standings {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.groups = state.take()?;
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

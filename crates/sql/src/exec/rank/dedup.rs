@@ -20,12 +20,13 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::TimestampMillisecondType;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+use thalweg_model::{EventTime, Horizon, StateError, StateReader, StateWriter};
 use thalweg_sql_formats::RowKind;
 use thalweg_sql_functions::expression::arrow_error;
 use thalweg_sql_functions::keys::{ROW_FORMAT, check_row_format};
 use thalweg_sql_tables::batch::{BATCH_ROWS_MAX, Batch};
 
+use super::super::accounts::Accounts;
 use super::super::keyed::Keyed;
 use super::super::operator::{BatchOperator, Outcome};
 use super::super::windows::passed_ms;
@@ -49,10 +50,8 @@ pub struct Deduplicate {
     /// Set by a watermark; rows behind the last watermark wait for the next one, even if it has passed them.
     is_advancing: bool,
     out: Pieces,
-    counts: Counts,
+    accounts: Accounts,
     row_bytes: usize,
-    bytes: usize,
-    allowance: Allowance,
 }
 
 /// The state of a key. Without a row only the fact is known that its row came out.
@@ -90,10 +89,8 @@ impl Deduplicate {
             passed_ms: i64::MIN,
             is_advancing: false,
             out: Pieces::default(),
-            counts: Counts::default(),
+            accounts: Accounts::default(),
             row_bytes: 0,
-            bytes: 0,
-            allowance: Allowance::default(),
         })
     }
 
@@ -110,11 +107,7 @@ impl Deduplicate {
             + self.kept.capacity() * size_of::<Kept>()
             + self.waiting.len() * size_of::<((i64, u64), u32)>() * 3 / 2
             + self.out.bytes();
-        if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
-            let _ = self.allowance.ask(bytes - self.bytes);
-        }
-        self.bytes = bytes;
+        self.accounts.hold(bytes);
     }
 }
 
@@ -125,7 +118,7 @@ impl BatchOperator for Deduplicate {
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let count = batch.len();
-        self.counts.read += count as u64;
+        self.accounts.counts.read += count as u64;
         self.keys.begin(self.now.ms());
         for slot in self.keys.recycle(true) {
             self.put(slot, None, (0, 0));
@@ -144,7 +137,7 @@ impl BatchOperator for Deduplicate {
             self.arrivals += 1;
             let at = (time_ms, self.arrivals);
             if matches!(self.keep, Keep::FirstBy(_)) && time_ms < passed.saturating_sub(1) {
-                self.counts.late += 1;
+                self.accounts.counts.late += 1;
                 continue;
             }
             let (slot, is_new) = self.keys.find_or_add(&keys, row);
@@ -160,10 +153,10 @@ impl BatchOperator for Deduplicate {
                 Keep::LastBy(_) => is_new || before.at.0 <= time_ms,
             };
             if !is_kept {
-                self.counts.filtered += 1;
+                self.accounts.counts.filtered += 1;
                 continue;
             }
-            self.counts.folded += 1;
+            self.accounts.counts.folded += 1;
             self.keys.touch(slot);
             let content = content();
             match self.keep {
@@ -232,20 +225,12 @@ impl BatchOperator for Deduplicate {
         if matches!(self.keep, Keep::FirstBy(_)) { Horizon::EVERYWHERE } else { Horizon::NONE }
     }
 
-    fn counts(&self) -> Counts {
-        self.counts
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
-    fn state_bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
-    }
-
-    fn as_any(&mut self) -> &mut dyn std::any::Any {
-        self
+    fn accounts_mut(&mut self) -> &mut Accounts {
+        &mut self.accounts
     }
 
     /// Called between batches, when all rows passed by the watermark have come out.

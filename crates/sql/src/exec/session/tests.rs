@@ -166,7 +166,7 @@ fn keys_of_late_rows_are_not_kept() {
     let mut sessions = AssignSessions::new(GAP_MS, vec![K], TS, None, &columns(), &columns()).unwrap();
     let late = EventTime::from_micros(1_000_000);
     sessions.take(batch(&[In { id: 1, k: Some("a"), v: None, ts: 0 }], None), late).unwrap();
-    assert_eq!((sessions.open.len(), sessions.state_bytes(), sessions.counts.late), (0, 0, 1));
+    assert_eq!((sessions.open.len(), sessions.state_bytes(), sessions.accounts.counts.late), (0, 0, 1));
     sessions.take(batch(&[In { id: 1, k: Some("a"), v: None, ts: 5_000 }], None), late).unwrap();
     assert!(sessions.state_bytes() > SESSION_BYTES + ROW_BYTES);
 }

@@ -88,3 +88,62 @@ fn a_firing_asks_for_what_it_holds_at_once() {
         assert_eq!(operator.state_bytes(), 0, "{spec:?}");
     }
 }
+
+/// Grants everything but payments, of which it notes the largest.
+#[derive(Default)]
+struct NoRoom(Mutex<usize>);
+
+impl GrantSource for NoRoom {
+    fn lend(&self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn pay(&self, bytes: usize) -> Option<thalweg_model::Payment> {
+        let mut largest = self.0.lock().unwrap();
+        *largest = bytes.max(*largest);
+        None
+    }
+
+    fn limit_bytes(&self) -> usize {
+        5
+    }
+}
+
+/// Windows of one group with many distinct texts are merged only if the memory budget has room for all of them: when the
+/// copies of several workers are merged, and when a window is merged from its slices.
+#[test]
+fn merging_many_distinct_values_is_paid_before() {
+    const TEXTS: usize = 40_000;
+    let texts: Vec<&'static str> = (0..TEXTS).map(|text| &*format!("text {text:>40}").leak()).collect();
+    let hop = WindowSpec::Hop { size_ms: 100, slide_ms: 50, offset_ms: 0 };
+    let filled = || {
+        let time = |name: &str| Column::plain(name, SqlType::Timestamp(3), false);
+        let calls = vec![call("COUNT", &[K], true)];
+        let mut columns_out = with_results(&[], &calls);
+        columns_out.extend([time("window_start"), time("window_end"), time("window_time")]);
+        let asked = Asked { input: &columns(), keys: Vec::new(), calls, columns: &columns_out, hash_seed: 7 };
+        let mut operator = WindowAggregate::cutting(&hop, TS, None, asked).unwrap();
+        for texts in texts.chunks(BATCH_ROWS_MAX) {
+            let rows: Vec<In> = texts.iter().map(|text| In { k: Some(*text), ..row(0, 0) }).collect();
+            operator.take(batch(&rows, None), EventTime::MIN).unwrap();
+        }
+        operator
+    };
+    let check = |result: Outcome<()>, no_room: &NoRoom| {
+        let error = result.unwrap_err();
+        assert_eq!(error.code, "STATE_LIMIT");
+        assert!(error.message.contains("memory budget of 5 bytes"), "{}", error.message);
+        let least = TEXTS * (45 + size_of::<usize>() + size_of::<u64>());
+        assert!(*no_room.0.lock().unwrap() >= least, "{:?} bytes are less than {least}", no_room.0);
+    };
+    let no_room = Arc::new(NoRoom::default());
+    let (mut whole, mut copy) = (filled(), filled());
+    whole.fund(&Allowance::new(Arc::clone(&no_room) as _));
+    check(whole.absorb(&mut copy), &no_room);
+
+    let no_room = Arc::new(NoRoom::default());
+    let mut whole = filled();
+    whole.fund(&Allowance::new(Arc::clone(&no_room) as _));
+    whole.advance(EventTime::MAX).unwrap();
+    check(whole.next().map(drop), &no_room);
+}

@@ -23,7 +23,6 @@ use chrono::DateTime;
 use thalweg_sql_functions::types::SqlType;
 
 use super::types::with_leaves;
-use crate::batch::BATCH_ROWS_MAX;
 
 /// Returns the columns with 96-bit timestamps, by their places in the file.
 pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
@@ -91,19 +90,20 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Reads the columns at `checked`, out of those at `roots`, behind the first `skip` rows.
+    /// Reads the columns at `checked`, out of those at `roots`, behind the first `skip` rows. Batches have
+    /// `batch_rows` rows, as those have with which they are compared.
     pub(super) fn open(
         file: File,
         metadata: &ArrowReaderMetadata,
         roots: &[usize],
         checked: &BTreeSet<usize>,
-        skip: usize,
+        (skip, batch_rows): (usize, usize),
     ) -> Result<Self, ParquetError> {
         let metadata = in_units(metadata, &|root| checked.contains(&root).then_some(TimeUnit::Second))?;
         let mask = ProjectionMask::roots(metadata.parquet_schema(), checked.iter().copied());
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_projection(mask)
-            .with_batch_size(BATCH_ROWS_MAX)
+            .with_batch_size(batch_rows)
             .with_offset(skip)
             .build()?;
         let place = |root: &usize| roots.iter().position(|known| known == root);
@@ -115,6 +115,9 @@ impl Seconds {
         let Some(seconds) = self.reader.next().transpose()? else {
             return Err(ParquetError::General("a second look finds fewer rows".to_owned()));
         };
+        if seconds.num_rows() != rows.num_rows() {
+            return Err(ParquetError::General("a second look finds other rows".to_owned()));
+        }
         let columns = self.places.iter().zip(seconds.columns());
         let found =
             columns.filter_map(|(place, seconds)| Some((*place, wrapped(rows.column(*place), seconds)?)));

@@ -7,7 +7,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Field, Int32Type, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
-use parquet::data_type::{Int96, Int96Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int96, Int96Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use thalweg_model::{Allowance, GrantSource, Payment, ProcessingTime, SourceStatus};
@@ -216,6 +216,42 @@ fn timestamps_of_96_bits() {
     let mut second = sources(&of, &folder.world()).unwrap();
     restore(second[0].as_mut(), &saved(first[0].as_ref())).unwrap();
     assert!(drain(second[0].as_mut(), 4_096).unwrap_err().to_string().contains(beyond));
+}
+
+/// Rows with long text are read in smaller batches, and timestamps in 96 bits beside them are compared with those of the
+/// same rows. A good file was refused when the second look read longer batches.
+#[test]
+fn timestamps_of_96_bits_beside_long_text() {
+    let schema = "message m { required int96 ts; required binary b (UTF8); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    const ROWS: u32 = 1_000;
+    let stamp = |day: u32| {
+        let mut value = Int96::new();
+        value.set_data(0, 0, 2_440_588 + day);
+        value
+    };
+    let stamps: Vec<Int96> = (0..ROWS).map(stamp).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int96Type>().write_batch(&stamps, None, None).unwrap();
+    column.close().unwrap();
+    let texts = vec![ByteArray::from(vec![b'x'; 100_000]); ROWS as usize];
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&texts, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+
+    let folder = Folder::new();
+    folder.put("in/x", bytes);
+    let of = table(&format!(
+        "CREATE TABLE t (ts TIMESTAMP(6), b STRING) WITH ('connector' = 'filesystem', {PARQUET})"
+    ));
+    let rows = rows_of(&of, &folder.world(), 4_096).unwrap();
+    assert_eq!(rows.len(), ROWS as usize);
+    assert!(rows[31].starts_with("1970-02-01 00:00:00"), "{}", &rows[31][..30]);
 }
 
 /// The memory of rows collected for all partitions together is bounded, and no row is lost.
