@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Instant;
 
 use thalweg_memory::{
-    Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, Stamp, TakeOut, edge,
+    Admission, Append, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, Stamp, TakeOut, edge,
 };
 
 type Row = [u64; 7];

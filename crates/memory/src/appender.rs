@@ -1,59 +1,35 @@
 //! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer.
+//!
+//! Each of them has an appender of its own, whose fields live in registers while the loop around it is inlined. One
+//! generic appender over both kinds of owners kept its length in memory, and operators took up to twice as long.
 
-use crate::block::BlockRef;
-use crate::stamp::Stamp;
+/// The slots of open blocks. The writers of this crate implement it, and nobody else can.
+pub trait Slots<T> {
+    /// Returns how many values may be pushed, into this block and the next ones.
+    fn room_in_all(&self) -> usize;
 
-/// The owner of the blocks that an [`Appender`] fills. Only this crate implements it.
-pub trait Fill<T> {
-    /// Returns how many values find room in the blocks behind the current one.
-    fn room_behind(&self) -> usize;
+    /// Returns how many more values the current block takes.
+    fn room_in_block(&self) -> usize;
 
-    /// Returns the slots of every block.
-    fn slots(&self) -> usize;
-
-    /// Ends the current block, which has `filled` values, and begins the next one, whose values have this stamp.
+    /// Begins the next block if the current one is full.
     ///
     /// # Panics
     /// If there is no further block.
-    fn next_block(&mut self, filled: usize, stamp: Stamp) -> BlockRef<T>;
+    fn make_slot(&mut self);
 
-    /// Ends the appending: the current block has `filled` values.
-    fn close(&mut self, filled: usize);
+    /// Writes a value to the next slot of the current block, which is not full.
+    fn fill(&mut self, value: T);
+
+    /// Counts the slots that were filled: 0 or 1.
+    fn count(&mut self, filled: usize);
 }
 
 /// Open blocks: values pushed here belong to their owner when the appender is dropped.
-///
-/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
-/// them, never a reference to the appender.
-pub struct Appender<'a, T, W: Fill<T>> {
-    /// The current block; dangling while `len == end == 0`.
-    block: BlockRef<T>,
-    /// Slots of the block that are filled.
-    len: usize,
-    /// Capacity of the block, or `len` if nothing may be appended to it.
-    end: usize,
-    stamp: Stamp,
-    owner: &'a mut W,
-}
-
-impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
-    /// Creates an appender to `block`, whose first `len` slots are filled and whose slots up to `end` may be filled.
-    /// By the invariants of the caller (B1 and B3, or B7) no other party accesses the slots from `len` on.
-    #[inline(always)]
-    pub(crate) fn new(
-        block: Option<BlockRef<T>>,
-        len: usize,
-        end: usize,
-        stamp: Stamp,
-        owner: &'a mut W,
-    ) -> Self {
-        Appender { block: block.unwrap_or(BlockRef::dangling()), len, end, stamp, owner }
-    }
-
+pub trait Append<T>: Slots<T> {
     /// Returns how many values may be pushed.
     #[inline(always)]
-    pub fn room(&self) -> usize {
-        self.end - self.len + self.owner.room_behind()
+    fn room(&self) -> usize {
+        self.room_in_all()
     }
 
     /// Appends a value.
@@ -61,20 +37,20 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
     /// # Panics
     /// If there is no room.
     #[inline(always)]
-    pub fn push(&mut self, value: T) {
+    fn push(&mut self, value: T) {
         self.make_slot();
         self.fill(value);
-        self.len += 1;
+        self.count(1);
     }
 
     /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within) and returns for how many: none if
     /// there is no room, and never more than the current block has slots.
     #[inline]
-    pub fn make_ready(&mut self, wanted: usize) -> usize {
-        if self.len == self.end && wanted > 0 && self.room() > 0 {
+    fn make_ready(&mut self, wanted: usize) -> usize {
+        if self.room_in_block() == 0 && wanted > 0 && self.room_in_all() > 0 {
             self.make_slot();
         }
-        wanted.min(self.end - self.len)
+        wanted.min(self.room_in_block())
     }
 
     /// Appends a value within the number that [`make_ready`](Self::make_ready) returned. Unlike [`push`](Self::push)
@@ -83,10 +59,10 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
     /// # Panics
     /// If the block is full.
     #[inline(always)]
-    pub fn push_within(&mut self, value: T) {
-        assert!(self.len < self.end, "a record is pushed behind the block: call make_ready first");
+    fn push_within(&mut self, value: T) {
+        assert!(self.room_in_block() > 0, "a record is pushed behind the block: call make_ready first");
         self.fill(value);
-        self.len += 1;
+        self.count(1);
     }
 
     /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
@@ -95,42 +71,18 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
     /// # Panics
     /// If there is no room, whatever `keep` says.
     #[inline(always)]
-    pub fn push_if(&mut self, value: T, keep: bool) {
+    fn push_if(&mut self, value: T, keep: bool) {
         self.make_slot();
         if const { std::mem::needs_drop::<T>() } {
             if keep {
                 self.fill(value);
-                self.len += 1;
+                self.count(1);
             }
         } else {
             self.fill(value);
-            self.len += usize::from(keep);
+            self.count(usize::from(keep));
         }
-    }
-
-    #[inline(always)]
-    fn make_slot(&mut self) {
-        if self.len == self.end {
-            self.block = self.owner.next_block(self.len, self.stamp);
-            self.len = 0;
-            self.end = self.owner.slots();
-        }
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, value: T) {
-        // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5) or owned (B7) while the
-        // owner is borrowed.
-        let slot = unsafe { self.block.slot(self.len) };
-        // SAFETY: no other party accesses a slot at or above `len`: it is not published (B3), and the writer is ours (B1);
-        // or the block is owned by the borrowed block writer (B7).
-        unsafe { slot.write(value) };
     }
 }
 
-impl<T, W: Fill<T>> Drop for Appender<'_, T, W> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.owner.close(self.len);
-    }
-}
+impl<T, A: Slots<T>> Append<T> for A {}

@@ -22,13 +22,12 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
-use crate::appender::{Appender, Fill};
+use crate::appender::Slots;
 use crate::block::BlockRef;
 use crate::chunk::{Chunk, ChunkLayout};
 use crate::edge::{CHUNKS_RESERVED, EdgeError, EdgeOptions};
 use crate::pool::{Grow, Pool};
 use crate::run::{Drain, Passing, Run};
-use crate::stamp::Stamp;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, Ordering, fence};
 
 /// Empty blocks that a writer takes at a time: with the one being filled they last until it looks for room again.
@@ -254,7 +253,8 @@ impl<T: Send + 'static> BlockWriter<T> {
             Some(filling) => (Some(filling.run.block), filling.run.end, self.slots()),
             None => (None, 0, 0),
         };
-        Appender::new(block, len, end, Stamp::default(), self)
+        let further = self.in_hand.len() * self.slots();
+        BlockAppender { block: block.unwrap_or(BlockRef::dangling()), len, end, further, block_writer: self }
     }
 
     /// Returns the records in the block being filled.
@@ -288,20 +288,17 @@ impl<T: Send + 'static> BlockWriter<T> {
     }
 }
 
-impl<T: Send + 'static> Fill<T> for BlockWriter<T> {
-    #[inline(always)]
-    fn room_behind(&self) -> usize {
-        self.in_hand.len() * self.slots()
-    }
-
+impl<T: Send + 'static> BlockWriter<T> {
+    /// Returns the slots of every block.
     #[inline(always)]
     fn slots(&self) -> usize {
         self.block_pool.block_records()
     }
 
+    /// Ends the current block, which has `filled` values, and begins the next one.
     #[cold]
     #[inline(never)]
-    fn next_block(&mut self, filled: usize, _stamp: Stamp) -> BlockRef<T> {
+    fn next_block(&mut self, filled: usize) -> BlockRef<T> {
         if let Some(mut filling) = self.filling.take() {
             filling.run.end = filled;
             self.full.push_back(filling);
@@ -311,17 +308,64 @@ impl<T: Send + 'static> Fill<T> for BlockWriter<T> {
         self.filling = Some(next);
         block
     }
-
-    #[inline(always)]
-    fn close(&mut self, filled: usize) {
-        if let Some(filling) = &mut self.filling {
-            filling.run.end = filled;
-        }
-    }
 }
 
 /// An open block writer: values pushed here belong to its blocks when this is dropped.
-pub type BlockAppender<'a, T> = Appender<'a, T, BlockWriter<T>>;
+pub struct BlockAppender<'a, T: Send + 'static> {
+    /// The block being filled; dangling while `len == end == 0`.
+    block: BlockRef<T>,
+    /// Slots of the block that are filled.
+    len: usize,
+    /// Capacity of the block.
+    end: usize,
+    /// Records that find room in the blocks in hand behind it.
+    further: usize,
+    block_writer: &'a mut BlockWriter<T>,
+}
+
+impl<T: Send + 'static> Slots<T> for BlockAppender<'_, T> {
+    #[inline(always)]
+    fn room_in_all(&self) -> usize {
+        self.end - self.len + self.further
+    }
+
+    #[inline(always)]
+    fn room_in_block(&self) -> usize {
+        self.end - self.len
+    }
+
+    #[inline(always)]
+    fn make_slot(&mut self) {
+        if self.len == self.end {
+            self.block = self.block_writer.next_block(self.len);
+            self.end = self.block_writer.slots();
+            self.further -= self.end;
+            self.len = 0;
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, value: T) {
+        // SAFETY: callers have seen `len < end`, the block's capacity; the block writer owns the block (B7).
+        let slot = unsafe { self.block.slot(self.len) };
+        // SAFETY: the block writer is borrowed, and no other party accesses its block (B7).
+        unsafe { slot.write(value) };
+    }
+
+    #[inline(always)]
+    fn count(&mut self, filled: usize) {
+        self.len += filled;
+    }
+}
+
+impl<T: Send + 'static> Drop for BlockAppender<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(filling) = &mut self.block_writer.filling {
+            filling.run.end = self.len;
+        }
+    }
+}
 
 /// A block with values, owned.
 pub struct Block<T: Send + 'static> {

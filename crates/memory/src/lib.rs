@@ -58,7 +58,7 @@ pub mod sync;
 pub mod task_cell;
 pub mod writer;
 
-pub use appender::{Appender, Fill};
+pub use appender::Append;
 pub use block_pool::{Block, BlockAppender, BlockDrain, BlockPool, BlockWriter};
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};

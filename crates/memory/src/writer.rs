@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
-use crate::appender::{Appender, Fill};
+use crate::appender::{Append, Slots};
 use crate::block::BlockRef;
 use crate::chunk::Chunk;
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
@@ -105,7 +105,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         }
         // A full block takes no more values, nor does any block behind a mark that is held back.
         let end = if self.block.is_some() && self.held.is_none() { self.block_records } else { self.filled };
-        Appender::new(self.block, self.filled, end, stamp, self)
+        let base = self.written - self.filled as u64;
+        let block = self.block.unwrap_or(BlockRef::dangling());
+        EdgeAppender { block, len: self.filled, end, base, stamp, writer: self }
     }
 
     /// Prepares for [`append`](Self::append), until all values are [handed over](Self::hand_over); returns how many
@@ -135,7 +137,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         debug_assert!(self.held.is_none(), "a record is appended behind a mark that is held back");
         let block = match self.block {
             Some(block) if self.filled < self.block_records => block,
-            _ => self.next_block(self.filled, stamp),
+            _ => self.next_block(self.written, stamp),
         };
         // SAFETY: `filled` is below the block's capacity: it was checked, or the block was begun just now; the block
         // is in use (B5).
@@ -316,20 +318,11 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for Writer<T, R> {
     }
 }
 
-impl<T: Send + 'static, R: MarkRules> Fill<T> for Writer<T, R> {
-    #[inline(always)]
-    fn room_behind(&self) -> usize {
-        if self.held.is_some() { 0 } else { self.free.len() * self.block_records }
-    }
-
-    #[inline(always)]
-    fn slots(&self) -> usize {
-        self.block_records
-    }
-
+impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
+    /// Begins the block of position `written`.
     #[cold]
     #[inline(never)]
-    fn next_block(&mut self, filled: usize, stamp: Stamp) -> BlockRef<T> {
+    fn next_block(&mut self, written: u64, stamp: Stamp) -> BlockRef<T> {
         assert!(
             self.held.is_none(),
             "a record is pushed behind a mark that is held back: check room() first"
@@ -339,26 +332,80 @@ impl<T: Send + 'static, R: MarkRules> Fill<T> for Writer<T, R> {
         let block = if crosses { self.free.pop_front() } else { self.free.pop_back() };
         let block = block.expect("a record is pushed without room: check room() first");
         self.grow_or_calm();
-        self.written += (filled - self.filled) as u64;
-        let sequence = self.written / self.cursors().block_records();
+        self.written = written;
+        let sequence = written / self.cursors().block_records();
         block.begin_life(sequence, stamp);
         self.shared.set_block(sequence, block);
         // From here on the new block is the current one, also if the appender is forgotten.
         (self.block, self.filled) = (Some(block), 0);
         block
     }
-
-    /// Publishes the values.
-    #[inline(always)]
-    fn close(&mut self, filled: usize) {
-        self.written += (filled - self.filled) as u64;
-        self.filled = filled;
-        self.publish();
-    }
 }
 
 /// An open edge: values pushed here are published when it is dropped.
-pub type EdgeAppender<'a, T, R> = Appender<'a, T, Writer<T, R>>;
+///
+/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
+/// them, never a reference to the appender.
+pub struct EdgeAppender<'a, T: Send + 'static, R: MarkRules> {
+    /// The current block; dangling while `len == end == 0`.
+    block: BlockRef<T>,
+    /// Slots of the block that are filled.
+    len: usize,
+    /// Capacity of the block, or `len` if nothing may be appended to it.
+    end: usize,
+    /// Position of the first slot of the block.
+    base: u64,
+    stamp: Stamp,
+    writer: &'a mut Writer<T, R>,
+}
+
+impl<T: Send + 'static, R: MarkRules> Slots<T> for EdgeAppender<'_, T, R> {
+    #[inline]
+    fn room_in_all(&self) -> usize {
+        if self.writer.held.is_some() {
+            return 0;
+        }
+        (self.end - self.len) + self.writer.free.len() * self.writer.block_records
+    }
+
+    #[inline(always)]
+    fn room_in_block(&self) -> usize {
+        self.end - self.len
+    }
+
+    #[inline(always)]
+    fn make_slot(&mut self) {
+        if self.len == self.end {
+            let written = self.base + self.len as u64;
+            self.block = self.writer.next_block(written, self.stamp);
+            self.base = written;
+            self.len = 0;
+            self.end = self.writer.block_records;
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, value: T) {
+        // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5).
+        let slot = unsafe { self.block.slot(self.len) };
+        // SAFETY: the position `base + len` is at or above `written`, where by B3 no other party accesses a slot; the
+        // writer is ours (B1).
+        unsafe { slot.write(value) };
+    }
+
+    #[inline(always)]
+    fn count(&mut self, filled: usize) {
+        self.len += filled;
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for EdgeAppender<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        (self.writer.written, self.writer.filled) = (self.base + self.len as u64, self.len);
+        self.writer.publish();
+    }
+}
 
 impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
     fn drop(&mut self) {

@@ -7,8 +7,8 @@
 use loom::thread;
 use thalweg_memory::sync::{Arc, Mutex};
 use thalweg_memory::{
-    Admission, BlockPool, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, SharedNext, Stamp, TakeOut,
-    Writer, edge, shared_edge,
+    Admission, Append, BlockPool, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, SharedNext, Stamp,
+    TakeOut, Writer, edge, shared_edge,
 };
 
 struct Rules;

@@ -1,7 +1,9 @@
 //! The edges of the memory crate in the terms of the model: records instead of values, the model's marks with
 //! the rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
-use thalweg_memory::{Admission, Appender, Fill, Lent, MarkRules, QueueAppender, TakeOut};
+use thalweg_memory::{
+    Admission, Append, BlockAppender, EdgeAppender, Lent, MarkRules, QueueAppender, TakeOut,
+};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// Rules of marks on an edge. If the ring of marks is full, a watermark is held back and the writer with it,
@@ -40,12 +42,15 @@ pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMark
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
 /// Open blocks, of an edge or of a block writer, as an operator's output.
-pub struct BlocksOutput<'a, T, W: Fill<Record<T>>>(pub(crate) Appender<'a, Record<T>, W>);
+pub struct BlocksOutput<A>(pub(crate) A);
 
 /// An open edge as an operator's output.
-pub type EdgeOutput<'a, T> = BlocksOutput<'a, T, Writer<T>>;
+pub type EdgeOutput<'a, T> = BlocksOutput<EdgeAppender<'a, Record<T>, EdgeMarks>>;
 
-impl<T, W: Fill<Record<T>>> Output<T> for BlocksOutput<'_, T, W> {
+/// An open block writer as an operator's output.
+pub type BlockOutput<'a, T> = BlocksOutput<BlockAppender<'a, Record<T>>>;
+
+impl<T, A: Append<Record<T>>> Output<T> for BlocksOutput<A> {
     #[inline(always)]
     fn room(&self) -> usize {
         self.0.room()

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::appender::Append;
 use crate::budget::Budget;
 use crate::chunk::BlockShape;
 use crate::run::TakeOut;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 
 use super::*;
+use crate::appender::Append;
 use crate::budget::Budget;
 use crate::marks::{Admission, RESERVED_MARKS};
 use crate::reader::{Next, SharedNext};

@@ -6,7 +6,7 @@ use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
 
 use super::TaskOutput;
 use crate::arrival::Arrival;
-use crate::edge::BlocksOutput;
+use crate::edge::{BlockOutput, BlocksOutput};
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
 /// The party that determines the epoch of the output.
@@ -120,7 +120,7 @@ impl<T: Send + 'static> ToContainers<T> {
 }
 
 impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
-    type Output<'a> = BlocksOutput<'a, T, BlockWriter<Record<T>>>;
+    type Output<'a> = BlockOutput<'a, T>;
 
     fn begin(&mut self, worker: usize) {
         self.worker = worker;
