@@ -1,7 +1,9 @@
-//! Parts of epochs that can be switched off, to measure their effect (StreamBox, "Modern Stream Processing on
-//! a Multicore Machine", ATC 2017, section 9.2). Results stay the same. Serial queries have no such parts.
+//! Parts of the epoch mechanism (parallel operators that share their input block by block) that can be
+//! switched off, to measure the effect of each (StreamBox, "Modern Stream Processing on a Multicore Machine",
+//! ATC 2017, section 9.2). Query results stay the same. Serial queries do not use epochs, so nothing changes
+//! for them.
 
-/// Mechanisms that are switched off. By default none is.
+/// Parts of the epoch mechanism that are switched off for a measurement. The default switches none off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ablations {
     /// "Hold and sort", without the sort: a stage claims only blocks of its oldest epoch, and only after the
@@ -15,7 +17,8 @@ pub struct Ablations {
     /// into earlier ones. An epoch's own records still come before its end, and lateness follows the
     /// watermark of their split, so results stay the same.
     pub no_epoch_boundaries: bool,
-    /// A worker that claims a block takes the oldest of all workers' work queues, not first a block of its
-    /// own queue.
+    /// Switches off the preference of a worker for blocks that lie in its own cache. A worker that claims a
+    /// block then takes the oldest block of all workers' work queues, instead of first a block of its own
+    /// work queue.
     pub no_locality: bool,
 }

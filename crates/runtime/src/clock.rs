@@ -1,4 +1,4 @@
-//! The real clock.
+//! The engine's processing-time clock in production, which reads the operating system.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,8 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        // With a wall clock before 1970 only the anchor is lost: the clock then counts from the epoch.
+        // If the wall clock stands before 1970, the clock counts from the Unix epoch instead; nothing else
+        // is affected.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(0);
         SystemClock { started: Instant::now(), started_at: ProcessingTime::from_nanos(nanos) }

@@ -1,11 +1,12 @@
-//! Everything that copies have gathered is merged exactly once, whichever tasks do it.
+//! Tests of merging: the state that the copies of a task have gathered is merged exactly once, whichever
+//! tasks do the merging.
 
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 use crate::epochs::Claiming;
 
-/// Copies that have gathered a number each in epoch 0: 1, 2, 4 and so on.
+/// Makes copies, each of which has gathered a number in epoch 0: 1, 2, 4 and so on.
 fn copies(count: usize) -> (Arc<Copies<u32>>, Arc<EpochTracker>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -48,9 +49,9 @@ fn a_single_worker_puts_all_together() {
     }
 }
 
-/// Pairs that are taken and put down change the version that others see, whatever the numbers of pairs are
-/// before and after. With one pair done and three waiting, and with two done and one waiting, the sum of
-/// pairs and twice those done would be equal.
+/// Each time a pair of chains is taken or put down, the version that other tasks read changes, whatever
+/// the numbers of pairs are. The sum of waiting pairs and twice the merged pairs would not do as a
+/// version: it is equal for one merged and three waiting, and for two merged and one waiting.
 #[cfg(not(loom))]
 #[test]
 fn every_merge_is_seen_by_others() {
@@ -82,7 +83,8 @@ fn little_is_put_together_by_whoever_closes_it() {
     assert_eq!(copies.pick_up(0, 3).map(|spare| (spare.chain, spare.epoch)), Some((0, 3)));
 }
 
-/// A round reads the counters of a merge while a helper and the task that closes the epoch change them.
+/// A thread reads the counters of a merge while a helper and the task that closes the epoch change them.
+/// It never sees more merged pairs acted on than were merged.
 #[cfg(loom)]
 #[test]
 fn a_reader_sees_no_more_acted_on_than_done() {
@@ -109,8 +111,8 @@ fn a_reader_sees_no_more_acted_on_than_done() {
     });
 }
 
-/// A helper and the task that closes the epoch: the chain that is left contains all parts, and no part is
-/// merged twice.
+/// A helper and the task that closes the epoch merge chains at the same time. The last chain contains the
+/// state of all others, and no chain is merged twice.
 #[cfg(loom)]
 #[test]
 fn two_put_parts_together() {
