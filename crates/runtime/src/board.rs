@@ -28,7 +28,8 @@ pub(crate) const NOTHING: u64 = u64::MAX;
 /// lines, which the hardware prefetches. Only 2 under loom, because loom tries every order of accesses.
 const GROUP: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Tops that a look may find too low before it gives up. Each costs a pass over a group.
+/// Number of outdated tops (least words of groups) that one search for the least word may correct before it
+/// gives up. Each correction costs a pass over one group of leaves.
 const MENDED_PER_LOOK_MAX: usize = 16;
 
 /// One word per task or source, such as its rank or due time, kept so that any worker finds the least word
@@ -39,7 +40,8 @@ pub(crate) struct Board {
     /// the words are hints and order no other memory.
     leaves: Box<[AtomicU64]>,
     tops: Box<[AtomicU64]>,
-    /// Groups in use; never decreases. Relaxed: a reader with an old value looks at fewer tasks for a moment.
+    /// Number of groups of words in use; never decreases. Accesses are relaxed: a reader with an old value
+    /// overlooks the newest tasks for a moment.
     groups: AtomicUsize,
 }
 

@@ -60,7 +60,7 @@ pub enum PlanError {
     BudgetTooSmall {
         /// The edge, as `from -> to`.
         edge: String,
-        /// The reservation that did not fit.
+        /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
     /// The queue that replaces the blocks of an edge does not fit into the memory budget; all of it is
@@ -68,7 +68,7 @@ pub enum PlanError {
     QueueTooLarge {
         /// The edge, as `from -> to`.
         edge: String,
-        /// The reservation that did not fit.
+        /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
     /// The engine cannot make an edge with the given settings.
@@ -227,7 +227,8 @@ pub enum QueryError {
         /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// A task ran for [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS) and moved nothing.
+    /// The runs of a task have moved no record and no mark for
+    /// [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS), because it waits for an input that cannot come.
     Stuck {
         /// Name of the task that moved nothing.
         operator: String,

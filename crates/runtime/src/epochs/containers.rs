@@ -46,7 +46,8 @@ type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 /// Destination of filled blocks: one task that is run as several copies, or several such tasks whose
 /// containers hold blocks of one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
-    /// Puts a bundle onto the work queue of `core`. Its epoch is one that the depositor has not left.
+    /// Puts a bundle onto the work queue of `core`. The epoch of the bundle must be one that the depositing
+    /// split has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
     /// Returns true if so many bundles wait that another bundle without a block must not be added.

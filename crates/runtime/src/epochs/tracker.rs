@@ -80,7 +80,8 @@ pub(crate) enum Item {
 /// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueueCounts {
-    /// Relaxed: ordered by the pair of `bundles_out`.
+    /// Number of bundles put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
+    /// `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
     /// Records put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
@@ -499,8 +500,9 @@ impl EpochTracker {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest
-    /// here, and the maximum number may have been open then: a split may have waited for that.
+    /// Returns true if a split that waited for a free epoch may go on: the task that closes epochs has
+    /// released some since `oldest_before` was the oldest here, and the maximum number may have been open
+    /// then.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }
