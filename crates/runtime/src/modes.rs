@@ -21,7 +21,7 @@ pub enum Execution {
     Threads,
 }
 
-/// Memory of the edges of an engine's queries.
+/// Kind of memory of which the edges of an engine's queries are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeMemory {
     /// Blocks, which are used again while they are in the cache.
@@ -36,7 +36,7 @@ pub enum EdgeMemory {
 }
 
 impl EdgeMemory {
-    /// Returns the way in which values are handed over, if edges are queues.
+    /// Returns the way in which a queue hands over its values; `None` if edges are made of blocks.
     pub(crate) fn hand_over(self) -> Option<HandOver> {
         match self {
             EdgeMemory::Blocks => None,

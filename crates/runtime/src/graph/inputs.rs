@@ -11,9 +11,9 @@ use super::stage::Opening;
 use crate::epochs::{Carrier, Containers, EpochTracker, NoCarrier};
 use crate::ports::{Many, Ports, Queued, Sided, United};
 
-/// Input of a planned task.
+/// An input of a planned task: one reading end of a link, or several that are read together.
 pub trait InputPlan<T>: Send + 'static {
-    /// Type of the ports that the input becomes.
+    /// The type through which the running task reads this input, if edges are made of blocks.
     type Ports: Ports<T> + 'static;
 
     /// Calls `each` with every edge of this input and the number of the reader at that edge.

@@ -42,8 +42,8 @@ pub enum EdgeKind {
     Ordered,
     /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
     Containers,
-    /// One edge of blocks in order for each writer. A task that reads them reads a union: StreamBox's tasks
-    /// that need order.
+    /// One ordered edge of blocks for each writer. The reading task reads all of them as a union. Used in
+    /// front of tasks that need order (as in StreamBox).
     Partitions,
 }
 
