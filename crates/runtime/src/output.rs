@@ -78,7 +78,7 @@ pub trait TaskOutput<T>: Send {
     /// Returns the number of records pushed into this output since the start.
     fn pushed(&self) -> u64;
 
-    /// Returns the rows and bytes that a sink has written so far, if one record stands for several rows.
+    /// Returns the number of rows that a sink has written so far, if one record stands for several rows.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
