@@ -21,11 +21,11 @@ use crate::task::{Probe, Stop};
 /// State of a query from its submission to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryState {
-    /// Its tasks run.
+    /// The tasks of the query run.
     Running,
-    /// Its tasks rest until it is resumed.
+    /// The tasks of the query rest until the query is resumed.
     Paused,
-    /// Every stream has ended.
+    /// The query has ended, because every stream has ended.
     Finished,
     /// The query has ended, because it failed or was cancelled.
     Failed,

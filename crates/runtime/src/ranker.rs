@@ -114,7 +114,7 @@ struct View {
     cost_ns: f64,
     cost_ns_per_run: f64,
     selectivity: f64,
-    /// End of the last run of which the ranker has heard.
+    /// End of the task's last run that a worker has reported.
     last_run_ended: ProcessingTime,
     /// Watermarks at which the task has something to do, if its chain has windows.
     horizon: Option<Horizon>,

@@ -176,13 +176,14 @@ pub(crate) struct Probe {
     pub(crate) inputs: Box<[Inlet]>,
     /// The output edges of the task; empty if it ends in a sink.
     pub(crate) outputs: Box<[Outlet]>,
-    /// For a source: due time of its next record, in ns; zero for at once.
+    /// For a source: instant at which its next record is due, in ns; 0 if it makes records whenever it is
+    /// polled.
     due_ns: AtomicU64,
-    /// For a source: time of its next poll, in ns; not before `due_ns`.
+    /// For a source: instant of its next poll, in ns; not before `due_ns`.
     poll_ns: AtomicU64,
-    /// For a source: time of its last poll, in ns.
+    /// For a source: instant of its last poll, in ns.
     polled_ns: AtomicU64,
-    /// For a source: interval between its records from `due_ns` on, in ns.
+    /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,
     /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; 0 if none did.
     stop: AtomicU32,
