@@ -1,36 +1,38 @@
-//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer.
+//! Appending values to blocks: the loop that fills slots, for the writer of an edge and for a block writer of
+//! a block pool.
 
 use crate::block::BlockRef;
 use crate::stamp::Stamp;
 
 /// The owner of the blocks that an [`Appender`] fills. Only this crate implements it.
 pub trait Fill<T> {
-    /// Returns how many values find room in the blocks behind the current one.
+    /// Returns the number of values that fit into the blocks after the current one.
     fn room_behind(&self) -> usize;
 
-    /// Returns the slots of every block.
+    /// Returns the number of slots in every block.
     fn slots(&self) -> usize;
 
-    /// Ends the current block, which has `filled` values, and begins the next one, whose values have this stamp.
+    /// Ends the current block, in which `filled` slots are filled, and begins the next block, whose values
+    /// have this stamp.
     ///
     /// # Panics
     /// If there is no further block.
     fn next_block(&mut self, filled: usize, stamp: Stamp) -> BlockRef<T>;
 
-    /// Ends the appending: the current block has `filled` values.
+    /// Ends the appending: `filled` slots of the current block are filled.
     fn close(&mut self, filled: usize);
 }
 
-/// Open blocks: values pushed here belong to their owner when the appender is dropped.
+/// Open blocks of a writer: values pushed here belong to the writer when the appender is dropped.
 ///
-/// Its fields live in registers while everything around it is inlined: functions called out of line get copies of
-/// them, never a reference to the appender.
+/// The fields of an appender live in registers while all code around it is inlined. Functions that are called
+/// out of line get copies of the fields, never a reference to the appender.
 pub struct Appender<'a, T, W: Fill<T>> {
-    /// The current block; dangling while `len == end == 0`.
+    /// The block that is being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
-    /// Slots of the block that are filled.
+    /// Number of slots of the current block that are filled.
     len: usize,
-    /// Capacity of the block, or `len` if nothing may be appended to it.
+    /// Capacity of the current block, or `len` if nothing may be appended to it.
     end: usize,
     stamp: Stamp,
     owner: &'a mut W,
@@ -50,16 +52,16 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
         Appender { block: block.unwrap_or(BlockRef::dangling()), len, end, stamp, owner }
     }
 
-    /// Returns how many values may be pushed.
+    /// Returns the number of values that may still be pushed.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.end - self.len + self.owner.room_behind()
     }
 
-    /// Appends a value.
+    /// Appends a value to the current block, and begins the next block if it is full.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If no block has room.
     #[inline(always)]
     pub fn push(&mut self, value: T) {
         self.make_slot();
@@ -67,7 +69,7 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
         self.len += 1;
     }
 
-    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within) and returns for how many: none if
+    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within). Returns for how many: 0 if
     /// there is no room, and never more than the current block has slots.
     #[inline]
     pub fn make_ready(&mut self, wanted: usize) -> usize {
@@ -89,11 +91,11 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
         self.len += 1;
     }
 
-    /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
-    /// counted only if it is kept.
+    /// Appends a value if `keep` is true, without a branch if `T` needs no drop: the value is written in any
+    /// case, and counted only if it is kept.
     ///
     /// # Panics
-    /// If there is no room, whatever `keep` says.
+    /// If there is no room, whatever the value of `keep`.
     #[inline(always)]
     pub fn push_if(&mut self, value: T, keep: bool) {
         self.make_slot();

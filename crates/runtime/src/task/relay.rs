@@ -22,8 +22,9 @@ pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     probe: Arc<Probe>,
     /// The claimed bundle whose records are not all taken yet; `None` if there is none.
     hand: Option<Bundle<B>>,
-    /// The epoch of the last bundles, including the one at hand, and the number of bundles that are taken and
-    /// not yet reported as consumed, because the records derived from them are not deposited.
+    /// The epoch of the bundles claimed last, and a count of bundles. The count has the bundles whose records
+    /// are all taken but which are not yet reported as consumed, because the records derived from them are
+    /// not deposited.
     consumed: (u64, u64),
 }
 
