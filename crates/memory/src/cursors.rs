@@ -51,8 +51,9 @@ pub(crate) struct WriterLine {
     /// Number of records published (B2). Stored with Release after slots, ring entries and marks are filled;
     /// loaded with Acquire by readers. This pair makes all three visible.
     pub(crate) written: AtomicU64,
-    /// Marks published. Stored with Release after the mark is in the ring and before any later `written`;
-    /// loaded with Acquire by readers after `written`, so that they miss no mark below what they may read.
+    /// Number of marks published. Stored with Release after the mark is in the ring and before any later
+    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark below what they
+    /// may read.
     pub(crate) marks_written: AtomicU64,
     /// Blocks with sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,

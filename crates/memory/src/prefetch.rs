@@ -1,4 +1,4 @@
-//! Prefetching: asks for memory ahead of need.
+//! Prefetching: asks the processor for memory ahead of need.
 
 /// Lets the processor fetch the line that `value` begins in, without waiting. A hint: it changes no result. It does
 /// nothing on processors other than x86-64, and under Miri.
