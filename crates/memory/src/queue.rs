@@ -261,8 +261,8 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for QueueWriter<T, R> {
     }
 
     fn mark_room(&self) -> u64 {
-        // A reader may be ahead of the count of marks that it has published. Only the published marks count
-        // as read.
+        // A reader may already have read a mark that the writer has not counted as published.
+        // `marks_read_min` never exceeds the published count, so the difference is not negative.
         let read = self.mark_cursors().marks_read_min(Ordering::Acquire);
         self.mark_cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
     }

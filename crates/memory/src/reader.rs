@@ -43,7 +43,7 @@ pub struct ReadEnd<T, R: MarkRules> {
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
-    /// The last loaded value of `written`.
+    /// The value of `written` that this reader has loaded last.
     written_seen: u64,
     marks_read: u64,
     /// The value of `marks_written` that this reader has loaded last, after `written_seen`. So it covers
