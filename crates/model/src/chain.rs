@@ -23,7 +23,7 @@ use crate::weighed::Weighed;
 pub struct Then<A, B> {
     first: A,
     second: B,
-    /// A mark that has not passed the chain yet, and the operator at which it waits.
+    /// A mark that has not passed the chain yet, and the operator at which it waits; `None` if there is none.
     held_up: Option<(Place, Mark)>,
 }
 

@@ -112,9 +112,9 @@ pub trait Output<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Flow {
-    /// Everything is emitted.
+    /// The operator has emitted everything.
     Done,
-    /// Room ran out: call [`Operator::resume`] when there is some.
+    /// The output had no more room: call [`Operator::resume`] when there is some.
     More,
 }
 

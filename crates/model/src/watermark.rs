@@ -24,8 +24,9 @@ pub struct WatermarkStrategy {
     pub step: Span,
     /// Time without records after which operators with several inputs ignore the source; `None` for never.
     pub idle_after: Option<Duration>,
-    /// How far a stamp may be ahead of the clock. Beyond it the record is processed but moves no watermark, because
-    /// one absurd stamp must not make all later records late. Such records are counted. No bound if not set.
+    /// Span by which a stamp may be ahead of the clock; `None` for no bound. A record beyond it is processed
+    /// but moves no watermark, because one absurd stamp must not make all later records late. Such records
+    /// are counted.
     pub ahead_max: Option<Span>,
 }
 
