@@ -123,8 +123,8 @@ fn a_window_puts_the_deadline_off() {
     }
 }
 
-/// A predicted end of a window that is already past postpones no deadline. A missing prediction postpones
-/// none either, nor does a window in front of a source.
+/// A predicted end of a window that is already past postpones no deadline, nor does a missing prediction. The
+/// deadline of a source is never postponed.
 #[test]
 fn without_a_prediction_an_operator_is_regular() {
     let row = |observed, frontier| -> Snapshot { snapshot(&[(observed, 20, frontier, &[])], Some(50)) };

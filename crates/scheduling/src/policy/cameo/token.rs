@@ -174,8 +174,9 @@ mod tests {
         [0, 1, 2].map(|id| bed.tasks[id].records_in)
     }
 
-    /// Fig. 6 with its 12, 24 and 24 tokens. With capacity for 40 of the 60 records, the sources make 8, 16 and 16
-    /// per second. With capacity for 100, each gets its tokens, and the 40 that are left go by turns.
+    /// Figure 6 of the paper, with 12, 24 and 24 tokens per second. With capacity for 40 of the 60 records,
+    /// the sources make 8, 16 and 16 per second. With capacity for 100, each source gets its tokens, and the
+    /// other 40 records go by turns.
     #[test]
     fn beyond_capacity_all_shrink_alike() {
         let is_near = |made: u64, expected: u64| made.abs_diff(expected) <= 2;

@@ -90,7 +90,7 @@ fn eq_8_sums_up_to_the_range_in_steps_with_their_right_ends() {
     // The range is bounded, so that the probability by which the sum is divided is not zero.
     assert_eq!(sum(0.0, 1.0, 0.0, 1e9), sum(0.0, 1.0, 0.0, MOST_REACH));
     assert_eq!(sum(-50.0, 1.0, 7.0, 1e9), 0.0);
-    // Without a deviation the result is the right end of the step that contains the mean, minus the cost.
+    // Without a deviation the result is the right end of the step that begins at the mean, minus the cost.
     assert_eq!(sum(7.0, 0.0, 2.0, 2.0), 6.0);
 }
 
