@@ -19,9 +19,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose this policy.
 pub const NAME: &str = "sbox";
-/// The name of the variant with a bounded wait.
+/// The name of the variant of this policy with a bounded wait.
 pub const AGEING_NAME: &str = "sbox+ageing";
 
 /// The SBox policy: the query whose window ends first runs until it has processed a watermark.
