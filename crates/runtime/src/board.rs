@@ -78,7 +78,7 @@ impl Board {
         self.groups.load(Ordering::Relaxed)
     }
 
-    /// Returns the word of the task at `index`.
+    /// Returns the rank or due time, as a 64-bit word, that is stored for the task at `index`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> u64 {
         self.leaves[index].load(Ordering::Relaxed)
@@ -159,7 +159,7 @@ impl Board {
         self.least_in(group * GROUP..(group + 1) * GROUP, |_, word| word)
     }
 
-    /// Returns the least of some words, after `key` has mapped each word.
+    /// Returns the smallest of some stored ranks or due times, after `key` has mapped each of them.
     #[inline]
     fn least_in(&self, range: std::ops::Range<usize>, key: impl Fn(usize, u64) -> u64) -> Least {
         let mut least = Least { index: range.start, word: NOTHING };
@@ -178,7 +178,7 @@ impl Board {
         self.least_but(&[])
     }
 
-    /// Returns the least word whose index is not in `but`.
+    /// Returns the smallest stored rank or due time, leaving out the tasks whose indices are in `but`.
     #[inline]
     pub(crate) fn least_but(&self, but: &[usize]) -> Option<Least> {
         let key = |index: usize, word: u64| if but.contains(&index) { NOTHING } else { word };

@@ -58,7 +58,7 @@ type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
 /// The way in which a planned task is turned into tasks that run.
 enum Making {
-    /// The planned task becomes one running task.
+    /// The planned task becomes exactly one running task.
     Single(BuildTask),
     /// The planned task becomes several running tasks that share an operator and, if the operator has state,
     /// one task that closes their epochs.

@@ -116,7 +116,7 @@ impl Idle {
     ) -> Awoken {
         let mut sleepers = self.sleepers.lock();
         self.count(sleepers.len() + 1);
-        // SeqCst: this fence pairs with the fence in `has_sleepers`.
+        // SeqCst: this fence pairs with the fence in `has_sleepers`, so that no wake-up is lost.
         fence(Ordering::SeqCst);
         let now = clock.now();
         let due = match look(now) {

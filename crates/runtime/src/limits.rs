@@ -10,9 +10,9 @@ use crate::error::PlanError;
 pub struct Limit {
     /// Name of the setting that this bound limits.
     pub name: &'static str,
-    /// Unit of the values below.
+    /// Unit of the default, least and greatest value of the setting.
     pub unit: &'static str,
-    /// Value that applies if the user sets none.
+    /// Value of the setting that applies if the user sets none.
     pub default: u64,
     /// The least value that the setting accepts.
     pub min: u64,

@@ -149,7 +149,7 @@ fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
 }
 
-/// Reads a counter of a task; Relaxed.
+/// Reads a counter of a task with Relaxed ordering, because it is only shown or compared.
 pub(crate) fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }

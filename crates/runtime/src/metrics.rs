@@ -73,7 +73,7 @@ pub struct QueryMetrics {
     /// or not; 0 without a target. In a query with windows the results that watermarks fire count, otherwise
     /// the latency markers.
     pub deadlines: u64,
-    /// Number of these results that met the latency target.
+    /// Number of results that met the latency target of the query, of those counted in `deadlines`.
     pub deadlines_met: u64,
     /// Metrics of each task of the query, in the order of the graph.
     pub tasks: Vec<TaskMetrics>,

@@ -24,7 +24,7 @@ pub use blocks::ToContainers;
 /// The output of a task, behind the last operator of its chain. It is generic, so that the loop of the chain
 /// makes no call to write a record.
 pub trait TaskOutput<T>: Send {
-    /// The type into which the chain pushes its records during a step.
+    /// The type of output into which an operator chain pushes its records during a step.
     type Output<'a>: Output<T>
     where
         Self: 'a;
@@ -37,7 +37,7 @@ pub trait TaskOutput<T>: Send {
     /// Gives a sink the memory allowance of its task, before the first step.
     fn fund(&mut self, _allowance: &Allowance) {}
 
-    /// Begins a step that the worker with this number runs.
+    /// Begins a step of the task; the argument is the number of the worker that runs it.
     fn begin(&mut self, _worker: usize) {}
 
     /// Opens the output, so that a step can push records. `arrival` is stored with the records that are
@@ -228,7 +228,7 @@ pub(crate) struct Delivered {
 /// Latencies of one kind: their histogram, their sum and count, and how many met the target.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// Histogram of the latencies measured since a handle last took them.
+    /// Histogram of the latencies that were measured since a handle of the query last took them.
     pub(crate) all: Mutex<Latencies>,
     /// Sum in ns, and number, of all latencies since the start. Relaxed: the policy uses their change over
     /// 100 ms.

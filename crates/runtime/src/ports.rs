@@ -22,11 +22,11 @@ use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 /// Result of a read from one input edge of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// Records were there and have been given to the visitor.
+    /// The edge had records, and they have been given to the visitor.
     Values,
-    /// A mark was next on the edge. It counts as read from now on.
+    /// The edge had a mark (such as a watermark) next. It counts as read from now on.
     Mark(Mark),
-    /// The edge is empty at the moment.
+    /// The edge has neither a record nor a mark at the moment.
     Nothing,
 }
 
@@ -73,7 +73,7 @@ impl<T: Send + 'static> Ports<T> for Taken<T> {
     }
 }
 
-/// One input queue whose records are moved out.
+/// One input queue whose only reader moves the records out.
 pub struct Queued<T: Send + 'static>(pub(crate) QueueReader<T>);
 
 impl<T: Send + 'static> Ports<T> for Queued<T> {

@@ -161,13 +161,14 @@ pub struct QueryReport {
     /// Summary of the latencies from the intended send time of a record to the sink, since they were last
     /// [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
-    /// Histogram of these latencies, which can be merged with others.
+    /// Histogram of the latencies from intended send time to the sink. It can be merged with other
+    /// histograms.
     pub latencies: Latencies,
     /// Summary of the output delays, since they were last [taken](QueryHandle::take_output_delays). An output
     /// delay is the time from the ingestion of a watermark that ends something, such as a window, until all
     /// sinks have seen the watermark. `None` if nothing ends before the end of the stream.
     pub output_delay: Option<LatencySummary>,
-    /// Histogram of these output delays, which can be merged with others.
+    /// Histogram of the output delays. It can be merged with other histograms.
     pub output_delays: Latencies,
     /// Histogram of the result latencies, since they were last [taken](QueryHandle::take_result_latencies). A
     /// result latency is the time from the end of a window, by the stamps of records, until all sinks have
@@ -362,7 +363,7 @@ impl QueryShared {
         let mut outcome = self.outcome.lock();
         outcome.tasks_ended += 1;
         for counted in operators {
-            // Copies of one operator run in several tasks, and their counts are added up.
+            // Several tasks run copies of one operator; the counts of these copies are added up.
             match outcome.operators.iter_mut().find(|known| known.operator == counted.operator) {
                 Some(known) => known.counts = known.counts.plus(counted.counts),
                 None => outcome.operators.push(counted),

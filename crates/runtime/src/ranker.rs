@@ -91,7 +91,7 @@ pub(crate) struct Ranker {
     snapshot: Snapshot,
     views: Vec<Option<View>>,
     queries: Vec<Option<QueryView>>,
-    /// Numbers of tasks that have ended, which new tasks get.
+    /// Numbers of tasks that have ended; new tasks get these numbers again.
     free: Vec<OperatorId>,
     /// True if the order of tasks in the snapshot contains tasks that have ended, or lacks new ones. The
     /// order is renewed in the next round.
@@ -114,7 +114,7 @@ struct View {
     cost_ns: f64,
     cost_ns_per_run: f64,
     selectivity: f64,
-    /// End of the task's last run that a worker has reported.
+    /// The instant at which the last run of this task ended, of those that workers have reported.
     last_run_ended: ProcessingTime,
     /// Watermarks at which the task has something to do, if its chain has windows.
     horizon: Option<Horizon>,

@@ -253,7 +253,7 @@ mod tests {
         state_grant.settle(&mut state, 3 * 8).unwrap_err();
         state_grant.settle(&mut state, 3 * 8).unwrap();
         assert_eq!(budget.used_bytes(), 3 * 8);
-        // After the end of a step no bytes are reserved beyond what the state holds.
+        // The reservation was settled after the step, so no bytes are reserved beyond what the state holds.
         assert!(state_grant.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }

@@ -41,7 +41,7 @@ use crate::state_grant::StateGrant;
 #[derive(Clone, Copy)]
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
-    /// Time at which the step started.
+    /// Processing time at which the step started.
     pub(crate) now: ProcessingTime,
     /// Metadata (time of the step and scheduling context) that is stored with the output of the step.
     pub(crate) arrival: Arrival,
@@ -136,7 +136,7 @@ pub(crate) trait Task: Send {
 pub(crate) struct Reach {
     /// Positions up to which the task's inputs were read, in the order of the inputs.
     read: Box<[Position]>,
-    /// Number of records and marks that were written to all outputs of the task.
+    /// Number of records and marks that the task has written to all its outputs together.
     written: u64,
     /// Version of the epochs that the task reads or writes and of those downstream. It grows when such an
     /// epoch is completed.
@@ -192,7 +192,8 @@ pub(crate) struct Probe {
     /// For a task whose results arrive asynchronously: true if its waker was called since the task last
     /// looked for results. Written by any thread, which then notifies the task: see `deferred`.
     is_woken: AtomicBool,
-    /// For a source: true if its last mark waits until an epoch is closed.
+    /// For a source: true if its last mark cannot be sent before an epoch is closed, because too many are
+    /// open.
     awaits_epoch: AtomicBool,
     /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
     /// without input; `SETTLED` if none is unfinished.
@@ -494,7 +495,7 @@ impl Probe {
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
     }
 
-    /// Records whether the last mark of the task waits until an epoch is closed.
+    /// Sets whether the task's last mark must wait until an epoch is closed, because too many are open.
     pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
         self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
@@ -539,7 +540,8 @@ impl Probe {
     #[inline]
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let head = self.head(now);
-        // Records that a source makes on demand count as observed when they are made.
+        // If a source makes its records on demand, they count as observed at the moment at which they are
+        // made.
         let observed = if self.is_on_demand() { now } else { head.observed };
         Arrival { now, context: Context { observed, ..head } }
     }

@@ -39,7 +39,8 @@ use crate::system;
 use crate::task::{Changes, Probe, Quantum, StepReport};
 use crate::worker;
 
-/// Runs each task of an engine on a thread of its own, without a policy.
+/// Runs tasks without a scheduling policy: each task has a thread of its own, and the operating system
+/// schedules them.
 pub(crate) struct Threads {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
@@ -345,7 +346,7 @@ struct Neighbours {
     downstream: Vec<Arc<Seat>>,
     /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that deposit blocks into the same containers.
+    /// Other tasks that write into the same containers of blocks as this task.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -369,7 +370,7 @@ struct TaskThread {
     neighbours: Neighbours,
     /// If the task is one of several copies of an operator: the number of its own work queue.
     preferred_worker: Option<usize>,
-    /// The last time that the thread has read from the clock.
+    /// The instant that the thread has read from the clock last.
     now: ProcessingTime,
     steps: u32,
 }

@@ -30,7 +30,7 @@ pub struct Worker {
 /// Result of one step of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The worker ran a task, or took one that it will run.
+    /// The worker ran a task in this step, or took one that it will run in the next step.
     Busy,
     /// No task is ready, and none becomes ready by time before this instant. Other workers may make work
     /// earlier.

@@ -23,7 +23,7 @@ const SPARE_MAX: usize = 4;
 pub(crate) struct Gathered<C> {
     pub(crate) epoch: u64,
     pub(crate) chain: C,
-    /// The watermark by which records are late, as the chain was last told.
+    /// The watermark by which this operator chain judges records as late, as it was last told.
     pub(crate) late_by: EventTime,
     pub(crate) bytes: usize,
 }
@@ -165,7 +165,8 @@ impl<C> Copies<C> {
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
         let MergingCounts { is_going_on, done, seen, .. } = &self.tracker.merging;
-        // Release: see `MergingCounts::seen`.
+        // Release: pairs with the Acquire load described at `MergingCounts::seen`, so that no reader sees
+        // more merged pairs acted on than merged.
         seen.store(done.load(Ordering::Relaxed), Ordering::Release);
         if merging.in_hands > 0 || merging.parts.len() > 1 {
             return None;
@@ -184,7 +185,7 @@ impl<C> Copies<C> {
             Some(chain)
         };
         drop(own);
-        // Dropping a chain runs user code, so it happens without the lock.
+        // The chain is dropped after the lock is released, because dropping an operator chain runs user code.
         drop(surplus);
     }
 }

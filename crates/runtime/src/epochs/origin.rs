@@ -35,7 +35,7 @@ use super::tracker::EpochTracker;
 pub(crate) struct Standing {
     /// Number of the epoch into which the split deposits its blocks.
     pub(crate) epoch: u64,
-    /// The watermark by which the split's records are late.
+    /// The watermark of the split (one parallel part of a source), by which its records are judged as late.
     pub(crate) late_by: EventTime,
     /// The first watermark of the split that some operator needs; lower watermarks are not sent.
     pub(crate) due: EventTime,
@@ -52,9 +52,9 @@ pub(crate) struct Origin {
 
 struct State {
     splits: Vec<Split>,
-    /// Number of the first epoch that has no end yet.
+    /// Number of the first epoch (records between two watermarks) that has no end watermark yet.
     oldest: u64,
-    /// The epochs without an end, from `oldest` on.
+    /// The epochs that have no end watermark yet, beginning with number `oldest`.
     open: VecDeque<Open>,
     /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
@@ -86,7 +86,7 @@ impl Split {
 
 struct Open {
     boundary: EventTime,
-    /// The least watermark with which a split has left this epoch.
+    /// The least of the watermarks with which splits of the source have left this epoch.
     left_at: EventTime,
 }
 
@@ -270,7 +270,7 @@ impl State {
                 // Everything below the least watermark of all splits that are not silent can happen at one
                 // end. So no epoch is opened before each of these splits has a watermark.
                 let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
-                // If all splits are silent, the highest of their watermarks counts.
+                // If all splits of the source are silent, the highest of their watermarks counts.
                 let farthest = || self.open().map(|split| split.watermark).max();
                 let least = moving.or_else(farthest).unwrap_or(boundary);
                 if least == EventTime::MIN {

@@ -65,7 +65,8 @@ pub(crate) enum Item {
     /// All blocks of this epoch and of all epochs before it have been consumed: merge the state of the epoch,
     /// then send its watermark.
     End { epoch: u64, watermark: EventTime },
-    /// A latency marker has passed through the copies of the task.
+    /// A latency marker (a record's intended send time) has passed through the copies of the parallel
+    /// operator.
     Marker(ProcessingTime),
     /// All splits of the stream have fallen silent.
     Idle,
@@ -110,7 +111,7 @@ impl WorkQueueCounts {
         if records > 0 { records } else { u64::from(self.bundles_waiting() > 0) }
     }
 
-    /// Returns the number of bundles on the work queue.
+    /// Returns the number of bundles (blocks with their epochs) that wait on this work queue.
     pub(super) fn bundles_waiting(&self) -> u64 {
         let bundles_out = self.bundles_out.load(Ordering::Acquire);
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
@@ -201,9 +202,9 @@ pub struct EpochTracker {
 #[derive(Debug, Default)]
 pub(super) struct MergingCounts {
     pub(super) is_going_on: AtomicBool,
-    /// Number of pairs of chains that wait for any copy to merge them.
+    /// Number of pairs of partial states, gathered by copies of an operator, that wait to be merged.
     pub(super) pairs: AtomicU64,
-    /// Number of pairs of chains that have been merged.
+    /// Number of pairs of partial states that have been merged.
     pub(super) done: AtomicU64,
     /// The value of `done` (merged pairs) on which the task that closes the epoch has acted. Stored with
     /// Release, loaded with Acquire before `done`: no reader sees more pairs acted on than merged.
@@ -224,16 +225,16 @@ impl MergingCounts {
 /// and one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
-    /// The watermark that ends the next epoch.
+    /// The watermark at which the next epoch ends.
     End(EventTime),
-    /// All splits of the stream had fallen silent at this place among the ends.
+    /// All splits of the source had fallen silent at this place in the sequence of ends of epochs.
     Idle,
 }
 
 struct Life {
-    /// The first epoch whose gathered state is not merged.
+    /// The first epoch whose partial states, gathered by the copies of the operator, are not merged yet.
     oldest: u64,
-    /// The first epoch that still has unconsumed blocks or no end.
+    /// The first epoch that still has unprocessed blocks, or no end watermark.
     complete: u64,
     /// Number of epochs whose ends were assigned since the start.
     assigned: u64,
@@ -334,7 +335,7 @@ impl EpochTracker {
         (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
     }
 
-    /// Returns the epoch and the deposit time of the first bundle on a work queue.
+    /// Returns the epoch and the deposit time of the first block on a work queue.
     pub(super) fn in_front(&self, work_queue: usize) -> (u64, u64) {
         let WorkQueueCounts { oldest_epoch, oldest_ns, .. } = &*self.work_queues[work_queue];
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
@@ -507,7 +508,7 @@ impl EpochTracker {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }
 
-    /// Returns true if all blocks are consumed and the stream has ended.
+    /// Returns true if all deposited blocks are processed and the stream has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
@@ -538,12 +539,13 @@ impl EpochTracker {
         self.items_waiting()
     }
 
-    /// Returns the number of pairs of gathered states that any copy may merge.
+    /// Returns the number of pairs of partial states that any copy of the operator may merge.
     pub(crate) fn pairs_waiting(&self) -> u64 {
         self.merging.pairs.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of steps that wait for the task that closes epochs.
+    /// Returns the number of items (ends of epochs, markers, silences) that wait for the task that closes
+    /// epochs.
     pub(crate) fn items_waiting(&self) -> u64 {
         let taken = self.items_out.load(Ordering::Acquire);
         left(self.items_in.load(Ordering::Relaxed), taken)
@@ -578,7 +580,8 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_in)
     }
 
-    /// Returns the number of deposited bundles that no copy has claimed.
+    /// Returns the number of deposited bundles (blocks with their epochs) that no copy of the operator has
+    /// claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
         self.work_queues.iter().map(|work_queue| work_queue.bundles_waiting()).sum()
     }

@@ -26,7 +26,7 @@ const MISSES_MAX: usize = 8;
 /// takes the task whose input is in its cache.
 const NEAR_BITS: u32 = 16 + 29;
 
-/// The class of a rank is stored in its 64-bit word above this many bits.
+/// Position in the 64-bit word of a rank: the bits above this one hold the class.
 const CLASS_BITS: u32 = 60;
 
 /// Length of a run, in ns, after which a worker counts as held up, so that other workers take the tasks that
@@ -67,7 +67,7 @@ pub(crate) struct Bench {
 /// the sleeper pays. It starts again when the worker itself sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Left {
-    /// Nanoseconds counted up to the last decision.
+    /// Nanoseconds for which work was left undone, counted up to the worker's last decision.
     ran_ns: u64,
     /// Instant of the worker's last decision, if that decision left a ready task undone.
     since: Option<ProcessingTime>,
@@ -174,7 +174,7 @@ impl Turn<'_> {
                 }
                 self.put(body);
             }
-            // The step reported that the task has reached its end.
+            // The step reported that the task's stream has ended, so the task ends.
             Outcome::Ran(_) => self.bury(body),
             Outcome::Failed(error) => {
                 let query = Arc::clone(&body.query);

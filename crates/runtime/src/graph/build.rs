@@ -194,9 +194,9 @@ impl Path {
 
 /// The tasks that were made from one planned task, by their numbers within the query.
 struct Made {
-    /// All tasks that were made from the planned task.
+    /// All running tasks that were made from one task of the plan.
     all: Range<usize>,
-    /// The tasks among them that write the outputs of the planned task.
+    /// The tasks, of those made from one task of the plan, that write its outputs.
     writers: Range<usize>,
 }
 

@@ -19,7 +19,7 @@ pub trait InputPlan<T>: Send + 'static {
     /// Calls `each` with every edge of this input and the number of the reader at that edge.
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize));
 
-    /// Makes the ports through which the task reads, when the edges are open.
+    /// Makes the reading ends through which the running task reads this input, when the edges are open.
     fn open(self) -> Self::Ports;
 
     /// The type through which the running task reads this input, if edges are queues.

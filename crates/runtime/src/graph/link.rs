@@ -37,10 +37,10 @@ pub(super) const NO_EDGE: usize = usize::MAX;
 /// Ways in which a link moves records from its writers to its readers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeKind {
-    /// Blocks in order, from one writer: Enjima's serial model.
+    /// Blocks in order, from one writer to each reader: Enjima's serial model.
     #[default]
     Ordered,
-    /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
+    /// Containers of epochs, whose blocks any worker may claim in any order: StreamBox's model.
     Containers,
     /// One ordered edge of blocks for each writer. The reading task reads all of them as a union. Used in
     /// front of tasks that need order (as in StreamBox).
@@ -167,7 +167,7 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     fn open(pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<LinkEnds<T, Self>, EdgeError>;
 
-    /// Makes the ports through which a task reads, from a reading end of an edge.
+    /// Makes the object through which a task reads records, from the reading end of an edge.
     #[doc(hidden)]
     fn ports(end: Self::Blocks) -> Self::Ports;
 
@@ -365,7 +365,7 @@ pub(super) trait Written<T: Send + 'static>: Send + Sync {
     /// the containers are open.
     fn feed(&self) -> &Opened<Feed<T>>;
 
-    /// Adds a partition to the link for one more writer.
+    /// Adds one more partition (an edge of its own) to the link, for one more writer.
     fn more(&self, graph: &mut Graph) -> OutputHandle<T>;
 }
 

@@ -30,7 +30,7 @@ pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     pub(super) ablations: Ablations,
-    /// Number of splits of the source that deposit blocks into the containers.
+    /// Number of splits (parallel parts) of the source that deposit blocks into the containers.
     pub(super) splits: usize,
     /// The watermarks at which some operator of the query has something to do.
     pub(super) horizon: &'a Horizon,

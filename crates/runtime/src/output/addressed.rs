@@ -19,21 +19,21 @@ use crate::edge::Writer;
 /// Writes the records of a task to several edges, one for each copy of the next operator, by the key of the
 /// record.
 pub struct ToAddressed<T: Send + 'static> {
-    /// The edges to the copies of the next operator; at least one.
+    /// The edges to the copies of the next operator, one for each copy; at least one.
     partitions: Box<[Writer<T>]>,
     rest: Rest,
-    /// The last watermark that was set on the edges.
+    /// The last watermark that this writer has set on all of its edges.
     watermark: EventTime,
     /// Stamp (time of the step and scheduling context) of the records that were written last.
     stamp: Stamp,
 }
 
-/// State of a writer that may be idle, in front of an exchange.
+/// Whether a writer in front of an exchange by key is idle, and what it has announced of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
-    /// The writer is not idle.
+    /// The writer in front of the exchange is not idle.
     None,
-    /// The writer has announced that it is idle.
+    /// The writer in front of the exchange has announced that it is idle, and has written nothing since.
     Idle,
     /// The writer has announced that it is idle, and has written since. This must be announced, too.
     Over,
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
     }
 }
 
-/// Returns the room of the fullest edge, in records.
+/// Returns the number of records that fit into the fullest of several edges.
 #[cold]
 fn room_of<T: Send + 'static>(partitions: &[Writer<T>]) -> usize {
     partitions.iter().map(Writer::room_left).min().unwrap_or(0)

@@ -45,9 +45,9 @@ pub struct ToContainers<T: Send + 'static> {
     standing: Standing,
     /// Number of the worker that runs this step, on whose work queue blocks are put.
     worker: usize,
-    /// Number of records deposited since the start.
+    /// Number of records deposited into containers since the start.
     deposited: u64,
-    /// Time at which the present step started.
+    /// Processing time at which the present step started.
     now: ProcessingTime,
 }
 
@@ -74,7 +74,8 @@ impl<T: Send + 'static> ToContainers<T> {
         }
     }
 
-    /// Deposits the blocks that are full, each with the present epoch.
+    /// Deposits the blocks that are full into containers. Each gets the epoch in which the task writes at
+    /// present.
     pub(crate) fn deposit_full(&mut self) {
         while let Some(block) = self.block_writer.take_full() {
             self.deposit(Some(block), None);

@@ -102,7 +102,7 @@ fn a_late_note_is_of_the_query_that_it_names() {
     let expected = (Some(EventTime::from_secs(5)), Some(EventTime::from_secs(10)), at(300));
     ranker.hear(ran(second, 2, 300, 5));
     assert_eq!(seen(&ranker), expected);
-    // Another worker reports an earlier run of the same task afterwards.
+    // Another worker afterwards reports an earlier run of the same task, which must not change anything.
     ranker.hear(ran(second, 2, 250, 3));
     assert_eq!(seen(&ranker), expected);
     ranker.hear(Note::Ended { operator: second.1, serial: 2 });

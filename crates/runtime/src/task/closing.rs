@@ -21,7 +21,7 @@ pub(crate) struct ClosingTask<T, C, E> {
     probe: Arc<Probe>,
     /// The epoch whose state is being merged, and its end watermark; `None` between two merges.
     merging: Option<(u64, EventTime)>,
-    /// The two chains whose states this task is merging.
+    /// The two partial states of one epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
     /// True if the stream is over and its last marks have been queued for output.
     is_over: bool,

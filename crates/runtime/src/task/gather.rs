@@ -21,14 +21,14 @@ pub(crate) struct GatherTask<T: Send + 'static, B, C> {
     template: C,
     allowance: Allowance,
     hand: Option<InHand<C>>,
-    /// The two chains whose states this task is merging for a closed epoch.
+    /// The two partial states of a closed epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
     /// Counts of each operator, over all chains that this task has used.
     counts: Vec<Counts>,
     held_bytes: usize,
 }
 
-/// The chain that the task uses at the moment, with the state of one epoch.
+/// An operator chain that is in use, together with the state that it has gathered in one epoch.
 struct InHand<C> {
     gathered: Gathered<C>,
     /// Counts of each operator of the chain at the moment when the task picked it up.
@@ -47,7 +47,7 @@ pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Opti
     }
 }
 
-/// Returns the two chains that were being merged when a panic occurred.
+/// Returns the two operator chains whose states were being merged when a panic occurred.
 pub(super) fn merged<C>(pair: &Option<Pair<C>>) -> impl Iterator<Item = &C> {
     pair.iter().flat_map(|Pair { whole: (_, whole), part: (_, part) }| [whole, part])
 }
@@ -126,7 +126,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         let quantum = context.quantum.records as usize;
         // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
-        // Merging comes before claiming blocks, because results wait for it.
+        // Merging states comes before claiming blocks, because the results of a closed epoch wait for it.
         merge_pairs(&self.copies, &mut self.pair);
         while rows < quantum
             && let Some(bundle) = self.containers.claim(self.index, context.now)

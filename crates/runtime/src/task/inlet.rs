@@ -12,7 +12,7 @@ use crate::epochs::EpochTracker;
 
 /// An input of a task as the scheduler sees it.
 pub(crate) enum Inlet {
-    /// An edge, and the number of the task's reader at that edge.
+    /// The input is an edge. The number tells which of the edge's readers this task is.
     Edge(Arc<Cursors>, usize),
     /// Containers from which blocks are claimed, and the number of the copy that claims them.
     Claims(Arc<EpochTracker>, usize),
@@ -25,7 +25,7 @@ pub(crate) enum Inlet {
 /// and the task's cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
-    /// Number of the item that was seen, plus 1; 0 if none was seen yet.
+    /// Number of the item (end of an epoch or the like) that was seen, plus 1; 0 if none was seen yet.
     item: AtomicU64,
     at_ns: AtomicU64,
 }
@@ -42,9 +42,9 @@ impl FirstSeen {
 
 /// An output of a task as the scheduler sees it.
 pub(crate) enum Outlet {
-    /// An edge to one or more readers.
+    /// The output is an edge to one or more readers.
     Edge(Arc<Cursors>),
-    /// Containers into which blocks are deposited.
+    /// The output is containers, into which the task deposits blocks.
     Deposits(Arc<EpochTracker>),
     /// State that a copy has gathered, for the task that closes epochs. This output always has room.
     Epochs(Arc<EpochTracker>),
@@ -59,7 +59,7 @@ pub(crate) struct Position {
     edge: ReadPosition,
     /// Number of bundles claimed from containers, or of steps of closing epochs taken.
     taken: u64,
-    /// The oldest epoch that was not closed at that position.
+    /// The oldest epoch that was not closed when this position was taken.
     oldest: u64,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Merge {
     empty: u128,
     /// Inputs that have had their turns in this step, so that others come first; one bit for each input.
     tired: u128,
-    /// The input that was read last, and the number of times it was read in a row.
+    /// Number of the input that was read last, and the number of times it was read in a row.
     turns: (usize, u32),
 }
 
@@ -88,7 +88,7 @@ impl Merge {
         }
     }
 
-    /// Begins a step, in which no input is known to be empty yet.
+    /// Begins a step: every input may have something to read again.
     pub(crate) fn begin(&mut self) {
         (self.empty, self.tired) = (0, 0);
     }

@@ -93,7 +93,7 @@ struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     /// If the task has several inputs: the merge of its marks, which may require an announcement before the
     /// records of this input.
     merge: Option<(&'a mut Merge, usize)>,
-    /// Receives the time of each operator, if `MEASURED` is true.
+    /// Receives the time that each operator takes, if the step is measured operator by operator.
     stages: &'a mut Stages<'b>,
     taken: usize,
     announce: Option<Mark>,

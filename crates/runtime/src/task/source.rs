@@ -170,7 +170,8 @@ where
                 self.end(context.now, stop);
                 continue;
             }
-            // A source that must end emits only the records that it has already read.
+            // A source that was asked to end still emits the records that it has already read, and reads no
+            // more.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
             // The least watermark that matters to the query: to an operator of this task, or to anything
             // downstream.

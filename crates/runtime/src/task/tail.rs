@@ -134,7 +134,8 @@ impl<C, E> Tail<C, E> {
                 let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
-                        // The unfinished emission of an operator that expands comes before the mark.
+                        // An operator that expands may still have results of earlier records; they must be
+                        // emitted before the mark.
                         if self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More {
                             Flow::More
                         } else {

@@ -46,7 +46,8 @@ mod model {
             }
         }
 
-        /// Sleeps until the task may run, in the same way as `TaskThread::sleep`.
+        /// Sleeps until this model of a task may run, by the same steps as the code under test,
+        /// `TaskThread::sleep`.
         fn wait(&self) {
             let clock = VirtualClock::default();
             while !self.may_run() {
@@ -129,7 +130,8 @@ mod model {
                         panic!("all but the youngest epoch have their ends");
                     };
                     tracker.release(epoch);
-                    // The same fence and wake-up as after a run of the task that closes epochs.
+                    // The task that closes epochs ends its run here with the same fence and the same wake-up
+                    // as in production.
                     fence(Ordering::SeqCst);
                     if inlet.has_freed(position) {
                         seat.wake_to_work(ProcessingTime::ZERO);
@@ -140,7 +142,8 @@ mod model {
             let mut is_told = parker.origin.fall_idle(0);
             while !is_told {
                 probe.set_awaits_epoch(true);
-                // The same look as `TaskBody::look` for a task with an unfinished mark.
+                // The task with an unfinished mark checks whether it may run, as `TaskBody::look` does in
+                // production.
                 let look = |_| if probe.can_output() { Standing::Ready } else { Standing::Blocked };
                 seat.rest(&clock, look);
                 is_told = parker.origin.tell_silence();

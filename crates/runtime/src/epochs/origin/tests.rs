@@ -36,7 +36,7 @@ fn end_of(item: Item) -> Option<EventTime> {
     if let Item::End { watermark, .. } = item { Some(watermark) } else { None }
 }
 
-/// Returns the end watermarks that were assigned since the last call.
+/// Returns the end watermarks of epochs that were assigned since the last call.
 fn ends(tracker: &EpochTracker) -> Vec<EventTime> {
     items(tracker).into_iter().filter_map(end_of).collect()
 }
@@ -212,7 +212,7 @@ fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
     assert_eq!(ends(&tracker), []);
     origin.advance(1, at(2));
     assert_eq!(ends(&tracker), [at(1)]);
-    // One epoch has been closed, so one more may be opened.
+    // One epoch has been closed, so one more may be opened without exceeding the bound.
     assert_eq!(origin.advance(0, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(origin.advance(1, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(ends(&tracker).last(), Some(&at(1_001)));

@@ -199,7 +199,8 @@ mod models {
             let consumer = || {
                 let (tracker, gathered) = (Arc::clone(&tracker), Arc::clone(&gathered));
                 thread::spawn(move || {
-                    // Relaxed: the count of bundles makes the gathered state visible.
+                    // Relaxed: the Release and Acquire accesses to the count of unprocessed bundles make the
+                    // gathered state visible.
                     gathered.fetch_add(1, Ordering::Relaxed);
                     tracker.consume(0, 1);
                 })

@@ -104,7 +104,8 @@ fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a! a. b5 b.", "W5 end");
     // One input ends while the other is idle. The idle input may still return, so the stream does not end.
     check(2, "b! a5 amax a. b7 br bmax b.", "W5 idle W7 r Wmax end");
-    // Records end the idleness of the task, even if no watermark has come since.
+    // An input that was idle has records again, so the task is no longer idle, even though no watermark has
+    // come.
     check(2, "a! b! ar a!", "idle r idle");
 }
 
