@@ -35,18 +35,18 @@ fn make(row: &Row, stamp: u64) -> Row {
     [a, b, c, d, e, stamp, kind]
 }
 
-/// Adds the field of a row to the reader's sum, if the row has its bit set.
+/// Adds one field of the row to the reader's running sum, if the row has its bit set.
 #[inline(always)]
 fn add(sum: u64, row: &Row) -> u64 {
     if row[6] & 1 == 1 { sum.wrapping_add(row[1]) } else { sum }
 }
 
-/// Returns the expected sum over the first `rows` rows of the source.
+/// Returns the sum that the reader must reach after the first `rows` rows of the benchmark's source.
 fn expected(cache: &[Row], rows: usize) -> u64 {
     (0..rows).fold(0, |sum, row| add(sum, &cache[row % cache.len()]))
 }
 
-/// Waits in a loop without giving up the core.
+/// Waits in a busy loop, without giving up the core, until the condition holds.
 fn spin_until(is_so: impl Fn() -> bool) {
     while !is_so() {
         std::hint::spin_loop();

@@ -19,7 +19,7 @@ pub trait Fill<T> {
     /// If there is no further block.
     fn next_block(&mut self, filled: usize, stamp: Stamp) -> BlockRef<T>;
 
-    /// Ends the appending: `filled` slots of the current block are filled.
+    /// Ends appending to the open block, of which `filled` slots are filled.
     fn close(&mut self, filled: usize);
 }
 
@@ -30,9 +30,9 @@ pub trait Fill<T> {
 pub struct Appender<'a, T, W: Fill<T>> {
     /// The block that is being filled; dangling while `len == end == 0`.
     block: BlockRef<T>,
-    /// Number of slots of the current block that are filled.
+    /// Number of slots of the block being filled that already hold a value.
     len: usize,
-    /// Capacity of the current block, or `len` if nothing may be appended to it.
+    /// Capacity of the block being filled, or `len` if nothing may be appended to it.
     end: usize,
     stamp: Stamp,
     owner: &'a mut W,
@@ -52,7 +52,7 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
         Appender { block: block.unwrap_or(BlockRef::dangling()), len, end, stamp, owner }
     }
 
-    /// Returns the number of values that may still be pushed.
+    /// Returns the number of values that may still be pushed into the open blocks.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.end - self.len + self.owner.room_behind()

@@ -24,7 +24,7 @@ pub(crate) struct Preamble {
     /// Sequence number of the block in its edge: the place of the block among all blocks that the edge has
     /// used.
     pub(crate) sequence: AtomicU64,
-    /// Number of slots that follow the preamble.
+    /// Number of slots for records that follow the preamble of a block.
     capacity_records: u32,
     /// Stamp (time and notes) of the first record in the block.
     pub(crate) stamp: StampCell,
@@ -58,7 +58,7 @@ impl<T> BlockRef<T> {
         BlockRef { base, slots: PhantomData }
     }
 
-    /// Returns a pointer to no block. It must be replaced before it is used.
+    /// Returns a pointer to no block. It must be replaced by a valid pointer before it is used.
     pub(crate) const fn dangling() -> Self {
         BlockRef { base: NonNull::dangling(), slots: PhantomData }
     }

@@ -142,7 +142,7 @@ impl<T: Send + 'static> BlockPool<T> {
     /// Returns true if a writer has found no free block since the last call. Called after a block was given
     /// back, to notify such writers.
     pub fn take_starved(&self) -> bool {
-        // SeqCst: this fence pairs with the fence in `has_free`.
+        // SeqCst: this fence pairs with the fence in `has_free`, so that a starved writer is not overlooked.
         fence(Ordering::SeqCst);
         self.common.is_starved.load(Ordering::Relaxed) && self.common.is_starved.swap(false, Ordering::AcqRel)
     }
@@ -237,16 +237,16 @@ impl<T: Send + 'static> Grow for CoreList<T> {
 /// A block writer: fills blocks of a block pool, one after the other, for one writer.
 pub struct BlockWriter<T: Send + 'static> {
     block_pool: Arc<BlockPool<T>>,
-    /// The block that is being filled.
+    /// The block that this writer is filling at the moment; `None` if there is none.
     filling: Option<Block<T>>,
-    /// Empty blocks that the writer fills next.
+    /// Empty blocks that this writer fills next.
     in_hand: VecDeque<Block<T>>,
-    /// Blocks that are full or sealed, in the order in which they were filled.
+    /// Blocks that this writer has filled or sealed, in the order in which they were filled.
     full: VecDeque<Block<T>>,
 }
 
 impl<T: Send + 'static> BlockWriter<T> {
-    /// Returns the block pool from which the blocks come.
+    /// Returns the block pool from which this writer takes its blocks.
     pub fn block_pool(&self) -> &Arc<BlockPool<T>> {
         &self.block_pool
     }
@@ -271,7 +271,7 @@ impl<T: Send + 'static> BlockWriter<T> {
         self.filling.as_ref().map_or(0, |filling| filling.run.end)
     }
 
-    /// Returns true if no full block waits to be handed over.
+    /// Returns true if this writer has no full block that waits to be handed over.
     pub fn is_settled(&self) -> bool {
         self.full.is_empty()
     }
@@ -291,7 +291,7 @@ impl<T: Send + 'static> BlockWriter<T> {
         self.in_hand.drain(..).rev().for_each(|block| block.give_back(true));
     }
 
-    /// Removes and returns the next full block; `None` if there is none.
+    /// Removes and returns the writer's next full block; `None` if there is none.
     pub fn take_full(&mut self) -> Option<Block<T>> {
         self.full.pop_front()
     }

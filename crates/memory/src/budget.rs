@@ -16,12 +16,12 @@ pub struct Budget {
     peak_bytes: AtomicUsize,
 }
 
-/// Error: a reservation does not fit into the budget.
+/// Error: a reservation of memory does not fit into the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BudgetExceeded {
-    /// Number of bytes that were requested.
+    /// Number of bytes that were to be reserved.
     pub wanted_bytes: usize,
-    /// Number of bytes that were reserved already.
+    /// Number of bytes of the budget that were reserved already.
     pub used_bytes: usize,
     /// Number of bytes in the whole budget.
     pub limit_bytes: usize,

@@ -82,7 +82,7 @@ impl ChunkLayout {
     }
 }
 
-/// Error: the memory of a chunk could not be had.
+/// Error: the memory of a chunk could not be allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkError {
     /// The memory budget has too few bytes left for the chunk.
@@ -194,7 +194,7 @@ impl<T> Chunk<T> {
         })
     }
 
-    /// Returns true if `block` is in this chunk.
+    /// Returns true if `block` is one of the blocks of this chunk.
     pub(crate) fn owns(&self, block: BlockRef<T>) -> bool {
         let start = self.mapping.base.as_ptr() as usize;
         (start..start + self.mapping.bytes).contains(&(block.as_ptr() as usize))

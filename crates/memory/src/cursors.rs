@@ -29,7 +29,7 @@ pub struct Cursors {
     slot_bytes: u64,
     chunk_records: u64,
     chunk_bytes: u64,
-    /// Number of unread marks at which further ordinary marks are held back.
+    /// Number of unread marks on an edge at which further ordinary marks are held back.
     ordinary_marks: u64,
     /// Number of the writer, under which the pool reports this edge; it has no meaning here. Relaxed: set
     /// before the edge is used, by the thread that makes the edge.

@@ -46,7 +46,7 @@ pub struct EdgeOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// The sizes of blocks and chunks are invalid.
+    /// The records per block or the blocks per chunk cannot be used.
     Shape(ShapeError),
     /// The memory budget has too few bytes left for the first two chunks.
     Budget(BudgetExceeded),
@@ -225,7 +225,7 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
         match pool.chunk(self.layout) {
             Ok(chunk) => {
                 *self.mailbox.lock() = Some(chunk);
-                // Release: a writer that sees `GROWTH_READY` finds the chunk in the mailbox.
+                // Release: a writer that sees `GROWTH_READY` also sees the new chunk in the edge's mailbox.
                 growth.store(GROWTH_READY, Ordering::Release);
             }
             // The budget or the machine's memory is used up. Backpressure slows the writer, and it may

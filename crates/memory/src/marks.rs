@@ -12,9 +12,9 @@ use crate::sync::{Ordering, Slot};
 pub enum Admission {
     /// The mark is held back, and with it every record behind it, until a reader makes room.
     Ordinary,
-    /// The mark is dropped and counted.
+    /// The mark is dropped and counted, because its loss is acceptable (for example a latency marker).
     Droppable,
-    /// The mark takes one of the slots that are kept for such marks.
+    /// The mark takes one of a few slots of the ring that are kept free for important marks.
     Reserved,
 }
 
@@ -80,19 +80,19 @@ impl<M: Copy> MarkRing<M> {
 /// A writing end of an edge that sets marks, and holds one mark back while the ring of marks has no room for
 /// it.
 pub(crate) trait MarkWriter<R: MarkRules> {
-    /// Returns the cursors of the edge.
+    /// Returns the cursors of the edge, that is, the positions of its writer and readers.
     fn mark_cursors(&self) -> &Cursors;
 
     /// Returns the mark that is held back because it found the ring of marks full; `None` if there is none.
     fn held(&self) -> Option<R::Mark>;
 
-    /// Replaces the mark that is held back, or removes it.
+    /// Replaces the mark that is held back by another one, or by none.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
     /// Returns the number of free slots in the ring of marks, the reserved slots included.
     fn mark_room(&self) -> u64;
 
-    /// Puts a mark into the ring of marks, which must have room.
+    /// Puts a mark into the ring of marks; the caller has checked that there is room.
     fn publish_mark(&mut self, mark: R::Mark);
 
     /// Sets a mark behind all values written so far; see [`Writer::mark`](crate::Writer::mark).
@@ -129,7 +129,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Holds this mark back, or no mark at all, and tells schedulers so.
+    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so.
     fn hold(&mut self, mark: Option<R::Mark>) {
         self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
         self.set_held(mark);

@@ -59,7 +59,7 @@ pub struct QueueOptions {
 enum Item<T, M> {
     Value(T),
     Mark(M),
-    /// The value of this slot was moved out.
+    /// This slot of the queue held a value that was moved out.
     Taken,
 }
 
@@ -85,13 +85,13 @@ impl Drop for Common {
     }
 }
 
-/// The writing end of the library's queue, for one reader.
+/// The writing end of a library's queue that has one reader.
 enum Sending<T, M> {
     Each(Arc<ArrayQueue<Item<T, M>>>),
     Batched(Producer<Item<T, M>>),
 }
 
-/// The reading end of the library's queue.
+/// The reading end of a library's queue.
 enum Receiving<T, M> {
     /// The reader has popped items from the queue into `front`. Those from the index `next` on are not taken
     /// yet.
@@ -181,7 +181,7 @@ fn ends<T: Send + 'static, R: MarkRules>(
     Ok((writer, readers))
 }
 
-/// The only writing end of a queue, or of the queues of several readers.
+/// The only writing end of a stream that is made of queues, one queue for each reader.
 pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
     /// The writing ends of the queues, one for each reader.
     sending: Vec<Sending<T, R::Mark>>,
@@ -289,13 +289,13 @@ impl<T, M> Sending<T, M> {
     }
 }
 
-/// The destination of values that are pushed into an open queue.
+/// The destination of the values that are pushed into an open queue.
 enum Pushing<'a, T, M> {
     /// The values go into the slots of a ring, and are published together at the end.
     Batch(WriteChunkUninit<'a, Item<T, M>>),
-    /// Each value goes into the queue of each reader at once.
+    /// Each pushed value goes into the queues of all readers at once.
     Each(&'a mut [Sending<T, M>]),
-    /// The values go nowhere, because the reader is gone or there is no room.
+    /// Pushed values go nowhere, because the reader is gone or there is no room.
     Nowhere,
 }
 
@@ -303,7 +303,7 @@ enum Pushing<'a, T, M> {
 pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
     pushing: Pushing<'a, T, R::Mark>,
     room: usize,
-    /// Number of values that were pushed.
+    /// Number of values that were pushed into the queue since it was opened.
     count: usize,
     stamp: Stamp,
     copy: fn(&T) -> T,
@@ -312,7 +312,7 @@ pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
-    /// Returns the number of values that may still be pushed.
+    /// Returns the number of values that may still be pushed into the open queue.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.room - self.count
@@ -382,11 +382,11 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueAppender<'_, T, R> {
 
 /// The next item that a reader of a queue finds.
 pub enum QueueNext<'a, T: Send + 'static, R: MarkRules> {
-    /// Values; at least one.
+    /// The queue has values next; at least one.
     Values(QueueDrain<'a, T, R>),
-    /// A mark, which counts as read from now on.
+    /// The queue has a mark (such as a watermark) next. It counts as read from now on.
     Mark(R::Mark),
-    /// The queue is empty at the moment.
+    /// The queue has neither a value nor a mark at the moment.
     Empty,
 }
 
@@ -396,7 +396,7 @@ pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// The stretch of positions whose stamp this reader has reported last.
+    /// The stretch of positions, which share a stamp, whose stamp this reader has reported last.
     stretch: u64,
     marks_read: u64,
 }
@@ -442,7 +442,7 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
                 taking.give_back(1);
                 *marks_read += 1;
                 let line = &common.cursors.readers[*index];
-                // Release: the writer may reuse the slot of the mark.
+                // Release: the writer of the queue may reuse the slot of the mark that was read.
                 line.marks_read.store(*marks_read, Ordering::Release);
                 return QueueNext::Mark(mark);
             }
@@ -467,7 +467,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
         }
         let common = Arc::clone(&self.common);
         let _closed_at_the_end = Close(&common.cursors, self.index);
-        // Items that are pushed after this loop are dropped with the queue.
+        // Items that are pushed after the reader has gone are dropped together with the queue.
         loop {
             match self.next(usize::MAX) {
                 QueueNext::Values(mut drain) => {
@@ -531,7 +531,7 @@ impl Progress<'_> {
     fn pass(&mut self, count: usize) {
         *self.read += count as u64;
         let line = &self.common.cursors.readers[self.index];
-        // Release: the writer may reuse the slots of the values that were taken.
+        // Release: the writer of the queue may reuse the slots of the values that were taken.
         line.read.store(*self.read, Ordering::Release);
         line.block_start.store(*self.read, Ordering::Relaxed);
         let stretch = *self.read / self.common.stamp_records;
@@ -546,7 +546,7 @@ impl Progress<'_> {
 /// queue. The run must be dropped: if it is forgotten, the values taken from it count as unread, but are
 /// gone.
 pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
-    /// The slots of the run; `None` only while the run is being dropped.
+    /// The slots from which this run of values is taken; `None` only while the run is being dropped.
     taking: Option<Taking<'a, T, R::Mark>>,
     next: usize,
     end: usize,
@@ -593,7 +593,7 @@ impl<T: Send + 'static, R: MarkRules> TakeOut<T> for QueueDrain<'_, T, R> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let QueueDrain { taking: Some(taking), next, .. } = self else { return };
         let slots = &mut taking.slots_mut()[*next..*next + count];
-        // Values that are not selected are dropped together with their slots.
+        // Values of the run that are not selected are dropped together with their slots.
         *next += count;
         let mut least = 0;
         for &offset in selection {

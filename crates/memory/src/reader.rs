@@ -14,21 +14,21 @@ use crate::sync::{Arc, Ordering};
 
 /// The next item that the only reader of an edge finds.
 pub enum Next<'a, T: Send + 'static, R: MarkRules> {
-    /// Values; at least one.
+    /// The edge has values next; at least one.
     Values(EdgeDrain<'a, T, R>),
-    /// A mark, which counts as read from now on.
+    /// The edge has a mark (such as a watermark) next. It counts as read from now on.
     Mark(R::Mark),
-    /// The edge is empty at the moment.
+    /// The edge has neither a value nor a mark at the moment.
     Empty,
 }
 
 /// The next item that one of several readers of an edge finds.
 pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
-    /// Values; at least one.
+    /// The edge has values next, which are lent to this reader; at least one.
     Values(Lent<'a, T, R>),
-    /// A mark, which counts as read from now on.
+    /// The edge has a mark (such as a watermark) next. It counts as read by this reader from now on.
     Mark(R::Mark),
-    /// The edge is empty at the moment.
+    /// The edge has neither a value nor a mark for this reader at the moment.
     Empty,
 }
 
@@ -43,7 +43,7 @@ pub struct ReadEnd<T, R: MarkRules> {
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
-    /// The value of `written` that this reader has loaded last.
+    /// The count of written values (`written`) that this reader has loaded last.
     written_seen: u64,
     marks_read: u64,
     /// The value of `marks_written` that this reader has loaded last, after `written_seen`. So it covers
@@ -82,7 +82,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
                 if position == self.read {
                     self.marks_read += 1;
                     let line = &self.shared.cursors.readers[self.index];
-                    // Release: the writer may reuse the slot of the mark.
+                    // Release: the writer of the edge may reuse the slot of the mark that was read.
                     line.marks_read.store(self.marks_read, Ordering::Release);
                     return Found::Mark(mark);
                 }
@@ -148,7 +148,7 @@ impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
     #[inline(always)]
     fn publish(&mut self) {
         let line = &self.shared.cursors.readers[self.index];
-        // Release: the writer may recycle the slots that were passed.
+        // Release: the writer of the edge may recycle the slots that this reader has passed.
         line.read.store(self.read, Ordering::Release);
         if self.slot == self.shared.cursors.block_records() as usize {
             self.leave_block();
@@ -270,7 +270,7 @@ pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
 }
 
 impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
-    /// Returns the number of values of the run that are not passed yet.
+    /// Returns the number of values of this run that the reader has not passed yet.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.run.end - self.run.next

@@ -35,7 +35,7 @@ impl<T> Run<T> {
 
 /// A run of values that are taken out one by one, in order. Values not taken stay where they are.
 pub trait TakeOut<T> {
-    /// Returns the number of values that are not taken yet.
+    /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;
 
     /// Calls `look` with the value `offset` places behind the next one.
@@ -79,7 +79,7 @@ impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
         Drain { run, end }
     }
 
-    /// Counts `count` values as taken, whether they are moved out or not.
+    /// Counts the next `count` values of the run as taken, whether they are moved out or not.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.run.next += count;

@@ -8,12 +8,12 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct Stamp {
     /// Time of the write: of two stamps on one edge, the later never has the smaller number.
     pub came: u64,
-    /// Further numbers for the reader of the values.
+    /// Two further numbers that the writer passes to the reader of the values.
     pub notes: [u64; 2],
 }
 
 impl Stamp {
-    /// Creates a stamp with a time and no notes.
+    /// Creates a stamp with the time `came` and with zeros in place of the other numbers.
     pub const fn at(came: u64) -> Self {
         Stamp { came, notes: [0; 2] }
     }

@@ -50,7 +50,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Waits until the lock is free, and takes it.
+    /// Waits until the lock is free, takes it, and returns the guard that releases it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -123,7 +123,7 @@ pub(crate) struct Slot<T>(UnsafeInner<MaybeUninit<T>>);
 #[cfg(loom)]
 use loom::cell::UnsafeCell as UnsafeInner;
 
-/// std's `UnsafeCell` with the methods of loom's.
+/// std's `UnsafeCell`, wrapped so that it has the methods of loom's.
 #[cfg(not(loom))]
 #[repr(transparent)]
 struct UnsafeInner<T>(std::cell::UnsafeCell<T>);

@@ -55,7 +55,7 @@ unsafe impl<T: Send> Sync for TaskCell<T> {}
 // SAFETY: a cell that moves takes its value along.
 unsafe impl<T: Send> Send for TaskCell<T> {}
 
-/// The word of a task cell, as it was loaded.
+/// The atomic word of a task cell (address and tags), as it was loaded.
 struct Word<T>(*mut T);
 
 impl<T> Clone for Word<T> {
@@ -92,7 +92,7 @@ impl<T> Word<T> {
     }
 }
 
-/// Returns the address with these tags in its lowest bits.
+/// Returns the address of a value with these tags in its lowest bits.
 fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
     address.map_addr(|address| address | tags)
 }
@@ -131,7 +131,7 @@ impl<T> TaskCell<T> {
         }
     }
 
-    /// Takes the value out of the cell if the value is ready.
+    /// Takes the value out of the task cell if there is work for it (the cell is ready).
     #[inline]
     pub fn take(&self) -> Option<Box<T>> {
         self.hold(Word::is_ready)
@@ -203,7 +203,7 @@ impl<T> TaskCell<T> {
         Word(self.word.load(Ordering::Acquire)).is_ready()
     }
 
-    /// Returns true if the value is held. A snapshot.
+    /// Returns true if some party holds the value of this task cell. A snapshot.
     pub fn is_held(&self) -> bool {
         Word(self.word.load(Ordering::Relaxed)).is_held()
     }

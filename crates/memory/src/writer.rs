@@ -50,7 +50,7 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     filled: usize,
     /// Number of slots in every block.
     block_records: usize,
-    /// Blocks with sequence numbers below this one are recycled.
+    /// Blocks of the edge with sequence numbers below this one were read by all readers and recycled.
     recycled: u64,
     /// Blocks of this edge that are not in use; the last one was freed last. Within a core the last one is
     /// used next, because it is in the cache. Between two cores the first one is used next, because it has
@@ -61,9 +61,9 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     /// A mark that found the ring of marks full, with the position `written`. Nothing is appended behind this
     /// mark.
     held: Option<R::Mark>,
-    /// Number of blocks taken in a row while few blocks were in use.
+    /// Number of blocks that the writer has taken in a row while few blocks were in use.
     calm_blocks: u32,
-    /// Number of blocks taken in a row while a reader was on another core.
+    /// Number of blocks that the writer has taken in a row while a reader was on another core.
     crossing_blocks: u32,
 }
 
@@ -120,7 +120,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.open(stamp).room()
     }
 
-    /// Returns the number of values that may still be appended.
+    /// Returns the number of values that may still be appended to the edge.
     #[inline]
     pub fn room_left(&self) -> usize {
         if self.held.is_some() {
@@ -152,7 +152,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.written += 1;
     }
 
-    /// Returns true if a value was appended that is not handed over yet.
+    /// Returns true if a value was appended to the edge that is not handed over to the readers yet.
     #[inline]
     pub fn has_appended(&self) -> bool {
         self.cursors().written() != self.written
@@ -187,7 +187,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.held.is_some()
     }
 
-    /// Returns the number of records that could be appended now.
+    /// Returns the number of records that could be appended to the edge now.
     pub fn room(&mut self) -> usize {
         self.open(Stamp::default()).room()
     }
@@ -249,7 +249,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.calm_blocks = 0;
             let growth = &self.shared.cursors.writer.growth;
             if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
-                // Relaxed: the request itself travels under the pool's lock.
+                // Relaxed: this is only a flag; the request for a chunk itself travels under the pool's lock.
                 growth.store(GROWTH_REQUESTED, Ordering::Relaxed);
                 let edge: Weak<Shared<T, R>> = Arc::downgrade(&self.shared);
                 self.pool.request(edge);
@@ -358,7 +358,7 @@ impl<T: Send + 'static, R: MarkRules> Fill<T> for Writer<T, R> {
         block
     }
 
-    /// Publishes the values that were appended.
+    /// Publishes the values that were appended to the edge, so that readers see them.
     #[inline(always)]
     fn close(&mut self, filled: usize) {
         self.written += (filled - self.filled) as u64;

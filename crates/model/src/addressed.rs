@@ -6,7 +6,7 @@
 pub struct Addressed<T> {
     /// Hash of the key: equal for values of one key. The upper bits are the well-mixed ones.
     pub key_hash: u64,
-    /// The value that is sent to the reader.
+    /// The value that is sent to the reader which the hash selects.
     pub value: T,
 }
 

@@ -19,7 +19,7 @@ pub trait GrantSource: Send + Sync {
         self.lend(bytes)
     }
 
-    /// Takes back `bytes` that were granted by `lend` or `offer` in the same step.
+    /// Takes back `bytes` of memory that were granted by `lend` or `offer` in the same step.
     fn take_back(&self, bytes: usize) {
         let _ = bytes;
     }

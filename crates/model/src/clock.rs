@@ -16,7 +16,7 @@ pub trait Clock: Send + Sync {
 pub struct VirtualClock(Mutex<ProcessingTime>);
 
 impl VirtualClock {
-    /// Creates a clock that shows `start`.
+    /// Creates a virtual clock that shows the instant `start`.
     pub fn starting_at(start: ProcessingTime) -> Self {
         VirtualClock(Mutex::new(start))
     }

@@ -40,7 +40,7 @@ pub enum Emitted {
     All,
     /// This mark comes next in the output: hand it on, then ask the operator to emit again.
     Mark(Mark),
-    /// The output has no room for more results.
+    /// The output has no room for more results, so some ready results are not emitted yet.
     NoRoom,
 }
 

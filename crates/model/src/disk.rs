@@ -25,7 +25,7 @@ pub trait WriteFile: Write + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The file system, real or simulated.
+/// The file system, real or simulated: opens, creates, renames and removes files.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading.
     ///

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// A value of one of two types, such as a record of the left or the right input of a join.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Either<L, R> {
-    /// A value of the first input, or for the first output.
+    /// A value from the first of two inputs, or for the first of two outputs.
     Left(L),
-    /// A value of the second input, or for the second output.
+    /// A value from the second of two inputs, or for the second of two outputs.
     Right(R),
 }

@@ -13,13 +13,13 @@ pub trait Fold<V>: Send + Sync + 'static {
     /// Type of the result of the aggregate.
     type Result: Send + 'static;
 
-    /// Returns the accumulator to which no value has been added yet.
+    /// Returns an empty accumulator, to which no value has been added yet.
     fn create(&self) -> Self::Accumulator;
 
-    /// Adds one value to an accumulator.
+    /// Adds one value to the accumulator of an aggregate.
     fn fold(&self, accumulator: &mut Self::Accumulator, value: &V);
 
-    /// Adds to `accumulator` everything that `other` has accumulated.
+    /// Adds to `accumulator` everything that the accumulator `other` has accumulated.
     fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
     /// True if [`unmerge`](Fold::unmerge) removes merged values exactly. Then a sliding window removes the
@@ -44,7 +44,7 @@ pub trait Fold<V>: Send + Sync + 'static {
         0
     }
 
-    /// Returns the result of all values that were accumulated.
+    /// Returns the result of the aggregate over all values that were accumulated.
     fn finish(&self, accumulator: Self::Accumulator) -> Self::Result;
 }
 

@@ -9,7 +9,7 @@ use crate::window::SlidingWindows;
 /// setup of operators, not from their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Horizon {
-    /// True if a watermark may have an effect at every instant.
+    /// True if a watermark may have an effect on operators at every instant.
     is_everywhere: bool,
     /// Windows, each with its allowed lateness. A watermark has an effect at every end of a window, and at
     /// every end plus the lateness.
@@ -28,7 +28,7 @@ impl Horizon {
         Horizon { is_everywhere: false, ends: vec![(windows, lateness)] }
     }
 
-    /// Returns the horizon that has the instants of both horizons.
+    /// Returns a horizon with the instants of both horizons, at each of which a watermark has an effect.
     pub fn and(mut self, mut other: Horizon) -> Self {
         self.is_everywhere |= other.is_everywhere;
         other.ends.retain(|ends| !self.ends.contains(ends));

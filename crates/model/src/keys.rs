@@ -69,7 +69,7 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Returns the number of bytes that remembered records hold.
+    /// Returns the number of bytes held by the records that these keys remember.
     fn state_bytes(&self) -> usize {
         0
     }

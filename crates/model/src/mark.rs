@@ -23,6 +23,6 @@ pub enum Mark {
     /// Everything behind this barrier belongs to the next checkpoint. Edges carry it; the reaction of operators will
     /// be defined together with checkpoints.
     Barrier(u64),
-    /// No record and no mark follows.
+    /// The stream has ended: no record and no mark follows.
     End,
 }

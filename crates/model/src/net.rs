@@ -24,7 +24,7 @@ pub trait Listener: Send {
     fn accept(&mut self) -> io::Result<Box<dyn Connection>>;
 }
 
-/// The network, real or simulated.
+/// The network, real or simulated: connects to other processes and listens for them.
 pub trait Net: Send + Sync {
     /// Connects to another process at the network address `peer`.
     ///

@@ -47,7 +47,7 @@ pub trait Input<T> {
         false
     }
 
-    /// Returns the number of records that are not taken yet.
+    /// Returns the number of records of this input that are not taken yet.
     fn remaining(&self) -> usize;
 
     /// Calls `look` with the record `offset` places behind the next one, which stays in the input.
@@ -69,7 +69,7 @@ pub trait Input<T> {
     /// If `count` is above `remaining()`, or an offset is not below `count`.
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>));
 
-    /// Takes the next record; `None` if no record is left.
+    /// Takes the next record of this input; `None` if no record is left.
     fn take(&mut self) -> Option<Record<T>> {
         let mut taken = None;
         if self.remaining() > 0 {
@@ -138,13 +138,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the sum of both counts, field by field.
+    /// Returns the sum of both operators' counts, field by field.
     #[must_use]
     pub fn plus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_add)
     }
 
-    /// Returns these counts minus the counts `other`, which must be part of them.
+    /// Returns these counts minus the counts `other`, which must be an earlier part of them.
     #[must_use]
     pub fn minus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_sub)
@@ -350,10 +350,10 @@ pub trait Operator<In>: Send {
 pub struct Blame(Cell<bool>);
 
 impl Blame {
-    /// Runs user code, which may panic.
+    /// Runs user code, and notes a panic of this code before the panic continues.
     #[inline(always)]
     pub fn on<Q>(&self, code: impl FnOnce() -> Q) -> Q {
-        /// Sets the flag when it is dropped, which happens only when a panic unwinds.
+        /// Marks the operator as the one whose code panicked. Dropped only while a panic unwinds.
         struct Unwound<'a>(&'a Cell<bool>);
         impl Drop for Unwound<'_> {
             fn drop(&mut self) {

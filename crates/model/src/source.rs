@@ -33,7 +33,7 @@ pub struct Polled {
 }
 
 impl Polled {
-    /// Creates the result of a poll without a latency marker.
+    /// Creates the result of polling a source, without a latency marker.
     pub const fn new(status: SourceStatus) -> Self {
         Polled { status, latency: None }
     }
@@ -117,7 +117,7 @@ pub trait Source: Send {
 
 /// An endless, repeatable sequence of values: the data of a generator, without its pace.
 pub trait Generate: Send + Sync + 'static {
-    /// The type of the values of the sequence.
+    /// The type of the values that the generator makes.
     type Item: Clone + Send + 'static;
 
     /// True if making a value twice costs less than keeping it, for example if it is read from a cache. Such
@@ -170,7 +170,7 @@ pub struct Given<T> {
 }
 
 impl<T> Given<T> {
-    /// Creates a source that gives `records`, in this order.
+    /// Creates a test source that gives `records`, in this order.
     pub fn new(records: Vec<Record<T>>) -> Self {
         Given { records, next: 0 }
     }

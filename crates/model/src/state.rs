@@ -22,12 +22,12 @@ pub enum StateError {
     Read {
         /// Number of bytes from the start of the operator's section.
         offset: usize,
-        /// The reason given by the decoder or the operator.
+        /// The reason why the bytes cannot be read, as given by the decoder or the operator.
         reason: String,
     },
     /// Bytes are left over behind the last value of the operator's section.
     Trailing {
-        /// Number of bytes left over.
+        /// Number of bytes behind the last value that no operator has read.
         count: usize,
     },
 }
@@ -66,7 +66,7 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Returns all bytes that were written.
+    /// Returns all bytes of operator state that were written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -80,7 +80,7 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// Creates a reader that begins at the start of `bytes`.
+    /// Creates a reader of operator state that begins at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         StateReader { whole: bytes, rest: bytes }
     }

@@ -66,7 +66,7 @@ impl Text {
     /// The empty text.
     pub const EMPTY: Text = Text(Form::Inline { length: 0, bytes: [0; INLINE_BYTES_MAX] });
 
-    /// Returns the text as a `str`.
+    /// Returns the text as a `str`, without copying.
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
@@ -80,7 +80,7 @@ impl Text {
         }
     }
 
-    /// Returns the bytes of the text.
+    /// Returns the bytes of the text in UTF-8, without copying.
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -356,12 +356,12 @@ impl TextBuffer {
         Text(Form::Shared { length: part.len() as u32, buffer: self.clone(), offset: range.start as u32 })
     }
 
-    /// Returns the whole buffer as a text.
+    /// Returns the whole content of the buffer as one text.
     pub fn all(&self) -> Text {
         self.text(0..self.0.text.len())
     }
 
-    /// Returns the whole buffer as a `str`.
+    /// Returns the whole content of the buffer as a `str`.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }

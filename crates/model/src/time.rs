@@ -38,13 +38,13 @@ impl EventTime {
         self.0
     }
 
-    /// Returns this instant plus `span`, saturating at [`EventTime::MAX`].
+    /// Returns this instant plus `span`; at most [`EventTime::MAX`].
     #[inline]
     pub const fn plus(self, span: Span) -> Self {
         EventTime(self.0.saturating_add(span.0))
     }
 
-    /// Returns this instant minus `span`, saturating at [`EventTime::MIN`].
+    /// Returns this instant minus `span`; at least [`EventTime::MIN`].
     #[inline]
     pub const fn minus(self, span: Span) -> Self {
         EventTime(self.0.saturating_sub(span.0))
@@ -84,7 +84,7 @@ impl Span {
         Span(seconds.saturating_mul(1_000_000))
     }
 
-    /// Returns the length of the span in microseconds.
+    /// Returns the length of the span of time in microseconds.
     #[inline]
     pub const fn as_micros(self) -> i64 {
         self.0

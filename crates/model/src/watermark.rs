@@ -81,17 +81,17 @@ pub struct Punctuated<F> {
 /// The rule for watermarks of a source with records of `T`: a [`WatermarkStrategy`], or watermarks that are
 /// [`Punctuated`].
 pub trait Watermarks<T>: Send + 'static {
-    /// State of the rule for one split of the source.
+    /// State of the watermark rule for one split (parallel part) of the source.
     type Tracker: Track<T>;
 
-    /// Returns the settings of the rule.
+    /// Returns the settings of the watermark rule.
     fn strategy(&self) -> WatermarkStrategy;
 
     /// Creates the state for one split of the source, which has given no watermark yet.
     fn tracker(self) -> Self::Tracker;
 }
 
-/// The state of the rule for [`Watermarks`] on one split of a source.
+/// The state of the rule for [`Watermarks`] on one split (parallel part) of a source.
 pub trait Track<T>: Send {
     /// Sets the time of the clock, with which stamps are compared from now on.
     fn tell_time(&mut self, now: ProcessingTime);
@@ -172,20 +172,20 @@ impl Guard {
     }
 }
 
-/// The state of a [`WatermarkStrategy`] on one split of a source.
+/// The state of a [`WatermarkStrategy`] on one split (parallel part) of a source.
 #[derive(Clone, Debug)]
 pub struct WatermarkTracker {
     out_of_order: Span,
     step: Span,
     guard: Guard,
-    /// The last watermark that was given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; `MIN` before the first.
     last: EventTime,
     /// A record with this event time or a later one makes the next watermark due.
     due_at: EventTime,
 }
 
 impl WatermarkTracker {
-    /// Creates the state of a split that has given no watermark yet.
+    /// Creates the watermark state of a split that has given no watermark yet.
     pub fn new(strategy: WatermarkStrategy) -> Self {
         WatermarkTracker {
             out_of_order: strategy.out_of_order.max(Span::ZERO),
@@ -227,14 +227,14 @@ impl<T> Track<T> for WatermarkTracker {
     }
 }
 
-/// The state of [`Punctuated`] watermarks on one split of a source.
+/// The state of [`Punctuated`] watermarks on one split (parallel part) of a source.
 #[derive(Clone, Debug)]
 pub struct PunctuatedTracker<F> {
     mark_of: F,
     guard: Guard,
-    /// The last watermark that was given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; `MIN` before the first.
     last: EventTime,
-    /// The watermark that the record carries for which `is_due` was called last.
+    /// The watermark carried by the record for which `is_due` was called last.
     due: EventTime,
 }
 

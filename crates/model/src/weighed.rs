@@ -11,11 +11,11 @@
 /// Numbers of rows that an operator, source or sink has taken and put out so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weighed {
-    /// Number of rows taken; 0 for a source.
+    /// Number of rows that were taken; 0 for a source.
     pub taken: u64,
-    /// Number of rows put out or, for a sink, written.
+    /// Number of rows that were put out or, for a sink, written.
     pub put: u64,
-    /// Greatest number of rows that one record had.
+    /// The greatest number of rows that one record (a batch) has had.
     pub most: u32,
 }
 
@@ -27,12 +27,12 @@ impl Weighed {
         Some(Weighed { taken: begin.taken, put: end.put, most: begin.most })
     }
 
-    /// Returns the number of rows taken since the earlier counts `before`.
+    /// Returns the number of rows taken since the earlier row counts `before`.
     pub fn taken_since(self, before: Option<Weighed>) -> u64 {
         self.taken - before.map_or(0, |before| before.taken)
     }
 
-    /// Returns the number of rows put out since the earlier counts `before`.
+    /// Returns the number of rows put out since the earlier row counts `before`.
     pub fn put_since(self, before: Option<Weighed>) -> u64 {
         self.put - before.map_or(0, |before| before.put)
     }

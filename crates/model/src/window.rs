@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{EventTime, Span};
 
-/// A half-open span `[start, end)` of event time.
+/// A window: a half-open span `[start, end)` of event time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Window {
     /// The first instant in the window.
@@ -40,7 +40,7 @@ impl Window {
 /// Kind of a window's result: fired on time, or replacing an earlier result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Firing {
-    /// The watermark has reached the end of the window.
+    /// The result was fired because the watermark has reached the end of the window.
     #[default]
     OnTime,
     /// Records came late, but within the allowed lateness: this result replaces the last one of its key and window.
@@ -80,11 +80,11 @@ pub struct Counted<K, V> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// The size of the windows is not above zero.
+    /// The given size of windows is not above zero.
     Size(Span),
-    /// The slide (distance between the starts of two windows) is not above zero.
+    /// The given slide (distance between the starts of two windows) is not above zero.
     Slide(Span),
-    /// The gap between sessions is not above zero.
+    /// The given gap between sessions is not above zero.
     Gap(Span),
     /// A record would belong to more than [`WINDOWS_PER_RECORD_MAX`] windows.
     TooMany {
@@ -143,7 +143,7 @@ impl std::error::Error for WindowError {}
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TumblingWindows {
-    /// Span of each window; above zero.
+    /// Span of event time that each window covers; above zero.
     size: Span,
     /// Start of one of the windows after the Unix epoch; in `0..size`.
     offset: Span,
@@ -195,7 +195,7 @@ impl TumblingWindows {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlidingWindows {
-    /// Span of each window; above zero.
+    /// Span of event time that each window covers; above zero.
     size: Span,
     /// Distance between the starts of two consecutive windows; above zero.
     slide: Span,

@@ -15,7 +15,7 @@ use thalweg_scheduling::{OperatorId, OperatorState, QueryId, QueryState, Rank, S
 
 const NOW: ProcessingTime = ProcessingTime::from_nanos(1_800_000_000_000_000_000);
 
-/// The readers and the selectivity of each of the five operators of a query.
+/// The example query of the benchmark: for each of its five operators, the readers and the selectivity.
 const QUERY: [(&[u32], f64); 5] = [(&[1], 1.0), (&[2, 3], 1.0), (&[4], 0.3), (&[4], 0.25), (&[], 1.0)];
 
 fn snapshot(count: u32) -> Snapshot {

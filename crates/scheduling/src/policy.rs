@@ -39,7 +39,7 @@ impl Refresh {
     /// When more input arrives at an operator that waits already, this operator is ranked again.
     pub const ON_ARRIVAL: Refresh = Refresh(4);
 
-    /// Returns true if this set contains all events of `other`.
+    /// Returns true if this set of events contains all events of `other`.
     pub const fn contain(self, other: Refresh) -> bool {
         self.0 & other.0 == other.0
     }
@@ -85,7 +85,7 @@ pub enum Scale {
 /// By default a round is due 1 ms after the last one while there is work, and at once when a query is submitted. An
 /// operator may be ranked before the first `prepare` that sees it; any rank will do until that round.
 pub trait Policy: Send {
-    /// Returns the name by which users choose the policy.
+    /// Returns the name by which users choose this scheduling policy.
     fn name(&self) -> &'static str;
 
     /// Returns the fields of the snapshot that the policy reads. Called once.

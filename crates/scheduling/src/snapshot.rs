@@ -30,7 +30,7 @@ pub enum EpochWork {
     /// The operator reads edges in order, or is a source: the epoch of the waiting records is not known.
     #[default]
     Unknown,
-    /// Blocks of records wait that the operator may claim.
+    /// Blocks of records, each in an epoch, wait to be claimed by the operator.
     Blocks {
         /// The boundary of the oldest epoch that has blocks. The first watermark at or after the boundary
         /// ends this epoch, even if that watermark is not known yet. `EventTime::MAX` if no block waits, or
@@ -211,9 +211,9 @@ impl DelayStatistics {
 /// is stored as a point and a slope, because neither p nor t, counted from 1970, fits a double.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgressMap {
-    /// Event time of one point on the line.
+    /// Event time of one point on the line from event time to processing time.
     pub event_time: EventTime,
-    /// Processing time at which that event time was observed.
+    /// Processing time at which the event time of that point was observed.
     pub observed: ProcessingTime,
     /// Cameo's alpha: nanoseconds of processing time per nanosecond of event time; at least zero.
     pub slope: f64,
@@ -296,26 +296,26 @@ pub struct Fields(u32);
 impl Fields {
     /// `pending` and `can_output` of operators; always gathered, because the executor itself needs them.
     pub const PENDING: Fields = Fields(0);
-    /// `oldest_pending` of operators.
+    /// The group of one field: when the oldest pending record of each operator arrived (`oldest_pending`).
     pub const OLDEST_PENDING: Fields = Fields(1);
-    /// `last_run_ended` of operators.
+    /// The group of one field: when each operator's last run ended (`last_run_ended`).
     pub const LAST_RUN: Fields = Fields(2);
-    /// `cost_ns_per_record`, `cost_ns_per_run` and `selectivity` of operators.
+    /// The group of measured costs: `cost_ns_per_record`, `cost_ns_per_run` and `selectivity` of operators.
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
-    /// `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
+    /// The group of latency changes: `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
     /// [`Snapshot::downstream`] and [`Snapshot::order`]: which operators read from which.
     pub const TOPOLOGY: Fields = Fields(16);
     /// `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
     pub const EPOCHS: Fields = Fields(32);
-    /// `head` and `frontier` of operators.
+    /// The group of scheduling contexts: `head` and `frontier` of operators.
     pub const CONTEXTS: Fields = Fields(64);
-    /// [`Snapshot::streams`]: watermark progress of the sources.
+    /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
     /// Leaves the empty parts of edges out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 
-    /// Returns true if this set contains all groups of `other`.
+    /// Returns true if this set of field groups contains all groups of `other`.
     pub const fn contain(self, other: Fields) -> bool {
         self.0 & other.0 == other.0
     }
@@ -331,16 +331,16 @@ impl std::ops::BitOr for Fields {
 /// Report of one run of an operator, which the policy gets after the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completion {
-    /// The operator that ran.
+    /// The operator whose run is reported.
     pub operator: OperatorId,
     /// The query of the operator. The operator may have ended with this run, and its number may belong to
     /// another operator by now.
     pub query: QueryId,
     /// The number of the worker that ran the operator, from 0 on.
     pub worker: u32,
-    /// Time at which the run started.
+    /// Time at which the reported run started.
     pub started: ProcessingTime,
-    /// Time at which the run ended.
+    /// Time at which the reported run ended.
     pub ended: ProcessingTime,
     /// Number of records that the operator took in the run.
     pub records_in: u64,
@@ -377,7 +377,7 @@ mod tests {
     fn event_time_is_mapped_along_a_line() {
         assert_eq!(observed_after_s(1.0, 10), 70.0);
         assert_eq!(observed_after_s(1.0, -90), -30.0);
-        // The stream is replayed at twice its real speed.
+        // The source stream is replayed at twice its real speed.
         assert_eq!(observed_after_s(0.5, 10), 35.0);
         assert_eq!(observed_after_s(0.0, 10), 0.0);
         let far =

@@ -145,7 +145,7 @@ pub(crate) struct Bed {
     round_ns: u64,
 }
 
-/// Published word of a task that cannot run.
+/// Published word of a task that cannot run; it is larger than the word of any rank.
 const NOTHING: u64 = u64::MAX;
 
 impl Bed {

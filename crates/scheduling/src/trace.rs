@@ -53,7 +53,7 @@ struct Calls {
     /// Name of the recorded policy; empty before the trace is used.
     policy: String,
     kept: Vec<Call>,
-    /// Number of bytes that the kept calls take in memory.
+    /// Number of bytes that the recorded calls take in memory.
     bytes: usize,
     calls_max: usize,
     left_out: u64,
@@ -90,7 +90,7 @@ enum Call {
 }
 
 impl Call {
-    /// Returns the number of bytes that the call takes in memory.
+    /// Returns the number of bytes that a recorded call takes in memory.
     fn bytes(&self) -> usize {
         let of_snapshot = match self {
             Call::Prepare(snapshot) => {
@@ -144,7 +144,7 @@ impl Asked {
 pub struct Diverged {
     /// Number of the call in the trace, from 0 on.
     pub call: usize,
-    /// The operator that was to be ranked or run in the call.
+    /// The operator that the policy was asked to rank or to give a quantum.
     pub operator: OperatorId,
     /// The answer of the policy that is in the trace.
     pub recorded: String,
@@ -229,7 +229,7 @@ impl Trace {
 
     fn note(&self, call: impl FnOnce() -> Call) {
         let mut calls = self.calls();
-        // A call for which the trace has no room is not copied.
+        // If the trace has no room for a call, the call is not even copied.
         if !calls.has_room() || !calls.keep(call()) {
             calls.left_out += 1;
         }

@@ -82,7 +82,7 @@ fn a_block_pool_grows_within_its_bounds() {
     assert_eq!((first.open(0).room(), second.open(1).room()), (2, 0));
     assert_eq!((pool.grow_step(), pool.grow_step()), (Some(7), None));
     assert_eq!((second.open(1).room(), block_pool.chunks(), block_pool.chunk_bytes()), (1, 3, 3 * 4096));
-    // The budget has no bytes left for a further chunk.
+    // The memory budget has no bytes left for a further chunk.
     assert_eq!(
         (block_pool.block_writer().open(1).room(), pool.grow_step(), block_pool.chunks()),
         (0, Some(7), 3)

@@ -173,7 +173,7 @@ fn every_value_is_dropped_once() {
             if is_reader_first {
                 drop(reader);
                 assert_eq!(dropped.load(Ordering::Relaxed), 11);
-                // A queue without a reader always has room.
+                // A queue whose reader is gone always has room.
                 (0..4).for_each(|_| fill(&mut writer, 8));
                 writer.mark(TestMark::E, Stamp::at(0));
                 drop(writer);
@@ -261,7 +261,7 @@ fn values_and_marks_cross_threads_in_order() {
 enum Act {
     Push(u64),
     Mark(TestMark),
-    /// Reads at most this many values.
+    /// Reads at most this many values from the edge or queue.
     Read(usize),
 }
 
@@ -394,7 +394,7 @@ proptest! {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         for hand_over in BOTH {
             let queue = queue::<u64, Rules>(&budget(), options(hand_over, 2, marks)).unwrap();
-            // The test makes no chunks, so the edge keeps its first two.
+            // No chunks are made in this test, so the edge stays at its first two.
             let pool = Pool::new(budget());
             let blocks = edge::<u64, Rules>(&pool, EdgeOptions { shape, chunks_max: chunks, marks_max: marks });
             prop_assert_eq!(shown(queue, &acts), shown(blocks.unwrap(), &acts));

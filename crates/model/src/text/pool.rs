@@ -35,14 +35,14 @@ const SPARE_MAX: usize = 4;
 #[derive(Default)]
 pub struct TextPool {
     pub(super) sealed: Vec<TextBuffer>,
-    /// Index of the buffer that is inspected next.
+    /// Index of the text buffer that is inspected next for reuse.
     next: usize,
     /// Number of bytes of all buffers that were filled, whether they are free again or not.
     bytes: usize,
 }
 
 impl TextPool {
-    /// Creates a pool without buffers.
+    /// Creates a pool of text buffers that has no buffer yet.
     pub fn new() -> Self {
         TextPool::default()
     }
@@ -127,7 +127,7 @@ impl TextDraft {
         start..self.text.len()
     }
 
-    /// Returns the length in bytes of the text that was appended so far.
+    /// Returns the length in bytes of the text that was appended to the buffer so far.
     #[inline]
     pub fn len(&self) -> usize {
         self.text.len()
@@ -143,12 +143,12 @@ impl TextDraft {
         self.text.reserve(bytes.saturating_sub(self.text.len()));
     }
 
-    /// Returns true if the draft is a new buffer, not a reused one.
+    /// Returns true if the buffer being filled is new, not a reused one.
     pub fn is_new(&self) -> bool {
         self.shell.is_none()
     }
 
-    /// Returns the bytes of memory that the draft takes, used or not.
+    /// Returns the bytes of memory that the buffer being filled takes, used or not.
     pub fn held_bytes(&self) -> usize {
         size_of::<Lines>() + self.text.capacity()
     }

@@ -161,7 +161,7 @@ impl Cameo {
     /// Returns the score by deadline: t_F + L - C_path (time of the frontier, target, cost of the path),
     /// counted from the origin and negated. The earlier this deadline, the higher the score.
     fn deadline_score(&self, state: &OperatorState, operator: OperatorId) -> f64 {
-        // If windows are not considered, `progress` is empty and predicts nothing.
+        // If the policy does not consider windows, `progress` is empty and predicts nothing.
         let complete = state.frontier.filter(|_| !state.is_source);
         let complete = complete.and_then(|frontier| self.progress.observed_at(state.query, frontier));
         let observed = state.head.observed;

@@ -26,9 +26,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the Chain policy.
 pub const NAME: &str = "chain";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the Chain policy with a bounded wait.
 pub const AGEING_NAME: &str = "chain+ageing";
 
 /// Upper bound of times and shares along a line, because products of many factors would leave the range of
@@ -46,7 +46,7 @@ pub struct Chain {
 struct Descent {
     /// Nanoseconds that the operators along the line take, per record that the first operator takes.
     nanos: f64,
-    /// Share of such a record that is left in memory at the end of the line.
+    /// Share of a record that is left in memory at the end of this line of the progress chart.
     left: f64,
     /// The operator at which the next line of the envelope begins; `None` behind a sink.
     behind: Option<OperatorId>,
@@ -56,7 +56,7 @@ struct Descent {
 }
 
 impl Descent {
-    /// Creates the line that leads past this operator only.
+    /// Creates the line of the progress chart that leads past this operator only.
     fn alone(state: &OperatorState, is_sink: bool, place: u32) -> Self {
         // The selectivity has no lower bound, because an operator that frees all memory of a record is best.
         let left = if is_sink { 0.0 } else { selectivity(state, 0.0) };
@@ -67,7 +67,7 @@ impl Descent {
         (1.0 - self.left) / self.nanos
     }
 
-    /// Extends this line by the next line of the envelope.
+    /// Extends this line of the progress chart by the line that follows it.
     fn then(self, next: Descent) -> Self {
         Descent {
             nanos: (self.nanos + self.left * next.nanos).min(MOST),

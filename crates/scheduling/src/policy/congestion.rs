@@ -17,11 +17,11 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the congestion policy.
 pub const NAME: &str = "congestion";
 /// The name of the form of this policy that does not see queues outside of the engine.
 pub const V1_NAME: &str = "congestion_v1";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the congestion policy with a bounded wait.
 pub const AGEING_NAME: &str = "congestion+ageing";
 
 /// The congestion policy: the operator with the longest queue runs first.

@@ -20,7 +20,7 @@ impl<V: Clone + Default> Downstream<V> {
         }
     }
 
-    /// Returns the value of `operator`; `None` if it got none in this round.
+    /// Returns the value that was computed for `operator` in this round; `None` if there is none.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&V> {
         let (round, figure) = self.figures.get(operator.0 as usize)?;
@@ -38,7 +38,7 @@ impl<V: Clone + Default> Downstream<V> {
         snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader))
     }
 
-    /// Sets the value of an operator that has not ended.
+    /// Sets the value of an operator for this round; the operator must not have ended.
     pub(crate) fn set(&mut self, operator: OperatorId, figure: V) {
         self.figures[operator.0 as usize] = (self.round, figure);
     }

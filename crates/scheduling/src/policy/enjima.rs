@@ -35,7 +35,7 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the Enjima policy.
 pub const NAME: &str = "enjima";
 /// The name of the form of Enjima that follows the paper to the letter.
 pub const STRICT_NAME: &str = "enjima_strict";

@@ -24,9 +24,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy "first come, first served".
 pub const NAME: &str = "fcfs";
-/// The name of the form of this policy that orders by arrival at the source.
+/// The name of "first come, first served" by the arrival of records at their source.
 pub const INGEST_NAME: &str = "fcfs_ingest";
 /// The name of the form of this policy that orders by the place in the run queue.
 pub const FIFO_NAME: &str = "fifo";
@@ -42,7 +42,7 @@ pub struct Fcfs {
     origin: Origin,
 }
 
-/// Place whose arrival time determines the order.
+/// The place at which an arrival counts in the policy "first come, first served".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
     /// The arrival at the operator's input counts.

@@ -17,9 +17,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy "highest rate".
 pub const NAME: &str = "highest_rate";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the policy "highest rate" with a bounded wait.
 pub const AGEING_NAME: &str = "highest_rate+ageing";
 
 /// Upper bound of output rates and costs (S and C), because products of many factors would leave the range of
@@ -35,9 +35,9 @@ pub struct HighestRate {
 /// Output rate of an operator, as its two parts per record that the operator takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// S: number of records that leave the query.
+    /// The paper's S: number of records that leave the query per record into this operator.
     selectivity: f64,
-    /// C: nanoseconds spent on the record from this operator down to the sinks.
+    /// The paper's C: nanoseconds spent on a record from this operator down to the sinks.
     cost_ns: f64,
     /// Place of the operator, counted from the end of the topological order, so that downstream operators
     /// come first.

@@ -73,7 +73,7 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
 /// The name of the variant of Klink without memory mode.
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
@@ -104,7 +104,7 @@ const MOST: f64 = 1e24;
 pub struct Klink {
     name: &'static str,
     settings: KlinkSettings,
-    /// The cycle of the policy that began with the last evaluation.
+    /// The evaluation cycle of Klink that began with the last evaluation of slack.
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
     patience: Patience,
@@ -115,13 +115,13 @@ pub struct Klink {
     operators: Downstream<Standing>,
 }
 
-/// What the last evaluation has computed for one operator.
+/// Values that Klink's last evaluation has computed for one operator.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     query: QueryId,
     /// Number of operators of the same query that come later in topological order.
     place: u32,
-    /// G: cost of a record from this operator down to the sinks, in ns.
+    /// The paper's G: cost in ns of a record from this operator down to the sinks.
     cost_ns: f64,
 }
 
@@ -284,7 +284,7 @@ impl Klink {
         }
     }
 
-    /// Returns the tie-break of an operator within its query.
+    /// Returns the tie-break between an operator and the other operators of its query.
     #[inline]
     fn tie(&self, state: &OperatorState, place: u32) -> u32 {
         let place = place.min(PLACES - 1);

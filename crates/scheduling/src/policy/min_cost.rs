@@ -15,7 +15,7 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy "minimum cost".
 pub const NAME: &str = "min_cost";
 
 /// The policy "minimum cost": each operator takes one turn, in post-order of its query.
@@ -28,7 +28,7 @@ pub struct MinCost {
     walk: Walk,
 }
 
-/// Stands for the place of an operator that has none.
+/// Stands for the place in post-order of an operator that has none.
 const NOWHERE: u32 = u32::MAX;
 
 /// Buffers for the walk through the queries, kept between rounds to save allocations.
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::test_bed::{Bed, Task, graph};
 
-    /// Returns the operators in the order of their places, one letter each.
+    /// Returns the operators in the order of their places in post-order, one letter each.
     fn order(readers: &[&[u32]]) -> String {
         let rows: Vec<(f64, f64, &[u32])> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
         let mut policy = MinCost::default();

@@ -15,9 +15,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy "minimum latency".
 pub const NAME: &str = "min_latency";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the policy "minimum latency" with a bounded wait.
 pub const AGEING_NAME: &str = "min_latency+ageing";
 
 /// The policy "minimum latency": the operator with the least output cost runs first.

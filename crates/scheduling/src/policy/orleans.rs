@@ -19,9 +19,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy of Orleans.
 pub const NAME: &str = "orleans";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the policy of Orleans with a bounded wait.
 pub const AGEING_NAME: &str = "orleans+ageing";
 
 /// The policy of Orleans: the operator that became able to run last runs first.

@@ -29,10 +29,10 @@ use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 /// The way in which costs are summed from an operator to the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutputCost {
-    /// Every downstream operator counts once, as in Aurora.
+    /// In the sum of costs, every downstream operator counts once, as in Aurora.
     #[default]
     Path,
-    /// Only the direct readers count, as Eq. 2 is printed in the Enjima paper.
+    /// In the sum of costs, only the direct readers count, as Eq. 2 is printed in the Enjima paper.
     Printed,
     /// The cumulative costs of the direct readers are added, as in Enjima's program.
     Code,
@@ -79,7 +79,7 @@ pub(crate) struct OutputCostOf {
 }
 
 impl OutputCosts {
-    /// Creates a table without output costs.
+    /// Creates a table of output costs that has no entries.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };

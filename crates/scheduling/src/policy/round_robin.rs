@@ -19,9 +19,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the policy "round robin".
 pub const NAME: &str = "round_robin";
-/// The name of the form of this policy whose turns take a fixed time.
+/// The name of the form of "round robin" whose turns take a fixed time.
 pub const QUANTUM_NAME: &str = "rr_quantum";
 
 /// The policy "round robin": each operator takes one turn after the other.

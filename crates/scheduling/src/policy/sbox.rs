@@ -19,9 +19,9 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
 
-/// The name by which users choose this policy.
+/// The name by which users choose the SBox policy.
 pub const NAME: &str = "sbox";
-/// The name of the variant of this policy with a bounded wait.
+/// The name of the SBox policy with a bounded wait.
 pub const AGEING_NAME: &str = "sbox+ageing";
 
 /// The SBox policy: the query whose window ends first runs until it has processed a watermark.
@@ -30,11 +30,12 @@ pub struct Sbox {
     /// The current query, and the watermark that its sinks had seen when the query was chosen; `None` if no
     /// query has work.
     at_hand: Option<(QueryId, Option<EventTime>)>,
-    /// Place of each query in the order of turns, by [`QueryId`].
+    /// Place of each query in the order in which queries run, by [`QueryId`].
     queries: Vec<Turn>,
     /// All queries in the order of their turns; kept between rounds to save allocations.
     order: Vec<QueryId>,
-    /// Place of each operator, counted from the end of the topological order.
+    /// Place of each operator, from the end of the topological order, so that downstream operators come
+    /// first.
     places: Downstream<u32>,
 }
 
@@ -42,7 +43,7 @@ pub struct Sbox {
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     has_work: bool,
-    /// Number of queries that run before this one.
+    /// Number of queries that run before this query.
     place: u32,
 }
 
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
     use crate::snapshot::{OperatorState, QueryState};
 
-    /// A test with three queries of two operators each: 0-1, 2-3 and 4-5.
+    /// Test bed with three queries of two operators each: 0-1, 2-3 and 4-5.
     struct Stand {
         snapshot: Snapshot,
         policy: Sbox,

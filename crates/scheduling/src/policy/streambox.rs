@@ -42,7 +42,7 @@ use crate::snapshot::{
     Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot,
 };
 
-/// The name by which users choose this policy.
+/// The name by which users choose the StreamBox policy.
 pub const NAME: &str = "streambox";
 
 const WATERMARK_TASK: u8 = 0;
@@ -68,7 +68,7 @@ pub struct StreamBox {
     queries: Vec<Moment>,
     /// Position of each operator in its query, by [`OperatorId`], as of the last round.
     operators: Vec<Standing>,
-    /// The operator that ran last.
+    /// The operator that ran last, from which network order starts.
     last: OperatorId,
 }
 
@@ -78,7 +78,7 @@ struct Moment {
     /// The next externalization moment (NEM); `None` before it is known.
     next_moment: Option<EventTime>,
     sink_watermark: Option<EventTime>,
-    /// Mean advance of `sink_watermark` from one watermark to the next.
+    /// Mean advance of the watermark that the query's sinks have seen, from one watermark to the next.
     advance: Span,
 }
 

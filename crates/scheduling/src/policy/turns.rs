@@ -45,7 +45,7 @@ impl Turns {
         }
     }
 
-    /// Returns the score of an operator: the fewer turns it has taken, the higher.
+    /// Returns the score of an operator under policies by turns: the fewer turns it has taken, the higher.
     #[inline]
     pub(crate) fn score(&self, operator: OperatorId) -> f64 {
         0.0 - (self.count(operator) - self.base) as f64

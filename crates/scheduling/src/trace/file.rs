@@ -136,7 +136,7 @@ impl Call {
         }
         for (writer, readers) in snapshot.downstream.iter().enumerate() {
             let written = places.get(writer).copied().flatten();
-            // An operator that has ended has no place in the topological order.
+            // An operator that has ended has no place in the topological order, so it is not checked.
             let is_behind = |reader: &OperatorId| {
                 let read = places.get(reader.0 as usize).copied().flatten();
                 written.zip(read).is_none_or(|(written, read)| written < read)

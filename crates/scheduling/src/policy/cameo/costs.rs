@@ -33,7 +33,7 @@ struct Path {
 }
 
 impl Costs {
-    /// Creates costs with random noise N(0, `noise_ns`).
+    /// Creates message costs with random noise N(0, `noise_ns`) added to each.
     pub(super) fn new(noise_ns: u64, seed: u64) -> Self {
         let noise = Noise { sigma_ns: noise_ns as f64, entropy: SeededEntropy::new(seed), drawn: Vec::new() };
         Costs { paths: Downstream::default(), noise }

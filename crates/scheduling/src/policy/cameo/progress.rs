@@ -31,11 +31,11 @@ struct Last {
     /// The first event time at which a window rule fires in one of the query's streams; `EventTime::MAX` if
     /// none is known.
     next: EventTime,
-    /// The latest of the points by which the lines of the streams are given.
+    /// The latest event time among the points by which the progress lines of the streams are given.
     known: EventTime,
     /// The time at which the last stream gets to the compared event time, with the line of that stream.
     line: Option<(ProcessingTime, ProgressMap)>,
-    /// True if some stream of the query has no line yet.
+    /// True if some stream of the query has no progress line yet.
     has_unknown: bool,
 }
 
@@ -83,7 +83,7 @@ impl Progress {
 }
 
 impl Last {
-    /// Returns the event time at which the streams of the query are compared.
+    /// Returns the event time at which the progress lines of the query's streams are compared.
     fn compared_at(&self) -> EventTime {
         if self.next < EventTime::MAX { self.next } else { self.known }
     }
@@ -119,7 +119,7 @@ mod tests {
     fn frontier_time_s(streams: Vec<StreamState>, frontier: EventTime) -> Option<f64> {
         let queries = vec![Some(QueryState::default()); 2];
         let mut progress = Progress::default();
-        // The streams of an earlier round must not count in the next one.
+        // The streams of an earlier round are forgotten and must not count in the next round.
         let before = vec![stream(0, (Some(1), Some((0, 10_000, 1.0))))];
         progress.update(&Snapshot { queries: queries.clone(), streams: before, ..Snapshot::default() });
         progress.update(&Snapshot { queries, streams, ..Snapshot::default() });

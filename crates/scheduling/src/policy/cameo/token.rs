@@ -22,7 +22,7 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose this policy, in which tokens order the records.
 pub const NAME: &str = "cameo_token";
 
 /// Class of ranks for operators whose next record has a token. Class 0 is that of starving operators.

@@ -38,7 +38,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Adds the time of a run of one of the query's operators.
+    /// Adds the time of a run of one of the query's operators to the time that the query has received.
     pub(super) fn receive(&mut self, run_ns: u64) {
         self.received_ns = self.received_ns.saturating_add(run_ns);
     }
@@ -61,7 +61,7 @@ impl Share {
     pub(super) fn factor(&mut self, settings: &EnjimaSettings, least_ns: f64) -> f64 {
         let most_ns = settings.share_lead_ns.max(1.0);
         let band = settings.share_band.max(1.0);
-        // If no query contends, `least_ns` is infinite and every lead becomes 0.
+        // If no query contends for time, `least_ns` is infinite and every lead becomes 0.
         self.lead_ns = (self.lead_ns - least_ns).clamp(0.0, most_ns);
         1.0 / (1.0 + (band - 1.0) * self.lead_ns / most_ns)
     }
@@ -97,7 +97,7 @@ mod tests {
             ([(1, yes), (0, yes), (0, no)], [1.0, 0.0, 0.0]),
             ([(1, yes), (0, yes), (0, no)], [2.0, 0.0, 0.0]),
             ([(0, yes), (3, yes), (0, no)], [0.0, 1.0, 0.0]),
-            // The third query joins with the lead of the least served query, and no less.
+            // The third query joins with the lead of the least served query, and with no less.
             ([(0, yes), (0, yes), (0, yes)], [0.0, 1.0, 0.0]),
             ([(2, yes), (2, yes), (1, yes)], [1.0, 2.0, 0.0]),
             // While a query is alone it has no lead. A query that comes back is treated like the least served

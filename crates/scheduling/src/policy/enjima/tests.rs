@@ -275,7 +275,7 @@ fn a_newcomer_is_ranked_before_its_first_round() {
     snapshot.operators[2] = Some(OperatorState { pending: 1, ..newcomer });
     assert_eq!(policy.rank(&snapshot, OperatorId(2)).map(|rank| rank.class), Some(2));
     assert_eq!(policy.rank(&snapshot, OperatorId(3)), None);
-    // No round has been prepared yet, so the operator counts as new.
+    // No round of ranking has been prepared yet, so the operator counts as new.
     assert_eq!(Enjima::default().rank(&snapshot, OperatorId(1)).map(|rank| rank.class), Some(1));
 }
 

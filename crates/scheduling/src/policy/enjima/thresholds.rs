@@ -17,25 +17,25 @@ use crate::snapshot::QueryState;
 /// The range in which a threshold of a query may lie, and how fast it may grow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThresholdRange {
-    /// The value of the threshold for a new query.
+    /// The value of an eligibility threshold for a new query.
     pub start: f64,
-    /// The least value of the threshold; above zero.
+    /// The least value of an eligibility threshold; above zero.
     pub min: f64,
-    /// The threshold stays below this value.
+    /// An eligibility threshold stays below this value.
     pub max: f64,
-    /// The most by which the threshold may grow in one step.
+    /// The most by which an eligibility threshold may grow in one step.
     pub max_step: f64,
 }
 
 impl ThresholdRange {
-    /// Returns the next value of a threshold after `value`, by Eq. 5 of the paper.
+    /// Returns the value of an eligibility threshold that follows `value`, by Eq. 5 of the Enjima paper.
     fn adjusted(&self, value: f64, gradient: f64) -> f64 {
         let next = value + (gradient * value).min(self.max_step);
         if self.min <= next && next < self.max { next } else { value }
     }
 }
 
-/// The event threshold ET and the idle threshold IT of one query.
+/// The eligibility thresholds of one query: ET (waiting records) and IT (idle time).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Thresholds {
     event_records: f64,

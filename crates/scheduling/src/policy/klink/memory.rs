@@ -27,9 +27,10 @@ const LEFT_ON_LEAVING: f64 = 0.5;
 /// after memory mode has ended it is off for at least one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MemoryMode {
-    /// Memory mode is off, and is not entered before `until`.
+    /// Memory mode (run first what frees memory) is off, and is not entered before `until`.
     Relaxed { until: ProcessingTime },
-    /// Memory mode has been on since this instant, when so many bytes were used.
+    /// Memory mode (run first what frees memory) has been on since this instant, when so many bytes were
+    /// used.
     Pressed { since: ProcessingTime, used_bytes: u64 },
 }
 
@@ -78,7 +79,7 @@ pub(super) struct Pipeline {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Number of records of `pending` that are left after the operators so far.
+    /// Number of the query's pending records that are left after the operators considered so far.
     left: f64,
     cost_ns: f64,
     /// The greatest release in a cycle by the first operators of the pipeline; zero if they release nothing.

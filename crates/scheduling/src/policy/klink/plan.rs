@@ -10,7 +10,7 @@ use crate::snapshot::OperatorState;
 /// Slack and pending work of one query, as the last evaluation has computed them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueryPlan {
-    /// The least slack over the streams of the query, in ns.
+    /// The query's slack in ns: the least slack over its streams.
     pub(super) slack_ns: f64,
     /// Time in ns to process all pending input of the query.
     cost_ns: f64,
@@ -19,7 +19,7 @@ pub(super) struct QueryPlan {
     /// Arrival of the oldest input of the query's operators. The next field has that of its sources alone.
     oldest: Option<ProcessingTime>,
     oldest_at_sources: Option<ProcessingTime>,
-    /// Ingestion of the last watermark that makes the query put out results.
+    /// Ingestion time of the last watermark that makes the query put out results.
     pub(super) swept: Option<ProcessingTime>,
     pub(super) release: Release,
 }

@@ -38,7 +38,7 @@ pub(super) struct Known {
     /// Time since which the input of the query's sources has not been read, in ns from now; zero or less. A
     /// watermark that was not seen by now may have arrived since then, but not before.
     pub(super) unseen_since_ns: f64,
-    /// Time in ns to process all input that the query holds.
+    /// Time in ns to process all input that the query holds at present.
     pub(super) cost_ns: f64,
 }
 
@@ -101,7 +101,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// Returns the expected time until the watermark arrives.
+    /// Returns the expected time in ns until the awaited watermark arrives.
     fn wait_ns(self) -> f64 {
         if self.deviation_ns > 0.0 {
             self.deviation_ns * mean_excess(-self.mean_ns / self.deviation_ns)

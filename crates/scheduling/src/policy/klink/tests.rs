@@ -138,7 +138,7 @@ fn of_one_query_who_has_waited_for_a_cycle_goes_first() {
     // If the input is new, it does not matter that the last run ended long ago: the wait is short.
     waits.operators[4].as_mut().unwrap().last_run_ended = processing(1.0);
     check_order(&mut Klink::default(), &waits, "2:FDBECA");
-    // The query has more operators than the tie-break has distinct values.
+    // The query has more operators than the tie-break of a rank has distinct values.
     let (policy, [source, other]) = (Klink::default(), [0, 4].map(|id| waits.operators[id].unwrap()));
     assert!(policy.tie(&other, 7) < policy.tie(&other, u32::MAX));
     assert!(policy.tie(&other, u32::MAX) < policy.tie(&source, 0));
@@ -188,7 +188,7 @@ fn slack_stands_for_a_cycle() {
     check(0.30, &["1 | 10!.295 10"], -0.005, 9.75);
     // A watermark of a stream that is idle or has ended begins no cycle.
     check(0.31, &["1 | 10!.295 away:10!.305"], -0.005, 9.75);
-    // The clock was set back, so slack is computed again.
+    // The clock was set back, so the slack of the query is computed again.
     check(0.2, &["1 | 10"], 9.8, 9.8);
 }
 
@@ -203,7 +203,7 @@ fn newcomers_wait_for_a_round() {
     let more = snapshot(5.0, &["1 | 10", "1 | 6", "1 | 7"]);
     let classes = [0, 1, 2].map(|id| rank(&policy, &more, id));
     assert_eq!(classes, [Some(BY_SLACK), Some(BY_SLACK), Some(NOT_EVALUATED)]);
-    // The operator of another query has the number of an ended operator.
+    // The operator of another query has the number of an operator that has ended.
     let other = snapshot(5.0, &["| 10", "1 | 6"]);
     assert_eq!(rank(&policy, &other, 0), Some(NOT_EVALUATED));
     policy.prepare(&other);
@@ -245,7 +245,7 @@ fn while_memory_is_short_what_frees_most_goes_first() {
     check_order(&mut klink, &used, "1:ED 2:FCBA");
     // The variant without memory mode ignores how much memory is used.
     check_order(&mut no_memory, &Snapshot { memory_used_bytes: 1_000, ..used.clone() }, "2:FEDCBA");
-    // Half of the memory used on entry is free, so memory mode ends.
+    // Half of the memory that was used on entry is free, so memory mode ends.
     used.now = processing(5.6);
     used.memory_used_bytes = 40;
     check_order(&mut klink, &used, "2:FEDCBA");
@@ -290,7 +290,7 @@ fn nobody_waits_for_longer_than_a_minute() {
 fn the_lazy_form_chooses_nobody_who_has_time() {
     check_order(&mut Klink::lazy(), &snapshot(5.0, &["1 | 10", "1/2e9 | 7", "1 | !5", "1/3e9 | 7"]), "2:DCB");
     assert!(Klink::lazy().conserves_work());
-    // This variant, too, frees memory when memory is short.
+    // The variant that follows Algorithm 1 to the letter frees memory, too, when memory is short.
     let mut short = snapshot(5.0, &["*1 9/10/.5 1 | 10"]);
     (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
     check_order(&mut Klink::lazy(), &short, "1:B");

@@ -160,7 +160,7 @@ fn the_next_moment_is_a_window_end_or_predicted() {
         &[None; 3],
         &[Some(10_000_001), Some(30_000_000), Some(3_000_001)],
     );
-    // The first and last instants of event time must not cause an overflow.
+    // The first and last instants of event time must not make the prediction overflow.
     let mut moment = Moment::default();
     for instant in [EventTime::MIN, EventTime::MAX] {
         moment.advance(&QueryState { sink_watermark: Some(instant), ..QueryState::default() });

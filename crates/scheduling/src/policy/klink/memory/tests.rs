@@ -101,7 +101,7 @@ fn the_part_of_a_pipeline_that_releases_most_is_found() {
     check(1_000, &[(0, 1.0, 1.0), (50, 1.0, 0.5)], 25.0, 2);
     check(1_000, &[(100, 1.0, 1.0), (50, 1.0, 3.0)], 0.0, 0);
     check(1_000, &[], 0.0, 0);
-    // A cycle of 0 counts as 1 ns, which suffices to compare releases.
+    // A cycle of 0 counts as 1 ns, which suffices to compare the releases of queries.
     check(0, &rows, 0.6125, 2);
 }
 

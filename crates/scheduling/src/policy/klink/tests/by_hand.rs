@@ -17,7 +17,7 @@ fn without_deviation_slack_is_what_is_left() {
     check(15.0, "1/2e9 | 10+1", -2.0);
     // The stamps of the source are ahead of the engine's clock, so the mean delay is negative.
     check(5.0, "1/2e9 | 10+-3", 0.0);
-    // Event time before 1970 is replayed, so the delay is long.
+    // Event time before 1970 is replayed, so the delay of watermarks is very long.
     check(5.0, "1/2e9 | -2000000000+2000000010", 3.0);
 }
 
@@ -29,7 +29,7 @@ fn with_deviation_slack_is_the_mean_of_what_may_still_come() {
     check(10.0, "1 | 10+0~1", 0.797_884_560_8);
     check(11.0, "1/1e9 | 10+0~1", 0.525_135_276_2 - 1.0);
     check(21.0, "1 | 10+1~1", 0.098_093_234_0);
-    // Long after the expected arrival the slack is about 1 / z.
+    // Long after the expected arrival of a watermark the slack is about 1 / z.
     check(1_010.0, "1 | 10+0~1", 0.000_999_998_0);
     check(-90.0, "1 | 10+0~1", 100.0);
 }
