@@ -4,7 +4,8 @@
 use crate::block::BlockRef;
 use crate::stamp::Stamp;
 
-/// The owner of the blocks that an [`Appender`] fills. Only this crate implements it.
+/// The owner of the blocks that an [`Appender`] fills: the writer of an edge, or a block writer. Only this
+/// crate implements it.
 pub trait Fill<T> {
     /// Returns the number of values that fit into the blocks after the current one.
     fn room_behind(&self) -> usize;
@@ -39,8 +40,9 @@ pub struct Appender<'a, T, W: Fill<T>> {
 }
 
 impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
-    /// Creates an appender to `block`, whose first `len` slots are filled and whose slots up to `end` may be filled.
-    /// By the invariants of the caller (B1 and B3, or B7) no other party accesses the slots from `len` on.
+    /// Creates an appender to `block`, whose first `len` slots are filled and whose slots up to `end` may be
+    /// filled. By the invariants of the caller (B1 and B3, or B7) no other party accesses the slots from
+    /// `len` on.
     #[inline(always)]
     pub(crate) fn new(
         block: Option<BlockRef<T>>,
@@ -79,8 +81,9 @@ impl<'a, T, W: Fill<T>> Appender<'a, T, W> {
         wanted.min(self.end - self.len)
     }
 
-    /// Appends a value within the number that [`make_ready`](Self::make_ready) returned. Unlike [`push`](Self::push)
-    /// it can never begin a block, so that a large value goes straight from its source to its slot.
+    /// Appends a value, at most as many times as [`make_ready`](Self::make_ready) has returned. Unlike
+    /// [`push`](Self::push) it can never begin a block, so that a large value goes straight from its source
+    /// to its slot.
     ///
     /// # Panics
     /// If the block is full.

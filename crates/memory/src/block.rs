@@ -33,8 +33,8 @@ pub(crate) struct Preamble {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == BLOCK_ALIGN_BYTES);
 
-/// A pointer to a block, valid while its chunk is (B5). Copies give no right to read or write: the edge's protocol
-/// does.
+/// A pointer to a block, valid as long as the block's chunk is (B5). A copy of the pointer gives no right to
+/// read or write the block; the protocol of the edge gives this right.
 pub struct BlockRef<T> {
     base: NonNull<Preamble>,
     slots: PhantomData<*const Slot<T>>,

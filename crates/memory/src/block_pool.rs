@@ -133,8 +133,8 @@ impl<T: Send + 'static> BlockPool<T> {
             return true;
         }
         self.common.is_starved.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `take_starved`. Either that side sees the flag above, or the read below
-        // sees the block that was given back there.
+        // SeqCst: pairs with the fence in `take_starved`. Either the party that gives a block back sees the
+        // flag set above, or the read below sees the block that it gave back.
         fence(Ordering::SeqCst);
         any()
     }

@@ -249,7 +249,8 @@ impl Cursors {
     /// Returns the stamp of the oldest unread record of reader `index`, to within the span of one block. It has no
     /// meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> Stamp {
-        // An unread record came in after the edge was last empty, and not before its block was begun.
+        // The oldest unread record came after the edge was last empty, and not before its block was begun. So
+        // the later of both stamps is the better bound.
         let (restarted, begun) = (self.writer.restart_stamp.load(), self.readers[index].block_stamp.load());
         if restarted.came < begun.came { begun } else { restarted }
     }

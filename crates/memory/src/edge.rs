@@ -95,8 +95,8 @@ pub fn edge<T: Send + 'static, R: MarkRules>(
     Ok((Writer::new(Arc::clone(&shared), Arc::clone(pool), chunks), Reader::new(shared)))
 }
 
-/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is recycled when
-/// the slowest reader has passed it.
+/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is reused
+/// when the slowest reader has passed it.
 ///
 /// # Errors
 /// As for [`edge`].

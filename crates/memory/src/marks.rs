@@ -1,7 +1,8 @@
-//! Marks beside the data: a small ring of (position, mark), so that the record loop tests no record's type.
+//! Marks beside the data: a small ring of pairs of position and mark, so that the loop over records need not
+//! test whether an item is a mark.
 //!
-//! The caller defines the meaning of a mark; here it has a position and an [`Admission`], which decides when the ring
-//! is full.
+//! The user of the edge defines the meaning of a mark. In this module a mark has only a position and an
+//! [`Admission`], which decides what happens when the ring is full.
 
 use crate::cursors::Cursors;
 use crate::stamp::Stamp;
@@ -10,7 +11,7 @@ use crate::sync::{Ordering, Slot};
 /// The treatment of a mark that is set while the ring of marks is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// The mark is held back, and with it every record behind it, until a reader makes room.
+    /// The mark is held back, and with it every record behind it, until a reader makes room in the ring.
     Ordinary,
     /// The mark is dropped and counted, because its loss is acceptable (for example a latency marker).
     Droppable,

@@ -49,11 +49,12 @@ impl Pool {
         &self.budget
     }
 
-    /// Serves the first request whose edge still exists. Returns the number of that edge's writer, as set by
-    /// [`Cursors::name_writer`](crate::Cursors::name_writer), since it may have room again.
+    /// Serves the first request for a chunk whose edge still exists. Returns the number of the edge's writer,
+    /// as set by [`Cursors::name_writer`](crate::Cursors::name_writer), because the writer may have room
+    /// again.
     ///
-    /// If all other owners drop the edge meanwhile, it is dropped here, and with it values of users. A panic of such
-    /// a drop ends here, as it does where a worker drops a task.
+    /// If all other owners drop the edge meanwhile, it is dropped here, and with it values of users. A panic
+    /// of such a drop ends here, as it does where a worker drops a task.
     pub fn grow_step(&self) -> Option<u64> {
         loop {
             let request = self.state.lock().requests.pop_front()?;
@@ -63,7 +64,8 @@ impl Pool {
             if let Err(payload) = dropped
                 && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
             {
-                // The drop of the panic payload panics, too: it is forgotten, so that no panic leaves this function.
+                // The payload of the panic panics again when it is dropped, so it is forgotten. No panic
+                // leaves this function.
                 std::mem::forget(again);
             }
             return Some(writer);

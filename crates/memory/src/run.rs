@@ -2,7 +2,7 @@
 
 use crate::block::BlockRef;
 
-/// A run of slots in one block: `next..end` are initialised, and this run may read them.
+/// A run of slots in one block: the slots `next..end` hold values, and the owner of this run may read them.
 pub struct Run<T> {
     pub(crate) block: BlockRef<T>,
     pub(crate) next: usize,
@@ -33,7 +33,8 @@ impl<T> Run<T> {
     }
 }
 
-/// A run of values that are taken out one by one, in order. Values not taken stay where they are.
+/// A run of values that are taken out one by one, in order. Values that are not taken stay in the edge, queue
+/// or block.
 pub trait TakeOut<T> {
     /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;

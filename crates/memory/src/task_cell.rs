@@ -143,9 +143,9 @@ impl<T> TaskCell<T> {
         self.hold(Word::has_value)
     }
 
-    /// Notifies the cell that there may be work for the value. If the value is idle, the caller gets it, to look and
-    /// put it back. Otherwise the party that holds it, or takes it next, will see everything that the caller did
-    /// before.
+    /// Tells the task cell that there may be work for its value. If the value is idle, the caller gets it, to
+    /// check it and put it back. Otherwise the party that holds the value, or takes it next, will see
+    /// everything that the caller did before.
     #[inline]
     pub fn notify(&self) -> Option<Box<T>> {
         let into = |word: Word<T>| {

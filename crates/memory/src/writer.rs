@@ -44,7 +44,8 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     /// Number of records appended to the edge. All of them are published whenever no appender is open and all
     /// values appended without one are handed over.
     written: u64,
-    /// The current block, if there is one. It may be full, or begun for a record that was not kept.
+    /// The block that the writer fills at present, if there is one. It may be full, or begun for a record
+    /// that was not kept.
     block: Option<BlockRef<T>>,
     /// Number of slots of the current block that are filled; 0 while there is no current block.
     filled: usize,
@@ -169,10 +170,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.publish();
     }
 
-    /// Sets a mark behind all values handed over. `stamp` is the mark's stamp, see [`Cursors::mark_stamp`].
+    /// Sets a mark behind all values handed over. `stamp` is stored as the mark's stamp; see
+    /// [`Cursors::mark_stamp`].
     ///
-    /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
-    /// record behind it: [`Appender::room`] is zero until readers have made room.
+    /// If the ring of marks is full, a mark that may be dropped is dropped and counted. Any other mark is
+    /// held back, and with it every record behind it: [`Appender::room`] is zero until readers have made
+    /// room.
     ///
     /// # Panics
     /// If another mark is already held back that the new one does not replace: callers check
@@ -291,7 +294,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     #[inline]
     fn publish(&self) {
-        // Release: slots, ring entries and marks before this become visible to readers (B3, B4).
+        // Release: the slots, ring entries and marks that were written before this become visible to readers
+        // (B3, B4).
         self.cursors().writer.written.store(self.written, Ordering::Release);
     }
 }

@@ -21,7 +21,8 @@ impl VirtualClock {
         VirtualClock(Mutex::new(start))
     }
 
-    /// Moves the clock to `instant`. An instant in the past changes nothing, since a clock never goes back.
+    /// Moves the virtual clock to `instant`. An instant in the past changes nothing, because a clock never
+    /// goes back.
     pub fn advance_to(&self, instant: ProcessingTime) {
         let mut now = self.lock();
         *now = instant.max(*now);

@@ -26,14 +26,15 @@ pub trait Fold<V>: Send + Sync + 'static {
     /// values that leave it, instead of merging all values that stay.
     const INVERTS: bool = false;
 
-    /// Removes everything that `other` has accumulated, which was merged into `accumulator` before. Called only if
-    /// [`INVERTS`](Fold::INVERTS) is true.
+    /// Removes from `accumulator` everything that `other` has accumulated, and which was merged into it
+    /// before. Called only if [`INVERTS`](Fold::INVERTS) is true.
     fn unmerge(&self, accumulator: &mut Self::Accumulator, other: &Self::Accumulator) {
         let _ = (accumulator, other);
         unreachable!("only an aggregate that says that it inverts is asked to");
     }
 
-    /// True if accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) returns.
+    /// True if accumulators hold heap memory of their own, whose size [`held_bytes`](Fold::held_bytes)
+    /// returns.
     const HOLDS: bool = false;
 
     /// Returns the bytes that an accumulator holds beyond itself, counted as state. Called before and after each

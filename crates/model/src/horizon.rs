@@ -1,6 +1,6 @@
-//! Watermarks that have an effect. Most watermarks change nothing and need not be processed (StreamBox, "Modern
-//! Stream Processing on a Multicore Machine", ATC 2017, section 5.2, where a window cancels the watermarks that close
-//! nothing).
+//! The horizon of a query: the watermarks that have an effect. Most watermarks change nothing and need not be
+//! processed (StreamBox, "Modern Stream Processing on a Multicore Machine", ATC 2017, section 5.2, where a
+//! window cancels the watermarks that close nothing).
 
 use crate::time::{EventTime, Span};
 use crate::window::SlidingWindows;

@@ -62,8 +62,8 @@ pub trait Input<T> {
     /// If `count` is above `remaining()`.
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>));
 
-    /// Takes the next `count` records and calls `each` with those at the offsets in `selection`, which must rise; the
-    /// others are dropped.
+    /// Takes the next `count` records and calls `each` with the records at the offsets in `selection`, which
+    /// must rise. The other records are dropped.
     ///
     /// # Panics
     /// If `count` is above `remaining()`, or an offset is not below `count`.
@@ -169,15 +169,17 @@ impl Counts {
 /// The way in which several workers may run one operator at once, each with its own instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// One worker at a time: the operator needs all records, or their order, in one place.
+    /// Only one worker at a time may run the operator, because it needs all records, or their order, in one
+    /// place.
     Serial,
-    /// Each record is processed by itself, and every instance gives the same result for it.
+    /// Any number of workers may run instances of the operator: each record is processed by itself, and every
+    /// instance gives the same result for it.
     Stateless,
     /// The output for a record depends on earlier records of the same key, and on marks. Several instances may run in
     /// parallel, each with keys of its own, if every one sees all marks.
     Keyed,
-    /// The operator emits only at marks, and the states of its instances can be merged before a mark: partial state
-    /// belongs to a worker and an epoch.
+    /// Several workers may run instances of the operator: it emits only at marks, and the states of its
+    /// instances can be merged before a mark. Partial state belongs to a worker and an epoch.
     Merging,
 }
 
@@ -244,8 +246,8 @@ pub trait Operator<In>: Send {
         let _ = copy;
     }
 
-    /// Returns the watermarks that have an effect on the operator: at such a watermark a window fires, or a record
-    /// becomes late that was on time before.
+    /// Returns the watermarks that have an effect on this operator. At such a watermark a window fires, or a
+    /// record becomes late that was on time before.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }
@@ -253,9 +255,9 @@ pub trait Operator<In>: Send {
     /// Takes records from `input`, processes them, and pushes the results to `output`.
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);
 
-    /// Does the same as [`process`](Operator::process) and measures it; a chain runs its operators one after the
-    /// other for it. `place` is the index of this operator in the whole chain, or of its first operator if this is a
-    /// chain itself.
+    /// Does the same as [`process`](Operator::process) and measures the time; a chain then runs its operators
+    /// one after the other. `place` is the index of this operator in the whole chain or, if this is a chain
+    /// itself, of its first operator.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,
@@ -266,8 +268,9 @@ pub trait Operator<In>: Send {
         stages.measure(place, input, |input| self.process(input, output));
     }
 
-    /// Takes one record from a neighbour of the same chain; `output` has room. The record is not counted as read: the
-    /// neighbour reports a whole batch at once by [`note_read`](Operator::note_read), outside its loop.
+    /// Takes one record from the operator before it in the same chain; `output` must have room. The record is
+    /// not counted as read: the operator before it reports a whole batch at once by
+    /// [`note_read`](Operator::note_read), outside its loop.
     fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O);
 
     /// Counts as read `count` records that were handed to [`process_one`](Operator::process_one).
@@ -292,10 +295,10 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// Returns the mark that the operators behind this one see in place of a mark, once everything that the mark
-    /// made it emit has passed on; none if the mark ends here. The same mark gets the same answer, and forwarded
-    /// watermarks do not go back. A watermark of `EventTime::MAX` is forwarded unchanged, because it says that the
-    /// stream is complete.
+    /// Returns the mark that the operators behind this one see in place of `mark`, once everything that
+    /// `mark` made this operator emit has passed on. `None` if the mark ends here. The same mark gets the
+    /// same answer, and forwarded watermarks do not go back. A watermark of `EventTime::MAX` is forwarded
+    /// unchanged, because it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)
     }
@@ -326,7 +329,8 @@ pub trait Operator<In>: Send {
         0
     }
 
-    /// Returns the name of the operator whose code caused a panic inside `process`, `on_mark` or `resume`.
+    /// Returns the name of the operator whose code caused a panic inside `process`, `on_mark` or `resume`;
+    /// `None` if it was other code.
     fn faulted(&self) -> Option<&str>;
 
     /// Writes all state of the operator.

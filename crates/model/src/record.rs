@@ -2,8 +2,8 @@
 
 use crate::time::EventTime;
 
-/// One value with its event time. Plain data without tag or header: everything else travels as a [`crate::Mark`]
-/// beside the data.
+/// A record: one value with its event time. It is plain data without tag or header; everything else travels
+/// as a [`crate::Mark`] beside the records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Record<T> {
     /// Event time of the record: the instant at which it happened, by its own stamp.

@@ -6,8 +6,8 @@ use crate::mark::Mark;
 use crate::record::Record;
 use crate::weighed::Weighed;
 
-/// End of a query, which takes its records out of the engine. A sink that is dropped without [`finish`](Sink::finish)
-/// belongs to a query that failed or was cancelled: it publishes nothing.
+/// A sink: the end of a query, which takes its results out of the engine. A sink that is dropped without
+/// [`finish`](Sink::finish) belongs to a query that failed or was cancelled, and publishes nothing.
 pub trait Sink<T>: Send {
     /// Writes one record. The sink decides whether it buffers the record.
     ///

@@ -27,8 +27,8 @@ pub enum SourceStatus {
 pub struct Polled {
     /// State of the source after the poll.
     pub status: SourceStatus,
-    /// A latency marker to set behind the records of this poll: the time at which the last of them should have been
-    /// sent.
+    /// A latency marker to be set behind the records of this poll: the time at which the last of these
+    /// records should have been sent.
     pub latency: Option<ProcessingTime>,
 }
 
@@ -39,14 +39,15 @@ impl Polled {
     }
 }
 
-/// Start of a query, which brings records into the engine. The engine calls it; a source never pushes of its own
-/// accord and never waits: it tells when to call again.
+/// A source: the start of a query, which brings records into the engine. The engine polls it; a source never
+/// pushes records on its own and never waits, but tells when to poll again.
 pub trait Source: Send {
     /// The type of the values that the source makes.
     type Item: Send + 'static;
 
-    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`.
-    /// With a limit of 0 it delivers only the records that it has [pending](Source::has_pending).
+    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at
+    /// `now`. With a limit of 0 it delivers only the records that it has already made
+    /// ([pending](Source::has_pending)).
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -115,7 +116,7 @@ pub trait Source: Send {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// An endless, repeatable sequence of values: the data of a generator, without its pace.
+/// The data of a generator, without its pace: an endless sequence of values that can be repeated.
 pub trait Generate: Send + Sync + 'static {
     /// The type of the values that the generator makes.
     type Item: Clone + Send + 'static;
@@ -129,9 +130,9 @@ pub trait Generate: Send + Sync + 'static {
     /// some values are made ahead of need.
     fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
 
-    /// Calls `each` with the records from index `first` on, one for each event time, with the values that
-    /// [`value`](Generate::value) returns. For a generator that finds the next value at less cost than an arbitrary
-    /// one.
+    /// Calls `each` with the records from index `first` on, one for each of the event times, with the values
+    /// that [`value`](Generate::value) returns. Generators override it if the next value costs less than an
+    /// arbitrary one.
     #[inline(always)]
     fn each_value(
         &self,

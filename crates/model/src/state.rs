@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Values allowed in an operator's state: anything that serde can write and read back.
+/// Values allowed in an operator's state: all types that serde can write and read back.
 pub trait State: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
@@ -18,7 +18,8 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
 pub enum StateError {
     /// A value of the state cannot be written.
     Write(String),
-    /// The bytes at `offset`, or just before it, are not those that the operator expects there.
+    /// The bytes of the saved state at `offset`, or just before it, are not those that the operator expects
+    /// there.
     Read {
         /// Number of bytes from the start of the operator's section.
         offset: usize,

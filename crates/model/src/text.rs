@@ -312,7 +312,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Buffer of consecutive lines, of which texts are parts. It lives as long as one of its texts or handles.
+/// A text buffer: consecutive lines, of which texts are parts. It lives as long as any of its texts or
+/// handles.
 #[derive(Clone)]
 pub struct TextBuffer(Arc<Lines>);
 

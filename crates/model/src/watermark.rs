@@ -63,9 +63,9 @@ impl WatermarkStrategy {
         WatermarkStrategy { ahead_max: Some(ahead), ..self }
     }
 
-    /// Returns a strategy for watermarks that the records carry. If `mark_of` returns an instant for a record, a
-    /// watermark of that instant stands behind it, unless a greater one stands before it. `out_of_order` and `step`
-    /// are not used then.
+    /// Returns a strategy for watermarks that are carried by records. If `mark_of` returns an instant for a
+    /// record, a watermark of that instant stands behind the record, unless a greater one stands before it.
+    /// `out_of_order` and `step` are not used then.
     pub const fn punctuated<F>(self, mark_of: F) -> Punctuated<F> {
         Punctuated { strategy: self, mark_of }
     }
@@ -101,7 +101,7 @@ pub trait Track<T>: Send {
     /// first such record among ascending ones can be found by binary search.
     fn goes_by_stamp(&self) -> bool;
 
-    /// Returns true if a watermark is due behind the record. Called once for each record, in order, unless
+    /// Returns true if a watermark is due behind this record. Called once for each record, in order, unless
     /// [`goes_by_stamp`](Track::goes_by_stamp) is true.
     fn is_due(&mut self, record: &Record<T>) -> bool;
 

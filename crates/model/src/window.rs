@@ -43,7 +43,8 @@ pub enum Firing {
     /// The result was fired because the watermark has reached the end of the window.
     #[default]
     OnTime,
-    /// Records came late, but within the allowed lateness: this result replaces the last one of its key and window.
+    /// Records came late, but within the allowed lateness of the window: this result replaces the last result
+    /// of its key and window.
     Update,
 }
 
@@ -228,8 +229,8 @@ impl SlidingSize {
     }
 }
 
-/// Number of one of a query's sliding windows: window `n` begins at `offset + n * slide`. Numbers rise with the
-/// windows' ends. Unlike the ends they are not cut off at the ends of the range.
+/// Number of a sliding window: window `n` begins at `offset + n * slide`. Numbers rise with the ends of
+/// windows. Unlike ends, numbers are not cut off at the ends of the range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct WindowNumber(i128);
 
@@ -271,7 +272,8 @@ impl SlidingWindows {
         self.slide
     }
 
-    /// Returns the start of one of the windows, counted from the Unix epoch; at least zero and below the slide.
+    /// Returns the distance from the Unix epoch to the start of one of the windows; at least zero and below
+    /// the slide.
     pub fn offset(&self) -> Span {
         self.offset
     }
@@ -291,15 +293,15 @@ impl SlidingWindows {
         self.pane
     }
 
-    /// Returns the windows that `instant` falls into, in the order of their ends. Windows that reach past the ends of
-    /// the range are cut off there, as described at [`TumblingWindows::window_of`].
+    /// Returns the windows into which `instant` falls, in the order of their ends. Windows that reach past
+    /// the ends of the range are cut off there, as described at [`TumblingWindows::window_of`].
     pub fn windows_of(&self, instant: EventTime) -> impl Iterator<Item = Window> {
         let (windows, numbers) = (*self, self.numbers_of(instant));
         (numbers.start.0..numbers.end.0).map(move |number| windows.window(WindowNumber(number)))
     }
 
-    /// Returns the first and the last instant of the pane of `instant`; none if it is in no window. Instants of one
-    /// pane are in the same windows.
+    /// Returns the first and the last instant of the pane that contains `instant`; `None` if the instant is
+    /// in no window. Instants of one pane are in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
         let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
         // This runs whenever a record is not in the same pane as the record before it, so the 64-bit
@@ -417,7 +419,7 @@ impl CountWindows {
         self.size
     }
 
-    /// Returns the number of records from the start of one window to that of the next.
+    /// Returns the number of records from the start of one count window to the start of the next.
     pub fn slide(&self) -> NonZeroU64 {
         self.slide
     }

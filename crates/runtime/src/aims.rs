@@ -10,8 +10,8 @@ use crate::limits;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Aims {
     /// Longest wanted time from the observation of a result's last contributing event to the output of the
-    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. Policies that need a target use the default of
-    /// that limit for queries without one.
+    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. For queries without a target, policies that
+    /// need one use the default of this limit.
     pub latency_target: Option<Duration>,
     /// Records per second that the sources of the query, together, may make with a token. Records with a
     /// token run before records without one. See [`limits::TOKENS_PER_S`].

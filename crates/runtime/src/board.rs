@@ -94,9 +94,10 @@ impl Board {
             return;
         }
         leaf.store(word, Ordering::Relaxed);
-        // SeqCst: the fence stands between our store of the leaf and our loads of what others write: the
-        // number of groups, and the top. A party that begins to keep tops (`cover`) or overwrites a top then
-        // looks at the leaves behind a fence. So it sees our leaf, or we see its write.
+        // SeqCst: the fence stands between this thread's store of the changed word and its loads of what
+        // others write, which are the number of groups and the group's minimum. A party that begins to keep
+        // minimums (`cover`), or overwrites one, looks at the words behind such a fence afterwards. So either
+        // it sees the changed word, or this thread sees its write.
         fence(Ordering::SeqCst);
         if self.groups() > 1 {
             self.lift(index / GROUP, before, word);

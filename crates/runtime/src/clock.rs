@@ -4,8 +4,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use thalweg_model::{Clock, ProcessingTime};
 
-/// The machine's monotonic clock, anchored once to the Unix epoch, so that it never goes back when the wall
-/// clock is set.
+/// The machine's monotonic clock, tied once to the Unix epoch at the start, so that it never goes back when
+/// the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     started: Instant,

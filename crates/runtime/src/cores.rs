@@ -29,8 +29,8 @@ pub(crate) fn pin(cores: &[usize]) {
     let _refused = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Returns the index in `cores` of the core on which the calling thread runs now; 0 if that core is not in
-/// the list.
+/// Returns the position in the list `cores` of the core on which the calling thread runs now; 0 if this core
+/// is not in the list.
 pub(crate) fn place_among(cores: &[usize]) -> usize {
     if cores.len() < 2 {
         return 0;

@@ -24,7 +24,7 @@ pub(crate) trait Driver: Send + Sync {
     /// changed, such as an answer that arrived.
     fn notify(&self, operators: &[OperatorId]);
 
-    /// Ends a query with an error. A task that is running is dropped when its step ends.
+    /// Ends a query with an error. A task of the query that is running is dropped when its step ends.
     fn fail_query(&self, query: &QueryShared, error: QueryError);
 
     /// Fails every query, lets every thread end, and accepts no more queries.
@@ -57,7 +57,7 @@ pub(crate) trait Driver: Send + Sync {
         self.set_paused(query, false);
     }
 
-    /// Pauses the tasks of a query when their steps have ended, or lets them run again.
+    /// Pauses the tasks of a query when their present steps have ended, or lets paused tasks run again.
     fn set_paused(&self, query: &QueryShared, is_paused: bool) {
         query.set_paused(is_paused);
         self.notify(query.tasks());

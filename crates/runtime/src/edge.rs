@@ -1,5 +1,5 @@
-//! The edges of the memory crate in the terms of the model: records instead of values, the model's marks with
-//! the rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
+//! Adapts the edges of the memory crate to the model: they carry records instead of plain values, the model's
+//! marks with the rules of an event-time engine, and offer the model's [`Input`] and [`Output`].
 
 use thalweg_memory::{Admission, Appender, Fill, Lent, MarkRules, QueueAppender, TakeOut};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
@@ -217,10 +217,10 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 }
 
-/// Stands between a source and its chain. It counts records, and reports no more room behind the record that
-/// makes a watermark due, so that the mark can be set at its exact position. Watermarks that make no
-/// difference are passed over: the tracker advances over them, so that later watermarks keep their positions,
-/// but they are not set.
+/// Stands between a source and its operator chain to place watermarks. It counts records, and reports no more
+/// room behind the record that makes a watermark due, so that the mark can be set at its exact position.
+/// Watermarks that no operator needs are not set. The watermark tracker still advances over them, so that
+/// later watermarks keep their positions.
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,

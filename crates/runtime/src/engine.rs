@@ -80,8 +80,8 @@ impl EngineBuilder {
         EngineBuilder { memory, ..self }
     }
 
-    /// Sets the number of threads that run tasks. With a thread per task, it is the number of cores that they
-    /// may use.
+    /// Sets the number of threads that run tasks. If each task has a thread of its own, it is the number of
+    /// cores that these threads may use.
     pub fn workers(self, workers: u64) -> Self {
         EngineBuilder { workers, ..self }
     }
@@ -115,8 +115,8 @@ impl EngineBuilder {
         EngineBuilder { source_grain_ns, ..self }
     }
 
-    /// Sets how often a step is measured: one step in this many runs operator by operator, and each operator
-    /// is timed. See [`limits::MEASURED_STEPS`].
+    /// Sets how often operators are measured: one step in this many runs operator by operator, and each
+    /// operator is timed. See [`limits::MEASURED_STEPS`].
     pub fn measured_steps(self, measured_steps: u64) -> Self {
         EngineBuilder { measured_steps, ..self }
     }
@@ -345,8 +345,8 @@ impl Engine {
     /// # Errors
     /// [`PlanError`] if the query is refused; in that case no part of it runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        // The query gets a seed of its own. Building runs user code, which must not run under the lock of the
-        // entropy.
+        // The query gets a random seed of its own under the lock. Building the query runs user code, which
+        // must not run under the lock.
         let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
         let built = graph.build(&self.pool, self.edges, &mut entropy)?;
         let query = Arc::clone(&self.driver).submit(built)?;
@@ -364,11 +364,11 @@ impl Engine {
         self.pool.budget()
     }
 
-    /// Returns figures of the engine, of the process, and of the queries that have not ended. The
-    /// [handle](QueryHandle::metrics) of an ended query has its figures, which can be
+    /// Returns metrics of the engine, of the process, and of the queries that have not ended. The metrics of
+    /// an ended query come from its [handle](QueryHandle::metrics) and can be
     /// [included](EngineMetrics::include).
     ///
-    /// Meant for a few calls per second, not for every step: it copies names, waits for the policy as
+    /// Meant for a few calls per second, not for every step: the call copies names, waits for the policy as
     /// [`submit`](Self::submit) does, and reads some files of the system.
     pub fn metrics(&self) -> EngineMetrics {
         let mut queries: Vec<_> = self.driver.queries().iter().map(|query| query.metrics()).collect();
@@ -413,9 +413,9 @@ impl Drop for Engine {
         self.pool.close();
         self.driver.join();
         for thread in self.threads.drain(..) {
-            // User code is caught at the task's border, so a worker ends by itself. If one of our own
-            // assertions failed, the panic was reported where it happened, and no caller is left here to
-            // receive an error.
+            // User code is caught at the task's border, so a worker thread ends without a panic. If one of
+            // the engine's own assertions failed, the panic was reported where it happened, and no caller is
+            // left here to receive an error.
             let _ended = thread.join();
         }
     }

@@ -63,8 +63,8 @@ pub enum PlanError {
         /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// The queue that replaces the blocks of an edge does not fit into the memory budget; all of it is
-    /// reserved at once.
+    /// With queues in place of blocks: the queue of an edge does not fit into the memory budget. All of its
+    /// memory is reserved at once.
     QueueTooLarge {
         /// The edge, as `from -> to`.
         edge: String,
@@ -232,14 +232,14 @@ pub enum QueryError {
     Stuck {
         /// Name of the task that moved nothing.
         operator: String,
-        /// Names of the tasks, joined by arrows, each of which waits for the next. In a cycle the last name
-        /// is one that came before.
+        /// Names of the tasks that wait for each other, joined by arrows: each waits for the next. If they
+        /// wait in a cycle, the last name is one that came before.
         waits_for: String,
     },
     /// A caller cancelled the query.
     Cancelled,
-    /// A worker of the engine died, and the engine closed: a defect of ours, or a clock or a policy that
-    /// panicked. The panic was reported where it happened.
+    /// A worker thread of the engine died, and the engine closed. The cause is a defect of the engine, or a
+    /// clock or a policy that panicked. The panic was reported where it happened.
     WorkerDied,
 }
 

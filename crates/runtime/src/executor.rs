@@ -102,8 +102,8 @@ pub(crate) struct Executor {
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// True if a worker may take a task whose input is in its cache before a task of higher rank: the policy
-    /// allows it, and there are several workers.
+    /// True if a worker may take a task whose input is in its cache before a task of better rank. This needs
+    /// a policy that allows it, and more than one worker.
     prefers_workers: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -386,10 +386,10 @@ impl Executor {
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: a worker that finds tasks due first sets `next_due_ns` to nothing and then reads the board.
-        // We store our due time and then load `next_due_ns`. With a fence on both sides at least one side
-        // sees the other's store: either the worker reads our due time, or we see that `next_due_ns` was
-        // reset, and lower it.
+        // SeqCst: a worker that looks for due tasks first sets `next_due_ns` to nothing and then reads the
+        // board of due times. This thread stores a due time and then loads `next_due_ns`. With a fence on
+        // both sides at least one side sees the other's store: either the worker reads the new due time, or
+        // this thread sees that `next_due_ns` was reset, and lowers it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);

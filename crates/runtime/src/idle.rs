@@ -173,7 +173,8 @@ impl Idle {
         self.sleeping.store(sleeping, Ordering::Relaxed);
     }
 
-    /// Wakes the worker that fell asleep last, if any sleeps, because its caches hold the most recent data.
+    /// Wakes the worker that fell asleep last, if any worker sleeps, because its caches hold the most recent
+    /// data.
     pub(crate) fn wake_one(&self) {
         let mut sleepers = self.sleepers.lock();
         if let Some(Sleeper { worker, .. }) = sleepers.pop() {

@@ -37,7 +37,8 @@ use crate::system::ProcessMetrics;
 pub struct QueryMetrics {
     /// Name of the query. Several queries may have the same name.
     pub query: String,
-    /// Number of the query among all that the engine has admitted, from 1; never reused in this engine.
+    /// Number of the query among all that the engine has admitted, counted from 1; never reused in this
+    /// engine.
     pub serial: u64,
     /// Aims of the query (latency target and tokens).
     pub aims: Aims,

@@ -47,8 +47,8 @@ pub trait TaskOutput<T>: Send {
     /// Returns true if a mark may be set now, because no earlier mark is held back by a full edge.
     fn is_ready(&mut self) -> bool;
 
-    /// Returns true if the last mark is held back until an epoch is closed. Then
-    /// [`is_ready`](TaskOutput::is_ready) is called again when there may be room for one more epoch.
+    /// Returns true if the last mark is held back until an epoch is closed. In this case
+    /// [`is_ready`](TaskOutput::is_ready) is called again when one more epoch may be opened.
     fn awaits_epoch(&self) -> bool {
         false
     }
@@ -72,7 +72,7 @@ pub trait TaskOutput<T>: Send {
     /// The [`Fault`] of a sink.
     fn check(&mut self) -> Result<(), Fault>;
 
-    /// Ends a step: hands over the records that were pushed and not handed over yet.
+    /// Ends a step of the task: hands over the records that were pushed and not handed over yet.
     fn flush(&mut self) {}
 
     /// Returns the number of records pushed into this output since the start.
@@ -200,7 +200,8 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 }
 
-/// Progress of a query as its sinks have seen it; shared with the handle of the query.
+/// Progress of a query as its sinks have seen it: results, latencies and watermarks. The handle of the query
+/// shares it.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     /// Number of records that the sinks have written. Relaxed: a counter for reports, exact once the query

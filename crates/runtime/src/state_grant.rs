@@ -23,9 +23,9 @@ pub(crate) struct StateGrant {
     /// Taken by compare-and-swap, because other tasks may merge the state of a copy while the copy runs.
     /// Relaxed: as `was_asked`.
     spare_bytes: AtomicUsize,
-    /// True if there was a request since the last settlement. Relaxed: the holder of the task requests and
-    /// settles, and the task's cell orders its runs. Other tasks that request put the state down behind a
-    /// lock.
+    /// True if the task has requested memory since the last settlement (the end of its last step). Relaxed:
+    /// the holder of the task requests and settles, and the task's cell orders its runs. Other tasks that
+    /// request put the state down behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
     /// The first refusal of memory to this task, whether it was reported or not.

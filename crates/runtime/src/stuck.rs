@@ -56,8 +56,8 @@ pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     path.iter().map(|&place| tasks[place].0).collect::<Vec<_>>().join(" -> ")
 }
 
-/// Returns the task for which a task waits: the reader of a full output edge, or the writer of an empty input
-/// edge.
+/// Returns the task for which the given task waits: the reader of a full output edge, or the writer of an
+/// empty input edge.
 fn blocker(tasks: &[(&str, &Probe)], place: usize) -> Option<usize> {
     let probe = tasks[place].1;
     let is_same = Arc::<Cursors>::ptr_eq;

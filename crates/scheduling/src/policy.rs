@@ -101,8 +101,9 @@ pub trait Policy: Send {
     /// once.
     fn scale(&self) -> Scale;
 
-    /// Returns true if operators that can run but are not eligible may run when nothing else is left: the executor
-    /// publishes them as [unranked](Rank::unranked_word). If false, they wait until a round ranks them. Called once.
+    /// Returns true if operators that can run but are not eligible may run when nothing else is left. The
+    /// executor then publishes them as [unranked](Rank::unranked_word). If false, they wait until a round
+    /// ranks them. Called once.
     fn conserves_work(&self) -> bool {
         true
     }
@@ -114,8 +115,8 @@ pub trait Policy: Send {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 
-    /// Returns true if, as of the last round, the policy chooses by memory because memory is short (Klink, section
-    /// 3.4). Used for display only.
+    /// Returns true if, as of the last round, the policy chooses operators so as to free memory, because
+    /// memory is short (Klink, section 3.4). Used for display only.
     fn is_relieving_memory(&self) -> bool {
         false
     }
@@ -127,22 +128,22 @@ pub trait Policy: Send {
         let _ = snapshot;
     }
 
-    /// Returns the urgency of `operator`; `None` if it is not eligible. Only `now` and the entry of `operator` are
-    /// fresh in `snapshot`; the rest may be as old as the round. Called up to three times per decision: no loops, no
-    /// allocation.
+    /// Returns the rank (urgency) of `operator`; `None` if it is not eligible to run. Only `now` and the
+    /// entry of `operator` are fresh in `snapshot`; the rest may be as old as the last round. Called up to
+    /// three times per decision: implementations must neither loop nor allocate.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// Returns how long `operator` may run; by default for one block. Called when a worker has chosen it: `now` is
-    /// fresh, the operator's entry is as old as its rank. If another worker holds the policy at that moment, the
-    /// operator gets its last quantum again.
+    /// Returns the quantum of `operator`, which bounds its next run; by default one block. Called when a
+    /// worker has chosen the operator: `now` is fresh, and the operator's entry is as old as its rank. If
+    /// another worker holds the policy at that moment, the operator gets its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }
     }
 
-    /// Records the report of a run. Called serially, once for every run but the last of an operator. The call comes
-    /// late if another worker held the policy when the run ended: until then the operator may be ranked, and others
-    /// may run.
+    /// Gives the policy the report of a run. Called serially, once for every run but the last of an operator.
+    /// The call comes late if another worker held the policy when the run ended: until then the operator may
+    /// be ranked, and others may run.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }

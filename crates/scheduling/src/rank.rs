@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
-/// Urgency of an operator. Smaller ranks run first: class ascending, then score descending, then tie ascending.
+/// Urgency of an operator. Smaller ranks run first: by class ascending, then by score descending, then by
+/// tie-break ascending.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rank {
     /// Class of the rank. Every operator of class 0 runs before any operator of class 1, and so on.
@@ -30,8 +31,8 @@ impl Rank {
         class << 60 | (!rising >> 20) << 16 | u64::from(self.tie & 0xffff)
     }
 
-    /// Returns the word of an operator that can run but has no rank: class 15, after all ranked operators. Executors
-    /// publish it if the policy [conserves work](crate::Policy::conserves_work).
+    /// Returns the word of an operator that can run but has no rank: class 15, behind all ranked operators.
+    /// Executors publish it if the policy [conserves work](crate::Policy::conserves_work).
     #[inline]
     pub fn unranked_word(tie: u32) -> u64 {
         15 << 60 | u64::from(tie & 0xffff)
@@ -50,16 +51,17 @@ impl Origin {
     /// Greatest age of an origin of scores, in ns: half of the whole numbers that a word holds exactly.
     const REACH_NS: u64 = 1 << 32;
 
-    /// Moves the origin if it is too old. Scores from before and after a move do not compare, so all must be renewed
-    /// with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for calls from `prepare`. The origin moves
-    /// seldom, because words of both origins are compared until the round has renewed the last one.
+    /// Moves the origin of scores if it is too old. Scores from before and after a move cannot be compared,
+    /// so all scores must be renewed with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for
+    /// calls from `prepare`. The origin moves seldom, because words of both origins are compared until the
+    /// round has renewed the last one.
     pub(crate) fn renew(&mut self, now: ProcessingTime) {
         if now.nanos_since(self.0) >= Self::REACH_NS {
             self.0 = now;
         }
     }
 
-    /// Returns the score of `instant`: the earlier the instant, the higher the score.
+    /// Returns the score of `instant` relative to this origin: the earlier the instant, the higher the score.
     #[inline]
     pub(crate) fn score(self, instant: ProcessingTime) -> f64 {
         // One of the two differences is zero, because differences of instants do not go below zero.

@@ -16,7 +16,8 @@
 use serde::{Deserialize, Serialize};
 use thalweg_model::{EventTime, ProcessingTime};
 
-/// Index of an operator in [`Snapshot::operators`]: stable while its query lives, used again afterwards.
+/// Number of an operator, which is its index in [`Snapshot::operators`]: stable while its query lives, used
+/// again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OperatorId(pub u32);
 
@@ -24,7 +25,7 @@ pub struct OperatorId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct QueryId(pub u32);
 
-/// Work that waits at the input of an operator, by epochs (StreamBox's containers).
+/// Work that waits at the input of an operator, by epochs (which are StreamBox's containers).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum EpochWork {
     /// The operator reads edges in order, or is a source: the epoch of the waiting records is not known.
@@ -42,16 +43,16 @@ pub enum EpochWork {
     Watermark,
 }
 
-/// Context that travels with records from their source (Cameo, section 5.1, "priority context"). It leaves out the
-/// stream progress p: a block is between two watermarks, so the reader of the block knows p; see
-/// [`OperatorState::frontier`].
+/// Scheduling context that travels with records from their source (Cameo, section 5.1, "priority context").
+/// It leaves out the stream progress p: a block is between two watermarks, so the reader of the block knows
+/// p; see [`OperatorState::frontier`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// Cameo's t: the time at which the last event that led to these records was observed at its source, to
     /// within one block and one run.
     pub observed: ProcessingTime,
-    /// The tag of the token with which the records were admitted (section 5.4). None if their source had no token left,
-    /// or if the query has no [rate](QueryState::token_rate).
+    /// The tag of the token with which the records were admitted (section 5.4 of Cameo). `None` if their
+    /// source had no token left, or if the query has no [rate](QueryState::token_rate).
     pub token: Option<ProcessingTime>,
 }
 
@@ -64,7 +65,8 @@ pub struct OperatorState {
     pub is_source: bool,
     /// True if the operator's records leave the engine.
     pub is_sink: bool,
-    /// True for a source that makes records whenever it is polled, so that none of its records arrived earlier.
+    /// True if the operator is a source that makes records whenever it is polled, so that none of its records
+    /// arrived earlier.
     pub is_on_demand: bool,
     /// True while a worker runs the operator.
     pub is_running: bool,
@@ -79,12 +81,12 @@ pub struct OperatorState {
     pub oldest_pending: ProcessingTime,
     /// End of the operator's last run; before its first run, the time at which its query was submitted.
     pub last_run_ended: ProcessingTime,
-    /// Cost: nanoseconds per input record that a worker spends on the operator's runs, scheduling included. This is CPU
-    /// time if the worker has its core for itself. For a source, per record made. Above zero. Before it is measured,
-    /// [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
+    /// Cost: nanoseconds per input record that a worker spends on the operator's runs, scheduling included.
+    /// This is CPU time if the worker has its core for itself. For a source, the cost is per record made.
+    /// Above zero. Before it is measured, it is [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
     pub cost_ns_per_record: f64,
-    /// Selectivity: records out per record in, zero or more. For a sink, records delivered per record in; for a source,
-    /// records put out by its chain per record made. Before it is measured, 1.
+    /// Selectivity: records out per record in; zero or more. For a sink, records delivered per record in; for
+    /// a source, records put out by its chain per record made. Before it is measured, it is 1.
     pub selectivity: f64,
     /// CPU time of one run, in nanoseconds, measured like [`cost_ns_per_record`](Self::cost_ns_per_record). It is the
     /// cost of a message if the policy is asked again after each message. Before it is measured,
@@ -92,8 +94,8 @@ pub struct OperatorState {
     pub cost_ns_per_run: f64,
     /// Work that waits at the operator's input, counted by epochs.
     pub epoch_work: EpochWork,
-    /// The context of the first waiting record; for a source, the context that its next record would get. Meaningless
-    /// while nothing is pending.
+    /// The scheduling context of the first waiting record; for a source, the context that its next record
+    /// would get. Meaningless while nothing is pending.
     pub head: Context,
     /// For an operator with windows, the watermark at which the result of the first waiting record is put out: the
     /// first window end after the last watermark that the operator has taken (Cameo, section 4.3, p_F). None if the
@@ -154,7 +156,8 @@ pub struct QueryState {
     /// Number of samples of the latency gradient since the query was submitted. A change tells that there is
     /// a new sample.
     pub gradient_samples: u64,
-    /// Least of the last watermarks that each sink of the query has seen; none before every sink has seen one.
+    /// The least of the last watermarks that the sinks of the query have seen; `None` before every sink has
+    /// seen one.
     pub sink_watermark: Option<EventTime>,
     /// First instant after [`sink_watermark`](Self::sink_watermark) at which a window rule of the query fires, such
     /// as the end of a window. Before the sinks have seen a watermark, the first such instant after the watermark of
@@ -179,18 +182,20 @@ pub struct StreamState {
     /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
     /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
     pub deadline: Option<EventTime>,
-    /// Ingestion time of the oldest sweeping watermark that has not reached all sinks; none if none is on its way.
+    /// Ingestion time of the oldest sweeping watermark (which makes the query put out results) that has not
+    /// reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
     /// Delays of the stream's watermarks that made the query put out results.
     pub delays: DelayStatistics,
-    /// The relation between the stream's event time and processing time; none before its first watermark.
+    /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,
     /// True if the stream is idle or has ended: no operator waits for its watermark.
     pub is_away: bool,
 }
 
-/// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. A
-/// delay may be long or negative, because the clock that stamps events may differ from ours.
+/// Delays of sweeping watermarks (which make a query put out results), from the deadline to the ingestion,
+/// over the last [`EPOCHS`](Self::EPOCHS) epochs. A delay may be long or negative, because the clock that
+/// stamps events may differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
     /// Number of epochs whose delays were seen, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the other
@@ -252,10 +257,10 @@ pub struct Snapshot {
     pub queries: Vec<Option<QueryState>>,
     /// State of every source stream of every live query, in no particular order.
     pub streams: Vec<StreamState>,
-    /// Bytes in use, of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes without those that are free
-    /// for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out too: an edge has chunks of its own
-    /// from the start, which no policy can free. Blocks shared by the instances of an operator count as used, and so
-    /// does an edge whose writer has ended.
+    /// Number of bytes in use, out of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes
+    /// without those that are free for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out,
+    /// too: an edge has chunks of its own from the start, which no policy can free. Blocks shared by the
+    /// instances of an operator count as used, and so does an edge whose writer has ended.
     pub memory_used_bytes: u64,
     /// Number of bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
@@ -285,11 +290,13 @@ impl Snapshot {
     }
 }
 
-/// Groups of snapshot fields that a policy reads; only these groups are gathered. A set, joined with `|`.
+/// Groups of snapshot fields that a policy reads; only these groups are gathered. A set of groups, joined
+/// with `
+/// `.
 ///
-/// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the settings
-/// of a query, and the fields of an operator that the executor itself needs. The latter are its query, its kind,
-/// whether it runs, `pending` and `can_output`.
+/// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the
+/// settings of a query, and the fields of an operator that the executor itself needs. The latter are its
+/// query, its kind, whether it runs, `pending` and `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 
@@ -306,7 +313,7 @@ impl Fields {
     pub const LATENCY_GRADIENT: Fields = Fields(8);
     /// [`Snapshot::downstream`] and [`Snapshot::order`]: which operators read from which.
     pub const TOPOLOGY: Fields = Fields(16);
-    /// `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
+    /// The group of epochs: `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
     pub const EPOCHS: Fields = Fields(32);
     /// The group of scheduling contexts: `head` and `frontier` of operators.
     pub const CONTEXTS: Fields = Fields(64);

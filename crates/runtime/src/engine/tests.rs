@@ -177,7 +177,8 @@ fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     graph
 }
 
-/// Any worker may take a source, even one with a preferred worker. A copy stays with its worker.
+/// Any worker may take a source, even a source with a preferred worker. A copy of a parallel operator stays
+/// with its worker.
 #[test]
 fn preferred_workers_are_those_of_the_graph() {
     let clock = Arc::new(VirtualClock::default());

@@ -19,8 +19,8 @@ use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
 use super::tracker::{Claiming, EpochTracker, WorkQueueCounts};
 
-/// A block on an edge, with the values by which it is judged (StreamBox's bundle). All its records come from
-/// one split.
+/// A block of records on its way to a parallel operator, with the values by which it is judged (a bundle in
+/// StreamBox). All its records come from one split of the source.
 pub struct Bundle<B> {
     /// The block of records; `None` if the bundle carries only a latency marker.
     pub(crate) block: Option<B>,
@@ -93,7 +93,8 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 }
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
-    /// Makes empty containers for blocks of `block_pool`, with a work queue for each of `cores` cores.
+    /// Makes empty containers for blocks of the pool `block_pool`, with a work queue for each of `cores`
+    /// cores.
     pub(crate) fn new(
         block_pool: Arc<BlockPool<Record<T>>>,
         cores: usize,

@@ -124,9 +124,9 @@ impl WorkQueueCounts {
     }
 }
 
-/// Returns the count of what came in minus the count of what went out, where `gone` was loaded with Acquire
-/// before `come` was loaded. A difference below zero would be a defect of the orderings. It counts as zero,
-/// because these counts only tell where to look.
+/// Returns the difference of two counts: what came in minus what went out. `gone` must be loaded with Acquire
+/// before `come` is loaded. A difference below zero would be a defect of the orderings. It counts as zero,
+/// because these counts only tell workers where to look.
 fn left(come: u64, gone: u64) -> u64 {
     assert!(
         !cfg!(loom) || gone <= come,
@@ -138,10 +138,10 @@ fn left(come: u64, gone: u64) -> u64 {
 /// Rules by which the copies of a task deposit and claim blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claiming {
-    /// True if blocks are claimed only from the oldest epoch, once it has its end: an
+    /// True if blocks are claimed only from the oldest epoch, once it has its end watermark; see the
     /// [ablation](crate::Ablations::in_order_epochs).
     pub(crate) holds_epochs: bool,
-    /// True if blocks are deposited into the first epoch without an end: an
+    /// True if derived blocks are deposited into the first epoch without an end watermark; see the
     /// [ablation](crate::Ablations::no_epoch_boundaries).
     pub(crate) mixes_epochs: bool,
     /// True if a copy claims blocks of its own work queue first, and blocks of other work queues only when
@@ -162,10 +162,10 @@ pub struct EpochTracker {
     /// Number of epochs whose ends were assigned since the start. Written under the lock of `life`. Relaxed:
     /// as for `items_in`.
     assigned: AtomicU64,
-    /// Bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo the
-    /// length. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it with AcqRel when
-    /// they have put down what they gathered. It is read with Acquire under the lock of `life`: this pair
-    /// makes the gathered state visible.
+    /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
+    /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
+    /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
+    /// `life`: this pair makes the gathered state visible.
     unconsumed: Box<[CacheAligned<AtomicU64>]>,
     life: Mutex<Life>,
     /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
@@ -238,7 +238,8 @@ struct Life {
     complete: u64,
     /// Number of epochs whose ends were assigned since the start.
     assigned: u64,
-    /// The assigned ends of the epochs from `complete` on, and the silences between them.
+    /// The assigned end watermarks of the epochs from number `complete` on, with the silences of all splits
+    /// between them.
     to_come: VecDeque<ToCome>,
     /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
@@ -380,9 +381,9 @@ impl EpochTracker {
         self.settle(&mut life);
     }
 
-    /// Records that all splits have fallen silent. The silence is announced when every epoch that has its end
-    /// by now is retrieved. Blocks deposited behind the last end give no result before a later end, so the
-    /// silence makes none of them late.
+    /// Records that all splits of the source have fallen silent. The silence is announced when every epoch
+    /// that has its end by now is complete. Blocks deposited behind the last end give no result before a
+    /// later end, so the silence makes none of them late.
     ///
     /// A silence that is over before it is announced is announced all the same, in its place, as on an edge.
     /// The results of a stream must not depend on how far behind the copies are.
@@ -479,7 +480,8 @@ impl EpochTracker {
         self.oldest.store(oldest, Ordering::Relaxed);
     }
 
-    /// Returns the oldest epoch with unconsumed blocks, in front of this task or of a task downstream.
+    /// Returns the number of the oldest epoch that has unprocessed blocks, in front of this task or of a task
+    /// downstream.
     pub(crate) fn oldest(&self) -> u64 {
         let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))

@@ -1,5 +1,5 @@
-//! A task between its runs, with everything that the worker which runs it needs, and the values that pass
-//! from a run to the next decision.
+//! A task between its runs, with everything that a worker needs to run it, and the values that pass from a
+//! run to the next scheduling decision.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! One decision of a worker, or one event from outside: the task that ended its run is put back, the tasks
-//! that its run concerns are notified, due sources and rounds are handled, and the next task is taken.
+//! One scheduling decision of a worker, or one event from outside the workers. The task whose run has ended
+//! is put back, the tasks that the run concerns are notified, due sources and rounds are handled, and the
+//! next task is taken.
 
 use std::sync::Arc;
 
@@ -253,11 +254,12 @@ impl Turn<'_> {
             }
             let mut standing = body.look(self.now);
             if standing != Standing::Ready {
-                // SeqCst: a worker that made work and then found the cell ready, as it was before we took it,
-                // has not notified the task. Its fence stands between its publication and its look at the
-                // cell, ours between the taking of the cell and this look. The side whose fence is later sees
-                // what the other wrote before its fence. That worker saw the cell ready, so our fence is the
-                // later one, and this look sees the work.
+                // SeqCst: a worker that made work for the task and then found its cell ready, as it was
+                // before this thread took the task, has not notified the task. That worker's fence stands
+                // between its publication and its look at the cell. The fence here stands between the taking
+                // of the cell and the look at the task. The side whose fence is later sees what the other
+                // wrote before its fence. That worker saw the cell ready, so the fence here is the later one,
+                // and the look below sees the work.
                 fence(Ordering::SeqCst);
                 standing = body.look(self.now);
             }

@@ -335,8 +335,8 @@ fn note_waiting_sources(built: &mut [BuiltTask]) {
     }
 }
 
-/// Returns the tasks from which records come to a task, directly or through any number of other tasks. Each
-/// task is returned once.
+/// Returns the tasks from which records come to the given task, directly or through any number of other
+/// tasks. Each task is returned once.
 pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<usize>) -> Vec<usize> {
     let mut before = upstream(task).clone();
     let mut next = 0;

@@ -216,7 +216,8 @@ impl<T: Send + 'static> Reading<T> for Taking {
     }
 }
 
-/// Reading by several readers, to which values are lent. Each reader clones the values that it takes.
+/// Reading of a link by several readers, to which values are lent. Each reader clones the values that it
+/// takes.
 pub enum Lending {}
 
 impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {

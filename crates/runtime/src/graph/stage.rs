@@ -50,10 +50,10 @@ impl Opening<'_> {
         }
     }
 
-    /// Makes the block pool of the containers. A block is as large as a chunk of an edge, up to
-    /// [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that all workers
-    /// share, and two locks. A larger block has more records to pay for it. With 384 records to a block, this
-    /// cost is a fifth of YSB's speed on two workers.
+    /// Makes the block pool for containers in front of a parallel operator. A block is as large as a chunk of
+    /// an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that
+    /// all workers share, and two locks. A larger block spreads this cost over more records. With 384 records
+    /// to a block, the cost is a fifth of YSB's speed on two workers.
     pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();

@@ -39,7 +39,8 @@ enum Kind {
     Summary,
 }
 
-/// Source of a metric's samples: one sample for each item, or none if the value is not known.
+/// Tells where the samples of a Prometheus metric come from: there is one sample for each item (such as each
+/// query), or none if the value is not known.
 #[derive(Clone, Copy)]
 enum Of {
     Engine(fn(&EngineMetrics) -> Option<Value>),

@@ -35,7 +35,8 @@ enum Rest {
     None,
     /// The writer in front of the exchange has announced that it is idle, and has written nothing since.
     Idle,
-    /// The writer has announced that it is idle, and has written since. This must be announced, too.
+    /// The writer has announced that it is idle, and has written to an edge since. All edges must still be
+    /// told that it is no longer idle.
     Over,
 }
 

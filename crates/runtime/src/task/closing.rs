@@ -1,4 +1,5 @@
-//! The task that closes epochs: it merges the state that copies have gathered, in order, and fires.
+//! The task that closes epochs of a parallel operator: it merges the state that the copies have
+//! gathered, epoch by epoch, and emits the results.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

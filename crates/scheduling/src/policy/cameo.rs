@@ -84,7 +84,8 @@ pub enum CameoForm {
 pub struct CameoSettings {
     /// The form of Cameo, which determines the urgency of a message.
     pub form: CameoForm,
-    /// True if the deadlines of messages that wait for the end of a window are postponed until then (section 4.2.2).
+    /// True if the deadline of a message that waits for the end of a window is postponed until that end
+    /// (section 4.2.2 of Cameo).
     pub is_semantics_aware: bool,
     /// The paper's L, in ns: the latency target of a query that has set none. Ours: 1 s.
     pub latency_target_ns: u64,

@@ -65,12 +65,14 @@ pub struct EnjimaSettings {
     pub adapt_every_samples: u64,
     /// N_min, the least quantum of an operator, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
-    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: [`STARVATION_NS`].
+    /// The starvation bound of Enjima, in ns: an operator that has waited for longer comes before all others.
+    /// The wait begins when its oldest input arrived or when its last run ended, whichever is later. Ours:
+    /// [`STARVATION_NS`].
     pub starvation_ns: u64,
-    /// Queries whose priorities differ by less than this factor share evenly when both always have work. Beyond it
-    /// the better one goes first, as in the paper. 1 disables sharing. Ours: 2, because the measured costs of equal
-    /// queries differ by some 10 %, and by half if only one of them has its data in the caches.
+    /// Queries whose priorities differ by less than this factor share processing time evenly when both always
+    /// have work. If priorities differ by more, the better query goes first, as in the paper. 1 switches
+    /// sharing off. Ours: 2, because the measured costs of equal queries differ by some 10 %, and by half if
+    /// only one of them has its data in the caches.
     pub share_band: f64,
     /// Lead of a query in CPU time, in ns, over the least served query at which the query's priority is
     /// lowered by the whole factor. Ours: 5 rounds of 1 ms, so that a lead of one round outweighs a

@@ -132,7 +132,7 @@ impl OutputCosts {
         OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, walk: 0 }
     }
 
-    /// Returns the sum of the own costs of all operators downstream of `operator`, each counted once.
+    /// Returns the sum of the costs of all operators downstream of `operator`, each counted once.
     fn walk_ns(&mut self, snapshot: &Snapshot, operator: OperatorId) -> f64 {
         self.walk += 1;
         let mut sum_ns = 0.0;

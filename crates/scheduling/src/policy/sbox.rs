@@ -32,7 +32,7 @@ pub struct Sbox {
     at_hand: Option<(QueryId, Option<EventTime>)>,
     /// Place of each query in the order in which queries run, by [`QueryId`].
     queries: Vec<Turn>,
-    /// All queries in the order of their turns; kept between rounds to save allocations.
+    /// All queries in the order in which they run; kept between rounds to save allocations.
     order: Vec<QueryId>,
     /// Place of each operator, from the end of the topological order, so that downstream operators come
     /// first.

@@ -1,4 +1,4 @@
-//! Tests of every policy: it is found by its name, and starves operators only where documented.
+//! Tests of every policy: users find it by its name, and it starves operators only where this is documented.
 
 use thalweg_model::{Entropy, SeededEntropy};
 

@@ -92,7 +92,8 @@ impl Trace {
         Ok(out.flush()?)
     }
 
-    /// Reads a trace that [`Trace::write`] has written, of at most `calls_max` calls. `input` should be buffered.
+    /// Reads a trace of policy calls that [`Trace::write`] has written, of at most `calls_max` calls. `input`
+    /// should be buffered.
     ///
     /// # Errors
     /// [`TraceError`]: a trace that is damaged or cut short is refused as a whole.

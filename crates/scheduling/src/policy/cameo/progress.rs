@@ -18,7 +18,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use crate::snapshot::{ProgressMap, QueryId, Snapshot, StreamState};
 
-/// Relation between event time and processing time in each query, as of the last round.
+/// Relation between event time and processing time in the streams of each query, as of the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// The stream of each query that is behind all its others, by [`QueryId`].

@@ -14,9 +14,9 @@ pub struct KlinkSettings {
     pub is_lazy: bool,
     /// True if the ingestion of a watermark that makes a query put out results begins a new cycle. Ours.
     pub evaluates_sweeps: bool,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
-    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: one minute, more than the
-    /// windows of the paper last.
+    /// The starvation bound of Klink, in ns: an operator that has waited for longer comes before all others.
+    /// The wait begins when its oldest input arrived or when its last run ended, whichever is later. Ours:
+    /// one minute, which is longer than the windows of the paper.
     pub starvation_ns: u64,
     /// The paper's b: the share of the memory limit from which on memory counts as short. The paper does not
     /// give it; ours: 0.8. An infinite share switches memory mode off.

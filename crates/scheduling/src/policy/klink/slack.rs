@@ -53,7 +53,8 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
         return Some(from_now_ns(swept, now) - cost_ns);
     }
     let expected = expected(settings.estimate, now, stream)?;
-    // From here on, instants are counted from the time before which the watermark has not arrived.
+    // From here on, instants are counted from the time before which the awaited watermark has certainly not
+    // arrived.
     let expected = Expected { mean_ns: expected.mean_ns - unseen_since_ns, ..expected };
     let charge_ns = cost_ns - unseen_since_ns;
     Some(match settings.estimate {
@@ -180,7 +181,8 @@ fn mean_excess(z: f64) -> f64 {
     if z > SERIES_END { excess_in_tail(z) } else { density(z) / upper_tail(z) - z }
 }
 
-/// Returns the mean excess for large z: 1 / (z + 2 / (z + 3 / (z + ...))), whose first term is the asymptote 1 / z.
+/// Returns the mean distance beyond a large z of a normal variable that exceeds z: 1 / (z + 2 / (z + 3 / (z +
+/// ...))), whose first term is the asymptote 1 / z.
 fn excess_in_tail(z: f64) -> f64 {
     1.0 / (2..=TERMS).rev().fold(z, |rest, count| z + f64::from(count) / rest)
 }
