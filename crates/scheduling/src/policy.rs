@@ -26,8 +26,7 @@ use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// Events after which operators must be ranked again, besides the first input of an operator that had none. A
-/// set; its values are joined with `
-/// `.
+/// set; its values are joined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refresh(u8);
 

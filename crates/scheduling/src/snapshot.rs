@@ -291,8 +291,7 @@ impl Snapshot {
 }
 
 /// Groups of snapshot fields that a policy reads; only these groups are gathered. A set of groups, joined
-/// with `
-/// `.
+/// with `|`.
 ///
 /// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the
 /// settings of a query, and the fields of an operator that the executor itself needs. The latter are its

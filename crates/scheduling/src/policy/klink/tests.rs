@@ -1,6 +1,6 @@
 //! Tests of Klink's evaluation, order and variants; slack itself is tested in `tests/by_hand.rs`.
 //!
-//! A query is written as its operators, each feeding the next, and its streams: `*9/10/.5@3 1
+//! A query is written as its operators, each feeding the next, and its streams: `*9/10/.5@3 1 |
 //! 10+1~2 !4`. For an operator: `*` marks a source on demand; then records pending, ns per record and
 //! selectivity (defaults .1 and 1); `@` the start of its wait in s (default now). For a stream, in s: its
 //! deadline, `+` the mean delay, `~` its deviation, `!` the arrival of a watermark that makes the query put
