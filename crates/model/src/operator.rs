@@ -273,7 +273,8 @@ pub trait Operator<In>: Send {
     /// [`note_read`](Operator::note_read), outside its loop.
     fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O);
 
-    /// Counts as read `count` records that were handed to [`process_one`](Operator::process_one).
+    /// Adds `count` to the number of records read: these records were handed to
+    /// [`process_one`](Operator::process_one).
     fn note_read(&mut self, count: u64);
 
     /// Processes a mark, after every record before the mark. Returns [`Flow::More`] if the output had too
@@ -283,8 +284,8 @@ pub trait Operator<In>: Send {
         Flow::Done
     }
 
-    /// Returns true if the results of a record in `process` found too little room, so that the rest is not
-    /// emitted yet (rule O3).
+    /// Returns true if the operator has results for which the output had no room, so that it must continue
+    /// before it takes more (rule O3).
     fn is_stalled(&self) -> bool {
         false
     }

@@ -53,7 +53,7 @@ pub(crate) struct Least {
 }
 
 impl Board {
-    /// Makes a board for at least `capacity` words, each of which is [`NOTHING`] at first.
+    /// Makes a board for the ranks or due times of at least `capacity` tasks; no task has one at first.
     pub(crate) fn new(capacity: usize) -> Self {
         let nothing = |count: usize| (0..count).map(|_| AtomicU64::new(NOTHING)).collect();
         let groups = capacity.div_ceil(GROUP);
@@ -84,8 +84,8 @@ impl Board {
         self.leaves[index].load(Ordering::Relaxed)
     }
 
-    /// Writes the word of the task at `index`. Only the holder of the task may call this, so there is one
-    /// writer at a time.
+    /// Stores the rank or due time of the task at `index`. Only the holder of the task may call this, so
+    /// there is one writer at a time.
     #[inline]
     pub(crate) fn set(&self, index: usize, word: u64) {
         let leaf = &self.leaves[index];
@@ -118,8 +118,8 @@ impl Board {
         }
     }
 
-    /// Sets the top of a group to the least word of the group, and repeats until both agree, because other
-    /// parties may change words meanwhile.
+    /// Sets the stored minimum of a group of ranks or due times to the least of the group. Repeats until both
+    /// agree, because other parties may change values meanwhile.
     fn renew(&self, group: usize) {
         loop {
             // SeqCst: this fence stands between a write and the look at the words of the group. In the first

@@ -36,7 +36,8 @@ pub(crate) trait Driver: Send + Sync {
     /// Returns the queries that have been submitted and have not ended.
     fn queries(&self) -> Vec<Arc<QueryShared>>;
 
-    /// Returns the counters of this driver, such as queries submitted and time spent on scheduling.
+    /// Returns the counters of the part of the engine that runs tasks, such as queries submitted and time
+    /// spent on scheduling.
     fn figures(&self) -> DriverFigures;
 
     /// Waits until the threads that the driver itself has started have ended. Call [`close`](Self::close)

@@ -267,7 +267,7 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
             // in one poll makes one call too many.
             return;
         }
-        // The place of the next watermark is determined before the records are moved out of the input.
+        // The place of the next watermark is determined before any record is moved out of the input.
         let limit = self.run_of(input, count);
         let mut prefix = Prefix { input, limit };
         self.output.push_all(&mut prefix);

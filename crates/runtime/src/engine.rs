@@ -225,7 +225,7 @@ impl EngineBuilder {
     }
 }
 
-/// The parts of an engine after its settings were found valid, before threads are started.
+/// The parts of an engine whose settings were found valid and whose threads are not started yet.
 struct Parts {
     pool: Arc<Pool>,
     workers: usize,

@@ -215,7 +215,7 @@ pub enum QueryError {
     },
     /// A source or a sink failed, for example because of an input or output error.
     Connector {
-        /// Name of the task of the source or sink.
+        /// Name of the task whose source or sink failed.
         operator: String,
         /// The failure as the source or sink described it.
         fault: Fault,

@@ -71,7 +71,7 @@ const SOURCE: u32 = 1 << 31;
 /// because each worker has a copy of its own.
 const COPY: u32 = 1 << 30;
 
-/// Mask of the flags that are stored with the number of a task's preferred worker.
+/// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
 /// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs something. As
@@ -123,7 +123,8 @@ pub(crate) struct Runs {
     pub(crate) bytes_max: u64,
     /// Nanoseconds for which a source that has caught up is not polled. See [`limits::SOURCE_GRAIN_NS`].
     pub(crate) source_grain_ns: u64,
-    /// Of this many steps of a task, one is measured operator by operator. See [`limits::MEASURED_STEPS`].
+    /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
+    /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
 }
 

@@ -246,7 +246,8 @@ impl Ingestion {
     /// Records that the source has ended, or is silent until it sets a watermark again.
     pub(crate) fn note_away(&mut self, now: ProcessingTime) {
         self.delivered.firings.note(self.index, now, Stream::fall_away);
-        // The next watermark of the source is reported in any case, because it shows that the source is back.
+        // The source is silent or has ended. If it sets a watermark again, that watermark is reported in any
+        // case, because it shows that the source is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);
     }
 }

@@ -235,8 +235,8 @@ pub(crate) struct Delays {
     /// 100 ms.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// The latency target, and the number of latencies that met it. Relaxed, because both are only shown and
-    /// compared over long intervals.
+    /// The latency target of the query. The next field counts the latencies that met it. Relaxed, because the
+    /// count is only shown and compared over long intervals.
     target_ns: Option<u64>,
     met: AtomicU64,
 }

@@ -23,7 +23,7 @@ pub struct RunLog(Arc<Mutex<Runs>>);
 #[derive(Debug)]
 struct Runs {
     kept: Vec<Completion>,
-    /// Runs that begin before this instant are not kept; `NEVER` while the log is closed.
+    /// Runs of operators that begin before this instant are not logged; `NEVER` while the log is closed.
     from: ProcessingTime,
     runs_max: usize,
     left_out: u64,
@@ -36,7 +36,7 @@ impl RunLog {
         RunLog(Arc::new(Mutex::new(Runs { kept: Vec::with_capacity(runs_max), from, runs_max, left_out: 0 })))
     }
 
-    /// Opens the log: it keeps the runs that begin at `from` or later, until it is full.
+    /// Opens the log of runs: it keeps the runs that begin at `from` or later, until it is full.
     pub fn open(&self, from: ProcessingTime) {
         let mut runs = self.runs();
         (runs.from, runs.left_out) = (from, 0);

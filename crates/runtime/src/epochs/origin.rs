@@ -109,7 +109,7 @@ impl Origin {
 
     /// Returns the epoch and watermarks that apply to a split before its first record.
     pub(crate) fn start(&self) -> Standing {
-        // The first watermark of a split always makes a difference, so any watermark is due.
+        // The first watermark of a split always matters, because it is the first, so any watermark is due.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 

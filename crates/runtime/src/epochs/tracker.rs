@@ -423,8 +423,9 @@ impl EpochTracker {
                     if self.outlets.is_empty() {
                         self.put(life, Item::End { epoch, watermark });
                     } else {
-                        // The lock is held, so that ends reach a tracker downstream in order. Locks of
-                        // trackers are taken in downstream direction only, which excludes a deadlock.
+                        // The lock is held while the end is passed on, so that ends reach a tracker
+                        // downstream in order. Locks of trackers are taken in downstream direction only,
+                        // which excludes a deadlock.
                         self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
                         self.set_oldest(life, epoch + 1);
                     }
@@ -503,9 +504,9 @@ impl EpochTracker {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a split that waited for a free epoch may go on: the task that closes epochs has
-    /// released some since `oldest_before` was the oldest here, and the maximum number may have been open
-    /// then.
+    /// Returns true if a split of the source that waited for a free epoch may go on. This is so if the task
+    /// that closes epochs has released some since number `oldest_before` was the oldest, and the maximum
+    /// number may have been open then.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }

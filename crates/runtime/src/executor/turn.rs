@@ -105,7 +105,8 @@ impl Bench {
 /// be dropped afterwards.
 pub(super) struct Turn<'a> {
     pub(super) executor: &'a Executor,
-    /// The ranker with the policy, locked; `None` if another thread holds the lock.
+    /// The ranker (which asks the policy for ranks), locked by this thread; `None` if another thread holds
+    /// the lock.
     pub(super) ranker: Option<MutexGuard<'a, Ranker>>,
     /// The values of the worker that decides; `None` for an event from outside, which waits for the ranker's
     /// lock.
@@ -142,7 +143,7 @@ impl Turn<'_> {
         let Changes { wrote, closed, freed, gave_back } = changes;
         if wrote {
             for place in 0..body.downstream.len() {
-                // The reader's input was just written on this core, so it is in this core's cache.
+                // The input of the reading task was just written on this core, so it is in this core's cache.
                 self.prefer_this_worker(body.downstream[place]);
                 self.notify(body.downstream[place]);
             }
@@ -208,7 +209,7 @@ impl Turn<'_> {
         let place = operator.0 as usize;
         let cell = &self.executor.cells[place];
         if cell.is_ready() {
-            // The task is ready already, so the worker that takes it will see the new work. But more input
+            // The task is ready already, so the worker that takes it will see the new input. But more input
             // may improve its rank.
             let is_worth_more = self.ranker.as_ref().is_some_and(|ranker| ranker.ranks_on_arrival());
             if is_worth_more && let Some(body) = cell.take() {
@@ -315,7 +316,7 @@ impl Turn<'_> {
     pub(super) fn fail(&mut self, query: &QueryShared, error: QueryError) {
         match query.fail(error) {
             None => self.bury_tasks(query),
-            // The query has already ended, or another thread ends it; this error is not used.
+            // The query has already ended, or another thread ends it, so this error is not reported.
             unused => self.unused.extend(unused),
         }
     }
@@ -336,7 +337,7 @@ impl Turn<'_> {
     pub(super) fn call_due(&mut self) {
         let Executor { dues, next_due_ns, .. } = self.executor;
         next_due_ns.store(NOTHING, Ordering::Relaxed);
-        // SeqCst: this fence pairs with the fence in `wait_for`, so that no newly published due time is
+        // SeqCst: this fence pairs with the fence in `wait_for`, so that no due time published meanwhile is
         // missed.
         fence(Ordering::SeqCst);
         let now_ns = self.now.as_nanos();

@@ -218,7 +218,8 @@ mod tests {
         let many: Vec<(i64, i64)> = (0..1_000).map(|number| (number * 100, number * 110)).collect();
         let mut stream = stream(&many);
         let delays = state(&mut stream, 0).delays;
-        // Each delay is 10 ms longer than the one before, so the mean is that of the delays 600 to 999.
+        // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
+        // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
     }
 

@@ -156,7 +156,7 @@ pub trait Reading<T: Send + 'static>: Sized + 'static {
     #[doc(hidden)]
     type Blocks: Send;
 
-    /// The type through which a task reads blocks from a link that is read in this way.
+    /// The type through which a task reads blocks from a link with this way of reading (moved out or cloned).
     type Ports: Ports<T> + 'static;
 
     /// The form of the blocks that a worker claims from containers: owned, or shared with other readers.

@@ -16,7 +16,7 @@ const MARKS_MAX: usize = 4;
 pub(crate) struct Tail<C, E> {
     pub(crate) chain: C,
     pub(crate) output: E,
-    /// Marks that must still pass through the chain, in order.
+    /// Marks that must still pass through the task's operators, in order.
     marks: VecDeque<Mark>,
     /// True if the chain has received the first mark and has more results to emit for it.
     is_emitting: bool,

@@ -231,8 +231,8 @@ impl Enjima {
         }));
     }
 
-    /// Returns the values for an operator that was submitted since the last round: initial thresholds, and
-    /// the priority of a sink.
+    /// Returns the values by which an operator is ranked that was submitted since the last round: initial
+    /// thresholds, and the priority of a sink.
     #[cold]
     fn plan_of_newcomer(&self, state: &OperatorState, operator: OperatorId) -> OperatorPlan {
         let thresholds = Thresholds::new(&self.settings);

@@ -45,12 +45,12 @@ pub struct Fcfs {
 /// The place at which an arrival counts in the policy "first come, first served".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
-    /// The arrival at the operator's input counts.
+    /// Operators are ordered by the arrival of their oldest record at their own input.
     #[default]
     Input,
-    /// The arrival at the source from which the records stem counts.
+    /// Operators are ordered by the arrival of their first record at the source from which it stems.
     Source,
-    /// The arrival in the queue of operators that can run counts.
+    /// Operators are ordered by the time at which they entered the queue of operators that can run.
     Line,
 }
 

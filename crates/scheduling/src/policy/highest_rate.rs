@@ -102,8 +102,9 @@ mod tests {
     use super::*;
     use crate::test_bed::{graph, scores};
 
-    /// The output rate of an operator includes everything downstream. By hand: D 1/4, C .5/10, B .2 * (1 +
-    /// .5) = .3 for 2 + .2 * (4 + 10) = 4.8, A 2 * .3 = .6 for 1 + 2 * 4.8 = 10.6.
+    /// The output rate of an operator includes everything downstream. By hand, rate is records out per time:
+    /// D 1/4; C .5/10; B .2 * (1 + .5) = .3 for 2 + .2 * (4 + 10) = 4.8; A 2 * .3 = .6 for 1 + 2 * 4.8 =
+    /// 10.6.
     #[test]
     fn rates_are_those_of_all_that_stands_downstream() {
         let snapshot = graph(&[(1.0, 2.0, &[1]), (2.0, 0.2, &[2, 3]), (10.0, 0.5, &[]), (4.0, 1.0, &[])]);

@@ -3,7 +3,7 @@
 /// The default duration of a cycle, in ns: r in section 6.2 of the paper.
 pub const CYCLE_NS: u64 = 120_000_000;
 
-/// Parameters of [`Klink`](super::Klink).
+/// Parameters of the Klink policy, [`Klink`](super::Klink).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KlinkSettings {
     /// The paper's r: duration of a cycle, in ns. With 0 every round is a cycle. The default is [`CYCLE_NS`].
