@@ -314,9 +314,10 @@ impl EpochTracker {
     /// Returns the epoch into which the bundle goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
-            // The lock keeps the end of the epoch which is found from being assigned meanwhile. This epoch is
-            // not above the depositor's own. The end of the depositor's own epoch is not passed on before the
-            // block from which the bundle was derived is consumed.
+            // The bundle goes into the first epoch whose end is not assigned. While the lock is held, no other
+            // thread can assign that end. The epoch is not above the depositor's own: the end of the
+            // depositor's own epoch is not passed on before the block from which the bundle was derived is
+            // consumed.
             let life = self.life.lock();
             let first = life.assigned;
             assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");

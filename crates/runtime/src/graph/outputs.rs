@@ -78,7 +78,7 @@ pub trait OutputPlan<T>: Send + 'static {
     }
 }
 
-/// What is given to every output of a query when it is made: the query's measurement of deliveries.
+/// Context that every output of a query gets when it is made: the query's measurement of deliveries.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
 /// Writing end of a link: of an edge, of containers or of partitions.

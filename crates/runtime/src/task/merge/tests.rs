@@ -7,7 +7,8 @@ use super::*;
 
 /// Checks the marks that result from marks of several inputs. Words are `<input><event>`: `a5` is a
 /// watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an `InputWatermark`, `al3` a
-/// latency marker of 3 ns. The output shows the marks passed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`, and `r` for records.
+/// latency marker of 3 ns. The output shows the marks passed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
+/// and `r` for records.
 fn check(inputs: usize, words: &str, expected: &str) {
     check_families(&(0..inputs).collect::<Vec<_>>(), words, expected);
 }

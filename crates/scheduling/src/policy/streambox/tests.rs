@@ -94,7 +94,7 @@ fn the_first_pass_goes_down_and_the_second_up() {
     check(Some(10), "A>B B>C C>D A* B- C@20 D-", "2:C 3:A");
 }
 
-/// Of two instances of one operator, which feed the same reader, the one with the oldest epoch runs first.
+/// If two instances of one operator feed the same reader, the instance with the oldest epoch runs first.
 #[test]
 fn of_one_operator_the_oldest_epoch_is_first() {
     check(Some(30), "A>B A>C B>D C>D A* B@20 C@10 D-", "1:CB 3:A");
