@@ -1,8 +1,8 @@
 //! Question: how many rows does an edge carry from one core to another, compared with a hand-written ring?
-//! Workload: one thread copies rows of 56 bytes out of a cache of 4,096 and stamps them, another adds up one field of
-//! the rows that have a bit set. There are rings of blocks of 1,024 rows that are reused in turn, of several sizes.
-//! There is an edge whose blocks of 384 rows are reused as within a core, the last one first, and an edge which knows
-//! that it crosses cores.
+//! Workload: one thread copies rows of 56 bytes out of a cache of 4,096 rows and stamps them. Another thread
+//! adds up one field of the rows that have a bit set. There are rings of several sizes, made of blocks of
+//! 1,024 rows that are reused in turn. There are two edges with blocks of 384 rows: one reuses the block
+//! freed last, as within a core, and the other knows that it crosses cores.
 //! Unit: million rows per second, medians of interleaved rounds. The best ring is the upper bound.
 //!
 //! `cargo bench -p thalweg-memory --bench crossing`; under `cargo test` it runs once, small.
@@ -18,42 +18,42 @@ use thalweg_memory::{
 
 type Row = [u64; 7];
 
-/// Rows of a block of the ring.
+/// Number of rows in a block of the hand-written ring.
 const RING_BLOCK_ROWS: usize = 1_024;
 
-/// Blocks of the rings.
+/// Sizes of the hand-written rings, in blocks.
 const RING_BLOCKS: [usize; 6] = [8, 16, 32, 64, 128, 512];
 
 fn cache() -> Vec<Row> {
     (0..4_096u64).map(|row| [row, row.wrapping_mul(0x9e37_79b9), 2, 3, 4, 5, row % 10]).collect()
 }
 
-/// Returns a row as a source makes it: stamped, so that no block of rows is a plain copy.
+/// Returns a row as a source would make it: with a new stamp, so that no block of rows is a plain copy.
 #[inline(always)]
 fn make(row: &Row, stamp: u64) -> Row {
     let [a, b, c, d, e, _, kind] = *row;
     [a, b, c, d, e, stamp, kind]
 }
 
-/// Adds a row to the reader's sum.
+/// Adds one field of the row to the reader's running sum, if the row has its bit set.
 #[inline(always)]
 fn add(sum: u64, row: &Row) -> u64 {
     if row[6] & 1 == 1 { sum.wrapping_add(row[1]) } else { sum }
 }
 
-/// Returns the sum over this many rows.
+/// Returns the sum that the reader must reach after the first `rows` rows of the benchmark's source.
 fn expected(cache: &[Row], rows: usize) -> u64 {
     (0..rows).fold(0, |sum, row| add(sum, &cache[row % cache.len()]))
 }
 
-/// Waits without giving up the core.
+/// Waits in a busy loop, without giving up the core, until the condition holds.
 fn spin_until(is_so: impl Fn() -> bool) {
     while !is_so() {
         std::hint::spin_loop();
     }
 }
 
-/// Returns the sum of all rows, sent through a ring of this many blocks.
+/// Sends rows through a hand-written ring of this many blocks, and returns the reader's sum.
 fn through_ring(cache: &[Row], blocks: usize, rows: usize) -> u64 {
     let ring: Vec<Mutex<Vec<Row>>> = (0..blocks).map(|_| Mutex::new(vec![[0; 7]; RING_BLOCK_ROWS])).collect();
     let (written, read) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -94,8 +94,8 @@ impl MarkRules for NoMarks {
     }
 }
 
-/// Returns the sum of all rows, sent through an edge of the engine's default shape; `is_told` says whether it knows
-/// that it crosses cores.
+/// Sends rows through an edge of the engine's default shape, and returns the reader's sum. `is_told` says
+/// whether the edge knows that it crosses cores.
 fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
     let pool = Pool::new(Budget::new(1 << 26));
     let shape = BlockShape { block_records: 384, chunk_blocks: 4 };
@@ -125,7 +125,8 @@ fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
                     left -= run;
                 }
                 drop(out);
-                // The worker that chooses the next task serves the pool now and then.
+                // In the engine a worker serves the pool's requests for chunks from time to time; here the
+                // writer's thread does.
                 if step % 64 == 0 {
                     pool.grow_step();
                 }

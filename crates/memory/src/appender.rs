@@ -32,10 +32,10 @@ pub trait Append<T>: Slots<T> {
         self.room_in_all()
     }
 
-    /// Appends a value.
+    /// Appends a value to the current block, and begins the next block if it is full.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If no block has room.
     #[inline(always)]
     fn push(&mut self, value: T) {
         self.make_slot();
@@ -43,7 +43,7 @@ pub trait Append<T>: Slots<T> {
         self.count(1);
     }
 
-    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within) and returns for how many: none if
+    /// Prepares for up to `wanted` calls of [`push_within`](Self::push_within). Returns for how many: 0 if
     /// there is no room, and never more than the current block has slots.
     #[inline]
     fn make_ready(&mut self, wanted: usize) -> usize {
@@ -53,8 +53,9 @@ pub trait Append<T>: Slots<T> {
         wanted.min(self.room_in_block())
     }
 
-    /// Appends a value within the number that [`make_ready`](Self::make_ready) returned. Unlike [`push`](Self::push)
-    /// it can never begin a block, so that a large value goes straight from its source to its slot.
+    /// Appends a value, at most as many times as [`make_ready`](Self::make_ready) has returned. Unlike
+    /// [`push`](Self::push) it can never begin a block, so that a large value goes straight from its source
+    /// to its slot.
     ///
     /// # Panics
     /// If the block is full.
@@ -65,11 +66,11 @@ pub trait Append<T>: Slots<T> {
         self.count(1);
     }
 
-    /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
-    /// counted only if it is kept.
+    /// Appends a value if `keep` is true, without a branch if `T` needs no drop: the value is written in any
+    /// case, and counted only if it is kept.
     ///
     /// # Panics
-    /// If there is no room, whatever `keep` says.
+    /// If there is no room, whatever the value of `keep`.
     #[inline(always)]
     fn push_if(&mut self, value: T, keep: bool) {
         self.make_slot();

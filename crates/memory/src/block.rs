@@ -4,9 +4,9 @@
 //! | sequence, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
 //! ```
 //!
-//! A [`BlockRef`] is an address and no more: the edge's protocol (B1 to B5) decides which end may write or read a
-//! slot, and when. The block checks identity only: it carries the sequence number of its present life, so a reader
-//! notices at once if its block was recycled too early.
+//! A [`BlockRef`] is an address and no more: the edge's protocol (B1 to B5) decides which end may write or
+//! read a slot, and when. The block itself checks only its identity: it carries the sequence number of its
+//! present life, so a reader notices at once if the block was recycled too early.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -14,26 +14,27 @@ use std::ptr::NonNull;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicU64, Ordering, Slot};
 
-/// Blocks start on cache lines.
+/// Alignment of a block in bytes: the size of a cache line.
 pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 
-/// The head of a block. The writer of the edge writes it when it takes the block (Relaxed: made visible by the
-/// Release store of `written`, see B3). Readers read it to check that they are in the right block.
+/// The head of a block. The writer of the edge writes it when it takes the block (Relaxed: made visible by
+/// the Release store of `written`, see B3). Readers use it to check that they are in the right block.
 #[repr(C, align(64))]
 pub(crate) struct Preamble {
-    /// Position of this block in its edge: block sequence number.
+    /// Sequence number of the block in its edge: the place of the block among all blocks that the edge has
+    /// used.
     pub(crate) sequence: AtomicU64,
-    /// Slots behind the preamble.
+    /// Number of slots for records that follow the preamble of a block.
     capacity_records: u32,
-    /// Stamp of its first record.
+    /// Stamp (time and notes) of the first record in the block.
     pub(crate) stamp: StampCell,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == BLOCK_ALIGN_BYTES);
 
-/// A pointer to a block, valid while its chunk is (B5). Copies give no right to read or write: the edge's protocol
-/// does.
+/// A pointer to a block, valid as long as the block's chunk is (B5). A copy of the pointer gives no right to
+/// read or write the block; the protocol of the edge gives this right.
 pub struct BlockRef<T> {
     base: NonNull<Preamble>,
     slots: PhantomData<*const Slot<T>>,
@@ -52,17 +53,17 @@ impl<T> Copy for BlockRef<T> {}
 unsafe impl<T> Send for BlockRef<T> {}
 
 impl<T> BlockRef<T> {
-    /// Returns a pointer to the block at `base`, which a chunk has cut there.
+    /// Returns a pointer to the block at the address `base`, which must be the start of a block of a chunk.
     pub(crate) fn at(base: NonNull<Preamble>) -> Self {
         BlockRef { base, slots: PhantomData }
     }
 
-    /// Returns a pointer to no block, to be replaced before it is used.
+    /// Returns a pointer to no block. It must be replaced by a valid pointer before it is used.
     pub(crate) const fn dangling() -> Self {
         BlockRef { base: NonNull::dangling(), slots: PhantomData }
     }
 
-    /// Returns the block at an address that [`as_ptr`](Self::as_ptr) gave.
+    /// Returns the block at an address that was made by [`as_ptr`](Self::as_ptr).
     pub(crate) fn from_ptr(base: *mut Preamble) -> Self {
         BlockRef {
             base: NonNull::new(base).expect("ring entries are set before they are read (B4)"),
@@ -74,13 +75,13 @@ impl<T> BlockRef<T> {
         self.base.as_ptr()
     }
 
-    /// Writes the preamble, and under loom the slots, of a block that is not shared yet.
+    /// Writes the preamble of a block that is not shared yet. Under loom also makes its slots.
     pub(crate) fn initialise(self, capacity_records: u32) {
         let preamble =
             Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: StampCell::new() };
         // SAFETY: the block is 64-aligned memory inside a chunk that is not shared yet.
         unsafe { self.base.write(preamble) };
-        // Only loom's slots need initialisation: they track accesses.
+        // Only under loom do slots need initialisation, because loom's slots track accesses.
         #[cfg(loom)]
         for index in 0..capacity_records {
             let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
@@ -89,7 +90,7 @@ impl<T> BlockRef<T> {
         }
     }
 
-    /// Drops the parts that `initialise` made.
+    /// Drops the parts of a block that `initialise` has made; needed under loom only.
     #[cfg(loom)]
     pub(crate) fn retire(self, capacity_records: u32) {
         for index in 0..capacity_records {
@@ -108,18 +109,18 @@ impl<T> BlockRef<T> {
         behind.cast()
     }
 
-    /// Returns the preamble, while the chunk lives: callers hold the edge (B5).
+    /// Returns the preamble of the block. Callers hold the edge, so the chunk of the block lives (B5).
     #[inline]
     pub(crate) fn preamble<'a>(self) -> &'a Preamble {
         // SAFETY: initialised in `initialise`, only read and changed through its atomics since; valid by B5.
         unsafe { self.base.as_ref() }
     }
 
-    /// Returns slot `index`, while the chunk lives.
+    /// Returns slot `index` of the block.
     ///
     /// # Safety
-    /// `index` is at most the capacity (the slot at the capacity may be named, not used), and the caller holds
-    /// the edge, so that the chunk lives (B5).
+    /// `index` is at most the capacity (the slot at the capacity may be named, not used), and the caller
+    /// holds the edge, so that the chunk lives (B5).
     #[inline(always)]
     pub(crate) unsafe fn slot<'a>(self, index: usize) -> &'a Slot<T> {
         debug_assert!(
@@ -132,14 +133,16 @@ impl<T> BlockRef<T> {
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life as block number `sequence` of an edge, whose first record has this `stamp`.
+    /// Begins a new life of the block as number `sequence` of an edge. Its first record will have this
+    /// `stamp`.
     pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
         preamble.stamp.store(stamp);
         preamble.sequence.store(sequence, Ordering::Relaxed);
     }
 
-    /// Checks, on the reader's side, that this is block `sequence`: a block recycled too early is found here.
+    /// Checks, on the reader's side, that this is the block number `sequence`. A block that was recycled too
+    /// early is found here.
     #[inline]
     pub(crate) fn check(self, sequence: u64) {
         let found = self.preamble().sequence.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! A block pool: blocks of one type that are handed from owner to owner. An empty block returns to the core at which
-//! it was filled.
+//! A block pool: blocks of one type that are handed from owner to owner. An empty block returns to the core
+//! at which it was filled.
 //!
 //! ```text
 //!   core 0   [b4, b1]  --take-->  BlockWriter --fill--> Block --hand over--> drain --give back-->  core 0
@@ -7,14 +7,15 @@
 //!    ...                                                                                     that core's cache, else back
 //! ```
 //!
-//! An edge keeps its blocks in order, for one writer. A block pool serves many writers, and promises no order: that
-//! is left to the parties that hand blocks over. Each core, or other unit with a cache of its own, has a free
-//! list. A block that is emptied on the core it was filled on is the next to be filled there. A block that comes from
-//! another core goes to the end of the free list, so that its lines have left the other's cache by the time they are
-//! written again.
+//! An edge keeps its blocks in order, for one writer. A block pool serves many writers, and promises no
+//! order: the parties that hand blocks over take care of that. Each core, or other unit with a cache of its
+//! own, has a free list. A block that is emptied on the core where it was filled is the next to be filled
+//! there. A block that was emptied on another core goes to the end of the free list, so that its lines have
+//! left the other core's cache by the time they are written again.
 //!
-//! Chunks are bounded, and paid from the budget, as an edge's are; two are reserved. A core without free blocks takes
-//! one from another core, keeps it from then on, and asks the pool for a chunk.
+//! The number of chunks is bounded, and chunks are paid from the budget, as for an edge; two are reserved. If
+//! the free list of a core is empty, a block is taken from another core's list, and stays with the new core.
+//! The block pool then also requests a chunk.
 //!
 //! Invariant B7 of this crate: a block of a block pool is on the free list of one core, or is owned by one
 //! [`BlockWriter`] or [`Block`].
@@ -30,35 +31,39 @@ use crate::pool::{Grow, Pool};
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, CacheAligned, Mutex, Ordering, fence};
 
-/// Empty blocks that a writer takes at a time: with the one being filled they last until it looks for room again.
+/// Maximum number of empty blocks that a writer keeps. Together with the block being filled they last until
+/// the writer looks for room again.
 const IN_HAND_MAX: usize = 2;
 
-/// The free blocks of all cores.
+/// A block pool: the free lists of all cores, and the chunks from which the blocks were cut.
 pub struct BlockPool<T: Send + 'static> {
     cores: Box<[Arc<CoreList<T>>]>,
     common: Arc<Common<T>>,
 }
 
-/// State which all cores share.
+/// State of a block pool that the free lists of all cores share.
 struct Common<T> {
     pool: Arc<Pool>,
     layout: ChunkLayout,
     slot_bytes: u64,
     chunks_max: usize,
-    /// All chunks: their blocks stay valid while any list of a core lives, and each block holds its list.
+    /// All chunks of the block pool. Their blocks stay valid while the list of any core lives, and each block
+    /// holds the list of its core.
     chunks: Mutex<Vec<Chunk<T>>>,
-    /// Number of chunks. Relaxed: a figure for reports.
+    /// Number of chunks of the block pool. Relaxed: only for reports.
     chunk_count: AtomicUsize,
-    /// Whether the pool was asked for a chunk and has not answered. Relaxed: the request travels under the pool's
-    /// lock.
+    /// True while a chunk is requested from the pool and the request is not answered. Relaxed: the request
+    /// itself travels under the pool's lock.
     is_growing: AtomicBool,
-    /// Whether a writer has found no free block since this was last reset; see [`BlockPool::take_starved`].
+    /// True if a writer has found no free block since this flag was last reset; see
+    /// [`BlockPool::take_starved`].
     is_starved: AtomicBool,
-    /// A number as for [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the pool is used.
+    /// Number under which [`Pool::grow_step`] reports the block pool, as for
+    /// [`Cursors::name_writer`](crate::Cursors::name_writer). Relaxed: set before the block pool is used.
     writer_name: AtomicU64,
 }
 
-/// The free blocks of one core.
+/// The free blocks of one core, with the state that all cores share.
 struct CoreList<T> {
     index: usize,
     common: Arc<Common<T>>,
@@ -67,7 +72,8 @@ struct CoreList<T> {
 
 struct FreeList<T> {
     free: Mutex<VecDeque<BlockRef<T>>>,
-    /// Length of the list. Stored under the lock; Relaxed: a hint for readers without the lock.
+    /// Number of blocks on the free list. Stored under the lock; Relaxed: a hint for readers without the
+    /// lock.
     count: AtomicUsize,
 }
 
@@ -101,7 +107,7 @@ impl<T: Send + 'static> BlockPool<T> {
         Ok(Arc::new(block_pool))
     }
 
-    /// Creates a writer's end, without blocks.
+    /// Creates a block writer, which has no blocks yet.
     pub fn block_writer(self: &Arc<Self>) -> BlockWriter<T> {
         BlockWriter {
             block_pool: Arc::clone(self),
@@ -111,29 +117,31 @@ impl<T: Send + 'static> BlockPool<T> {
         }
     }
 
-    /// Gives the writers an opaque number, which [`Pool::grow_step`] returns when it has served this block pool.
+    /// Sets the number that [`Pool::grow_step`] returns when it has served this block pool. The number has no
+    /// meaning here.
     pub fn name_writer(&self, name: u64) {
         self.common.writer_name.store(name, Ordering::Relaxed);
     }
 
-    /// Returns whether there is a free block. If there is none, a flag is set: the party that gives a block back
-    /// then finds that a writer [was starved](Self::take_starved). The lists are read once more after a fence, so a
-    /// block given back meanwhile is not missed.
+    /// Returns true if there is a free block. If there is none, a flag is set: the party that gives a block
+    /// back then finds that a writer [was starved](Self::take_starved). The lists are read once more after a
+    /// fence, so a block that is given back meanwhile is not missed.
     pub fn has_free(&self) -> bool {
         let any = || self.cores.iter().any(|core| core.free_list.count.load(Ordering::Relaxed) > 0);
         if any() {
             return true;
         }
         self.common.is_starved.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `take_starved`. Either that side sees the flag above, or the read below
-        // sees the block that was given back there.
+        // SeqCst: pairs with the fence in `take_starved`. Either the party that gives a block back sees the
+        // flag set above, or the read below sees the block that it gave back.
         fence(Ordering::SeqCst);
         any()
     }
 
-    /// Resets and returns the flag that a writer has found no free block. Called after a block was given back.
+    /// Returns true if a writer has found no free block since the last call. Called after a block was given
+    /// back, to notify such writers.
     pub fn take_starved(&self) -> bool {
-        // SeqCst: as in `has_free`.
+        // SeqCst: this fence pairs with the fence in `has_free`, so that a starved writer is not overlooked.
         fence(Ordering::SeqCst);
         self.common.is_starved.load(Ordering::Relaxed) && self.common.is_starved.swap(false, Ordering::AcqRel)
     }
@@ -143,22 +151,22 @@ impl<T: Send + 'static> BlockPool<T> {
         self.common.chunk_count.load(Ordering::Relaxed) as u64
     }
 
-    /// Returns the bytes of these chunks.
+    /// Returns the number of bytes in the chunks of the block pool.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunks() * self.common.layout.chunk_bytes as u64
     }
 
-    /// Returns the bytes of one value, at least 1.
+    /// Returns the size of a value in bytes, at least 1.
     pub fn slot_bytes(&self) -> u64 {
         self.common.slot_bytes
     }
 
-    /// Returns the records that a block holds.
+    /// Returns the number of records that fit into a block.
     pub fn block_records(&self) -> usize {
         self.common.layout.shape.block_records as usize
     }
 
-    /// Takes a free block, which belongs to `core` from now on.
+    /// Takes a free block. From now on the block belongs to `core`, to whose free list it returns.
     fn take(&self, core: usize) -> Option<(BlockRef<T>, Arc<CoreList<T>>)> {
         let own = &self.cores[core % self.cores.len()];
         let block = own.take().or_else(|| {
@@ -180,7 +188,8 @@ impl<T: Send + 'static> CoreList<T> {
         block
     }
 
-    /// Takes back a block without an owner. Blocks still in the cache are used first.
+    /// Puts an empty block without an owner on this core's free list. A block that is still in the cache
+    /// (`is_hot`) is used first.
     fn put(&self, block: BlockRef<T>, is_hot: bool) {
         let mut free = self.free_list.free.lock();
         if is_hot {
@@ -213,7 +222,7 @@ impl<T: Send + 'static> CoreList<T> {
 impl<T: Send + 'static> Grow for CoreList<T> {
     fn grow(&self, pool: &Pool) -> u64 {
         let Common { layout, chunks_max, chunk_count, is_growing, writer_name, .. } = &*self.common;
-        // Without a chunk, backpressure slows the writers, and they may ask again.
+        // If no chunk can be made, backpressure slows the writers, and they may request a chunk again.
         if chunk_count.load(Ordering::Relaxed) < *chunks_max
             && let Ok(chunk) = pool.chunk(*layout)
         {
@@ -224,24 +233,24 @@ impl<T: Send + 'static> Grow for CoreList<T> {
     }
 }
 
-/// A block writer: the end of one writer, which fills blocks, one after the other.
+/// A block writer: fills blocks of a block pool, one after the other, for one writer.
 pub struct BlockWriter<T: Send + 'static> {
     block_pool: Arc<BlockPool<T>>,
-    /// The block being filled.
+    /// The block that this writer is filling at the moment; `None` if there is none.
     filling: Option<Block<T>>,
-    /// Blocks to be filled next.
+    /// Empty blocks that this writer fills next.
     in_hand: VecDeque<Block<T>>,
-    /// Blocks that are full, or sealed, in the order in which they were filled.
+    /// Blocks that this writer has filled or sealed, in the order in which they were filled.
     full: VecDeque<Block<T>>,
 }
 
 impl<T: Send + 'static> BlockWriter<T> {
-    /// Returns the block pool.
+    /// Returns the block pool from which this writer takes its blocks.
     pub fn block_pool(&self) -> &Arc<BlockPool<T>> {
         &self.block_pool
     }
 
-    /// Opens the writer for filling, at `core`.
+    /// Opens the writer for filling blocks on `core`, and takes empty blocks if it has too few.
     #[inline]
     pub fn open(&mut self, core: usize) -> BlockAppender<'_, T> {
         while self.in_hand.len() < IN_HAND_MAX
@@ -257,23 +266,23 @@ impl<T: Send + 'static> BlockWriter<T> {
         BlockAppender { block: block.unwrap_or(BlockRef::dangling()), len, end, further, block_writer: self }
     }
 
-    /// Returns the records in the block being filled.
+    /// Returns the number of records in the block that is being filled.
     pub fn filling_count(&self) -> usize {
         self.filling.as_ref().map_or(0, |filling| filling.run.end)
     }
 
-    /// Returns whether there is no full block.
+    /// Returns true if this writer has no full block that waits to be handed over.
     pub fn is_settled(&self) -> bool {
         self.full.is_empty()
     }
 
-    /// Ends the block being filled, if it holds a record.
+    /// Ends the block that is being filled, if it holds a record, so that it can be handed over.
     pub fn seal(&mut self) {
         let (filling, full) = (&mut self.filling, &mut self.full);
         full.extend(filling.take_if(|filling| filling.run.end > 0));
     }
 
-    /// Gives back the empty blocks in hand: another writer may need them.
+    /// Gives the empty blocks of this writer back to the block pool, because another writer may need them.
     pub fn rest(&mut self) {
         self.filling
             .take_if(|filling| filling.run.end == 0)
@@ -282,7 +291,7 @@ impl<T: Send + 'static> BlockWriter<T> {
         self.in_hand.drain(..).rev().for_each(|block| block.give_back(true));
     }
 
-    /// Removes and returns the next full block.
+    /// Removes and returns the writer's next full block; `None` if there is none.
     pub fn take_full(&mut self) -> Option<Block<T>> {
         self.full.pop_front()
     }
@@ -367,12 +376,12 @@ impl<T: Send + 'static> Drop for BlockAppender<'_, T> {
     }
 }
 
-/// A block with values, owned.
+/// A block of a block pool with its values, which has one owner.
 pub struct Block<T: Send + 'static> {
-    /// The values left in it.
+    /// The values of the block that are not taken yet.
     run: Run<T>,
     core: Arc<CoreList<T>>,
-    /// Whether its slots are in the cache of its core, as far as is known.
+    /// True if the slots of the block are in the cache of its core, as far as is known.
     is_hot: bool,
 }
 
@@ -386,7 +395,7 @@ impl<T: Send + 'static> Passing for Run<T> {
     fn publish(&mut self) {}
 }
 
-/// The values of an owned block, taken out one by one.
+/// The values of an owned block, which are moved out one by one.
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
 // SAFETY: through a shared reference values are only read, which `T: Sync` allows, and counts read. A party that
@@ -394,12 +403,12 @@ pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
 
 impl<T: Send + 'static> Block<T> {
-    /// Returns the number of values left.
+    /// Returns the number of values in the block that are not taken yet.
     pub fn len(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Returns whether no value is left.
+    /// Returns true if all values of the block are taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -409,25 +418,25 @@ impl<T: Send + 'static> Block<T> {
         self.core.index
     }
 
-    /// Returns the next values, at most `max` of them.
+    /// Returns the next values of the block, at most `max` of them, to be moved out.
     #[inline]
     pub fn drain(&mut self, max: usize) -> BlockDrain<'_, T> {
         let Run { block, next, end } = self.run;
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
     }
 
-    /// Calls `look` with the value `offset` places behind the next, which stays. So several threads may read one
-    /// block, if `T: Sync`.
+    /// Calls `look` with the value `offset` places behind the next one. The value stays in the block. So
+    /// several threads may read one block, if `T: Sync`.
     ///
     /// # Panics
-    /// If there is no such value.
+    /// If the block has no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
     }
 
-    /// Gives the block back; values left in it are dropped. `is_hot` says that the block was filled and emptied at
-    /// one core.
+    /// Gives the block back to its core's free list; values that were not taken are dropped. `is_hot` says
+    /// that the block was filled and emptied at one core.
     pub fn give_back(mut self, is_hot: bool) {
         self.is_hot = is_hot;
     }
@@ -438,7 +447,8 @@ impl<T: Send + 'static> Block<T> {
         }
         while self.run.next < self.run.end {
             let place = self.run.next;
-            // Counted first, then dropped: a panic in a value's drop leaks the rest, but drops none twice.
+            // The value is counted as taken before it is dropped. So a panic in its drop leaks the remaining
+            // values, but drops none twice.
             self.run.next += 1;
             // SAFETY: in `next..end`: initialised by the block writer that filled it; passed above, so it is moved out once.
             drop(unsafe { self.run.take_out(place) });
@@ -448,7 +458,7 @@ impl<T: Send + 'static> Block<T> {
 
 impl<T: Send + 'static> Drop for Block<T> {
     fn drop(&mut self) {
-        /// Gives the block back, also if a value's drop panics.
+        /// Puts the block on its core's free list when it is dropped, also if the drop of a value panics.
         struct Put<'a, T: Send + 'static>(&'a mut Block<T>);
         impl<T: Send + 'static> Drop for Put<'_, T> {
             fn drop(&mut self) {

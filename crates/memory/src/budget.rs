@@ -1,29 +1,29 @@
-//! The byte budget of the engine: memory is reserved before it is allocated, and a reservation returns its bytes when
-//! it is dropped. The reserved bytes never exceed the budget, not even for a moment.
+//! The byte budget of the engine: memory is reserved before it is allocated, and a reservation returns its
+//! bytes when it is dropped. The reserved bytes never exceed the budget, not even for a moment.
 
 use std::fmt;
 
 use crate::sync::{Arc, AtomicUsize, Ordering};
 
-/// A number of bytes that may be held at once, shared by all queries of an engine.
+/// The number of bytes that all queries of an engine together may hold at once.
 #[derive(Debug)]
 pub struct Budget {
     limit_bytes: usize,
-    /// Bytes reserved now. Changed by compare-and-swap (up) and subtraction (down). Relaxed, because it guards no
-    /// other memory: a reservation is a permission, not a message.
+    /// Number of bytes reserved now. Raised by compare-and-swap and lowered by subtraction. Relaxed, because
+    /// it guards no other memory: a reservation is a permission, not a message.
     used_bytes: AtomicUsize,
-    /// The most bytes that were ever reserved. Relaxed, for reports only.
+    /// The most bytes that were ever reserved at once. Relaxed, because it is only read for reports.
     peak_bytes: AtomicUsize,
 }
 
-/// Error: a reservation does not fit into the budget.
+/// Error: a reservation of memory does not fit into the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BudgetExceeded {
-    /// Bytes that were asked for.
+    /// Number of bytes that were to be reserved.
     pub wanted_bytes: usize,
-    /// Bytes reserved already.
+    /// Number of bytes of the budget that were reserved already.
     pub used_bytes: usize,
-    /// Bytes that may be reserved in all.
+    /// Number of bytes in the whole budget.
     pub limit_bytes: usize,
 }
 
@@ -40,17 +40,17 @@ impl fmt::Display for BudgetExceeded {
 impl std::error::Error for BudgetExceeded {}
 
 impl Budget {
-    /// Creates a budget of `limit_bytes`.
+    /// Creates a budget of `limit_bytes` bytes, of which none are reserved.
     pub fn new(limit_bytes: usize) -> Arc<Self> {
         Arc::new(Budget { limit_bytes, used_bytes: AtomicUsize::new(0), peak_bytes: AtomicUsize::new(0) })
     }
 
-    /// Returns the bytes that may be reserved in all.
+    /// Returns the number of bytes in the whole budget.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// Returns the bytes reserved now.
+    /// Returns the number of bytes that are reserved now.
     pub fn used_bytes(&self) -> usize {
         self.used_bytes.load(Ordering::Relaxed)
     }
@@ -60,10 +60,10 @@ impl Budget {
         self.peak_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reserves `bytes`, or nothing.
+    /// Reserves `bytes` bytes, or nothing if they do not fit into the budget.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] if they do not fit.
+    /// [`BudgetExceeded`] if the bytes do not fit.
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reservation, BudgetExceeded> {
         self.take(bytes)?;
         Ok(Reservation { budget: Arc::clone(self), bytes })
@@ -91,7 +91,7 @@ impl Budget {
     }
 }
 
-/// Reserved bytes, which are returned to the budget on drop.
+/// Reserved bytes of a budget, which are returned to the budget when the reservation is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -99,12 +99,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Returns the bytes held.
+    /// Returns the number of bytes that this reservation holds.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes over the bytes of `other`, which must be of the same budget.
+    /// Takes over the bytes of the reservation `other`, which must be of the same budget.
     ///
     /// # Panics
     /// If `other` is of another budget.
@@ -113,10 +113,10 @@ impl Reservation {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Grows or shrinks to `bytes`.
+    /// Grows or shrinks the reservation to `bytes` bytes.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] if the growth does not fit; the reservation is then unchanged.
+    /// [`BudgetExceeded`] if the growth does not fit into the budget; the reservation is then unchanged.
     pub fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         if bytes > self.bytes {
             self.budget.take(bytes - self.bytes)?;

@@ -1,4 +1,5 @@
-//! A chunk: one page-aligned mapping, populated when it is made, cut into K blocks of one shape.
+//! A chunk: one page-aligned mapping of memory, populated when it is made, which is cut into K blocks of one
+//! shape.
 //!
 //! ```text
 //! chunk  | block 0 | block 1 | ... | block K-1 |      one mapping, whole pages
@@ -20,25 +21,25 @@ use crate::block::{BLOCK_ALIGN_BYTES, BlockRef, Preamble};
 use crate::budget::{Budget, BudgetExceeded, Reservation};
 use crate::sync::{Arc, Slot};
 
-/// Size of a page; a chunk is whole pages.
+/// Size of a memory page in bytes; a chunk consists of whole pages.
 const PAGE_BYTES: usize = 4096;
 
-/// Shape of the chunks and blocks of an edge.
+/// Sizes of the blocks and chunks of an edge, in records and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockShape {
-    /// Slots per block, Enjima's N.
+    /// Number of slots per block, which is N in the Enjima paper.
     pub block_records: u32,
-    /// Blocks per chunk, Enjima's K.
+    /// Number of blocks per chunk, which is K in the Enjima paper.
     pub chunk_blocks: u32,
 }
 
-/// Error: an invalid shape.
+/// Error: a shape of blocks and chunks that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// `block_records` or `chunk_blocks` is zero.
+    /// The number of records per block or of blocks per chunk is zero.
     Zero,
-    /// A chunk would be larger than the address space allows.
+    /// A chunk of this shape would be larger than the address space allows.
     TooLarge,
 }
 
@@ -53,7 +54,7 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// Sizes of a chunk of `T`, computed once per edge.
+/// Sizes of a chunk of values of type `T`, computed once per edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkLayout {
     pub(crate) shape: BlockShape,
@@ -81,20 +82,20 @@ impl ChunkLayout {
     }
 }
 
-/// Error: a chunk could not be made.
+/// Error: the memory of a chunk could not be allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkError {
-    /// The budget does not allow it.
+    /// The memory budget has too few bytes left for the chunk.
     Budget(BudgetExceeded),
-    /// The budget allows it, but the machine has no such memory.
+    /// The memory budget allows the chunk, but the operating system has no memory for it.
     System { bytes: usize },
 }
 
-/// Populated pages and the reservation that pays for them; not typed yet.
+/// Populated pages of memory and the reservation that pays for them, not yet divided into blocks of a type.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
-    /// Returns its bytes to the budget after the pages are unmapped.
+    /// Returns its bytes to the budget when it is dropped, after the pages are unmapped.
     _paid: Reservation,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps pages of `bytes` bytes, a multiple of the page size.
+    /// Maps pages of memory with `bytes` bytes in all, which must be a multiple of the page size.
     pub(crate) fn new(budget: &Arc<Budget>, bytes: usize) -> Result<Self, ChunkError> {
         let paid = budget.reserve(bytes).map_err(ChunkError::Budget)?;
         let base = pages::populated(bytes).ok_or(ChunkError::System { bytes })?;
@@ -124,7 +125,7 @@ impl Drop for Mapping {
 
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 mod pages {
-    //! Anonymous mappings, populated by the kernel.
+    //! Anonymous mappings of memory, which the kernel populates when it makes them.
     use std::ptr::{self, NonNull};
 
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -145,7 +146,7 @@ mod pages {
 
 #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
 mod pages {
-    //! Zeroed pages from the ordinary allocator: writing the zeroes populates them.
+    //! Zeroed pages from the ordinary allocator. Writing the zeros populates the pages.
     use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::ptr::NonNull;
 
@@ -167,7 +168,7 @@ mod pages {
     }
 }
 
-/// A mapping cut into blocks of `T`.
+/// A mapping of memory that is cut into blocks of values of type `T`.
 pub(crate) struct Chunk<T> {
     mapping: Mapping,
     layout: ChunkLayout,
@@ -184,7 +185,7 @@ impl<T> Chunk<T> {
         chunk
     }
 
-    /// Iterates over the blocks, in order of address.
+    /// Iterates over the blocks of the chunk in the order of their addresses.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef<T>> + '_ {
         (0..self.layout.shape.chunk_blocks as usize).map(|index| {
             // SAFETY: `index` is below `chunk_blocks`, so the block is inside the mapping.
@@ -193,13 +194,14 @@ impl<T> Chunk<T> {
         })
     }
 
-    /// Returns whether `block` is in this chunk.
+    /// Returns true if `block` is one of the blocks of this chunk.
     pub(crate) fn owns(&self, block: BlockRef<T>) -> bool {
         let start = self.mapping.base.as_ptr() as usize;
         (start..start + self.mapping.bytes).contains(&(block.as_ptr() as usize))
     }
 
-    /// Drops type and blocks; values in the slots, if any, are forgotten.
+    /// Turns the chunk back into untyped memory. Values in its slots, if there are any, are forgotten, not
+    /// dropped.
     pub(crate) fn into_mapping(self) -> Mapping {
         #[cfg(loom)]
         self.blocks().for_each(|block| block.retire(self.layout.shape.block_records));
@@ -215,7 +217,8 @@ mod tests {
         ChunkLayout::new::<T>(BlockShape { block_records, chunk_blocks })
     }
 
-    /// The paper's formulas, rounded up to cache lines and pages.
+    /// Sizes of blocks and chunks follow the formulas of the Enjima paper, rounded up to cache lines and
+    /// pages.
     #[test]
     fn sizes() {
         let ysb = layout::<[u64; 7]>(384, 4).unwrap();

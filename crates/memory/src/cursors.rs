@@ -1,4 +1,5 @@
-//! Positions of both ends of an edge: the words that writer and readers exchange, and that schedulers read.
+//! Cursors: the positions of both ends of an edge, as words that writer and readers exchange and that
+//! schedulers read.
 //!
 //! Each end has cache lines of its own, which only that end writes. So the two ends do not take a line away from each
 //! other with every record (Enjima keeps both positions in the block's preamble, where they bounce). Positions count
@@ -8,17 +9,18 @@ use crate::chunk::ChunkLayout;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Ordering};
 
-/// No chunk is requested.
+/// State of an edge's growth: no chunk is requested.
 pub(crate) const GROWTH_NONE: u8 = 0;
-/// The pool was asked for a chunk.
+/// State of an edge's growth: a chunk was requested from the pool.
 pub(crate) const GROWTH_REQUESTED: u8 = 1;
-/// A chunk is in the mailbox.
+/// State of an edge's growth: the pool has put a new chunk into the edge's mailbox.
 pub(crate) const GROWTH_READY: u8 = 2;
 
-/// Core of an end that is not known.
+/// Stands for the core of an end of an edge if the core is not known.
 const NOWHERE: usize = usize::MAX;
 
-/// The cursors of one edge. Any thread may read them; only the ends of the edge write.
+/// The cursors of one edge: how far its writer and its readers are. Any thread may read them; only the ends
+/// of the edge write them.
 #[derive(Debug)]
 pub struct Cursors {
     pub(crate) writer: CacheAligned<WriterLine>,
@@ -27,67 +29,73 @@ pub struct Cursors {
     slot_bytes: u64,
     chunk_records: u64,
     chunk_bytes: u64,
-    /// Marks that fit before ordinary ones are held back.
+    /// Number of unread marks on an edge at which further ordinary marks are held back.
     ordinary_marks: u64,
-    /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by the thread that sets
-    /// it up.
+    /// Number of the writer, under which the pool reports this edge; it has no meaning here. Relaxed: set
+    /// before the edge is used, by the thread that makes the edge.
     writer_name: AtomicU64,
 }
 
-/// Position of a reader: the first position of its current block, and the marks it has taken.
+/// Position of a reader of an edge: the first position of its current block, and the number of marks it has
+/// taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadPosition {
     block_start: u64,
     marks_read: u64,
 }
 
-/// Written by the writer, except for `growth`, which the pool sets once per request.
+/// Words of an edge that its writer writes, except for `growth`, which the pool sets once per request. They
+/// have cache lines of their own.
 #[derive(Debug)]
 pub(crate) struct WriterLine {
-    /// Records published (B2). Stored with Release after slots, ring entries and marks are filled; loaded with
-    /// Acquire by readers. This pair makes all three visible.
+    /// Number of records published (B2). Stored with Release after slots, ring entries and marks are filled;
+    /// loaded with Acquire by readers. This pair makes all three visible.
     pub(crate) written: AtomicU64,
-    /// Marks published. Stored with Release after the mark is in the ring and before any later `written`;
-    /// loaded with Acquire by readers after `written`, so that they miss no mark below what they may read.
+    /// Number of marks published. Stored with Release after the mark is in the ring and before any later
+    /// `written`; loaded with Acquire by readers after `written`, so that they miss no mark below what they
+    /// may read.
     pub(crate) marks_written: AtomicU64,
-    /// Block sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
+    /// Blocks with sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
-    /// Records that fit into the blocks which the edge owns; zero once the edge is gone. Relaxed: a hint for
-    /// schedulers.
+    /// Number of records that fit into the blocks which the edge owns; zero once the edge is gone. Relaxed: a
+    /// hint for schedulers.
     pub(crate) capacity_records: AtomicU64,
-    /// The stamp of the first value after the edge was last found empty, and that of the last mark. Relaxed: hints.
+    /// The stamp of the first value that came after the edge was last found empty. The next field has the
+    /// stamp of the last mark. Relaxed: hints.
     pub(crate) restart_stamp: StampCell,
     pub(crate) mark_stamp: StampCell,
-    /// Marks dropped because the ring was full. Relaxed: a counter.
+    /// Number of marks dropped because the ring of marks was full. Relaxed: a counter for reports.
     pub(crate) marks_dropped: AtomicU64,
-    /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
+    /// True if a mark is held back until the ring of marks has room. Relaxed: a hint for schedulers.
     pub(crate) mark_held: AtomicBool,
-    /// The core on which the writer runs, as a number of the caller's. Written before a step by the worker that runs
-    /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The number of the core on which the writer runs. Written before a step by the worker that runs it,
+    /// read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) core: AtomicUsize,
-    /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
-    /// writer loads with Acquire before it looks inside.
+    /// State of the mailbox through which the edge gets a new chunk: `GROWTH_*`. The pool stores with Release
+    /// after it has filled the mailbox, and the writer loads with Acquire before it looks inside.
     pub(crate) growth: AtomicU8,
 }
 
-/// Written by one reader.
+/// Words of an edge that one of its readers writes. They have cache lines of their own.
 #[derive(Debug)]
 pub(crate) struct ReaderLine {
-    /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded with
-    /// Acquire by the writer before it recycles a block. This pair ensures B4.
+    /// Number of records that this reader has read (B2). Stored with Release after the records were moved out
+    /// or looked at for the last time; loaded with Acquire by the writer before it recycles a block. This
+    /// pair ensures B4.
     pub(crate) read: AtomicU64,
-    /// Position of the first slot of the block that `read` is in. Relaxed: a hint that saves schedulers a
+    /// Position of the first slot in the block that `read` is in. Relaxed: a hint that saves schedulers a
     /// division.
     pub(crate) block_start: AtomicU64,
-    /// The stamp of the block last read from. Relaxed: a hint.
+    /// The stamp of the block from which this reader has read last. Relaxed: a hint.
     pub(crate) block_stamp: StampCell,
-    /// Marks read. Release and Acquire as for `read`: the writer reuses the mark's slot.
+    /// Number of marks that this reader has read. Release and Acquire as for `read`, because the writer
+    /// reuses the mark's slot.
     pub(crate) marks_read: AtomicU64,
-    /// The core on which the reader runs, as a number of the caller's. Written before a step by the worker that runs
-    /// it, read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
+    /// The number of the core on which this reader runs. Written before a step by the worker that runs it,
+    /// read by the writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) core: AtomicUsize,
-    /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
-    /// with Acquire by the writer.
+    /// True if the reader is gone, so that the writer no longer waits for it. Stored with Release after the
+    /// last `read`, loaded with Acquire by the writer.
     pub(crate) closed: AtomicBool,
 }
 
@@ -102,7 +110,7 @@ impl Cursors {
         }
     }
 
-    /// Creates the cursors of an edge of one block that holds one record and takes no bytes.
+    /// Makes cursors with placeholder sizes: one block, which holds one record and takes no bytes.
     fn with(slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
@@ -136,7 +144,8 @@ impl Cursors {
         }
     }
 
-    /// Creates the cursors of a queue: blocks of one record, in one chunk of this many bytes.
+    /// Makes the cursors of a queue, which is treated as blocks of one record in one chunk of this many
+    /// bytes.
     pub(crate) fn of_queue(
         capacity_records: u64,
         bytes: u64,
@@ -149,13 +158,13 @@ impl Cursors {
         Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
     }
 
-    /// Returns the marks that fit before ordinary ones are held back.
+    /// Returns the number of unread marks at which further ordinary marks are held back.
     pub(crate) fn ordinary_marks(&self) -> u64 {
         self.ordinary_marks
     }
 
-    /// Gives the writer an opaque number, which [`Pool::grow_step`](crate::Pool::grow_step) returns when it has
-    /// served the edge.
+    /// Sets the number that [`Pool::grow_step`](crate::Pool::grow_step) returns when it has made a chunk for
+    /// this edge. The number has no meaning here.
     pub fn name_writer(&self, name: u64) {
         self.writer_name.store(name, Ordering::Relaxed);
     }
@@ -164,36 +173,38 @@ impl Cursors {
         self.writer_name.load(Ordering::Relaxed)
     }
 
-    /// Returns the records published by the writer since the edge was made.
+    /// Returns the number of records that the writer has published since the edge was made.
     pub fn written(&self) -> u64 {
         self.writer.written.load(Ordering::Relaxed)
     }
 
-    /// Returns the records taken by reader `index` since the edge was made.
+    /// Returns the number of records that reader `index` has taken since the edge was made.
     pub fn read(&self, index: usize) -> u64 {
         self.readers[index].read.load(Ordering::Relaxed)
     }
 
-    /// Returns the records that reader `index` has not taken yet. A snapshot; exact while both ends stand still.
+    /// Returns the number of records that reader `index` has not taken yet. A snapshot; exact while both ends
+    /// stand still.
     pub fn pending(&self, index: usize) -> u64 {
-        // The reader's cursor is loaded first: loaded after the writer's, it could have passed the older value of
-        // that.
+        // The reader's cursor is loaded before the writer's. In the other order the reader could have passed
+        // the older value of the writer's cursor.
         let read = self.read(index);
         self.written().saturating_sub(read)
     }
 
-    /// Returns the marks that reader `index` has not taken yet.
+    /// Returns the number of marks that reader `index` has not taken yet.
     pub fn pending_marks(&self, index: usize) -> u64 {
         let read = self.readers[index].marks_read.load(Ordering::Relaxed);
         self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
     }
 
-    /// Returns the marks published by the writer since the edge was made.
+    /// Returns the number of marks that the writer has published since the edge was made.
     pub fn marks_written(&self) -> u64 {
         self.writer.marks_written.load(Ordering::Relaxed)
     }
 
-    /// Returns the position of reader `index`, as it matters to a writer that waits for room.
+    /// Returns the position of reader `index`, in the form in which
+    /// [`may_have_been_full`](Self::may_have_been_full) compares it.
     pub fn read_position(&self, index: usize) -> ReadPosition {
         let line = &self.readers[index];
         ReadPosition {
@@ -202,30 +213,31 @@ impl Cursors {
         }
     }
 
-    /// Returns whether the writer may have had no room at some moment since a reader was at `position`: that is,
-    /// whether the edge would be full now if that reader had not moved.
+    /// Returns true if the writer may have had no room at some moment since a reader was at `position`. This
+    /// holds if the edge would be full now if that reader had not moved.
     pub fn may_have_been_full(&self, position: ReadPosition) -> bool {
         let writer = &self.writer;
         self.written().saturating_sub(position.block_start) >= writer.capacity_records.load(Ordering::Relaxed)
             || self.marks_written().saturating_sub(position.marks_read) >= self.ordinary_marks
     }
 
-    /// Returns the marks dropped because the ring was full.
+    /// Returns the number of marks dropped because the ring of marks was full.
     pub fn marks_dropped(&self) -> u64 {
         self.writer.marks_dropped.load(Ordering::Relaxed)
     }
 
-    /// Returns the chunks that the edge owns; zero once both of its ends are gone.
+    /// Returns the number of chunks that the edge owns; 0 once both of its ends are gone.
     pub fn chunks(&self) -> u64 {
         self.writer.capacity_records.load(Ordering::Relaxed) / self.chunk_records
     }
 
-    /// Returns the bytes of these chunks.
+    /// Returns the number of bytes in the chunks that the edge owns.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunks() * self.chunk_bytes
     }
 
-    /// Returns the bytes of these chunks that hold no unread record, counted by record: a snapshot.
+    /// Returns the number of bytes in the edge's chunks that hold no unread record, computed from the number
+    /// of records: a snapshot.
     pub fn empty_bytes(&self) -> u64 {
         let written = self.written();
         let unread = written - self.read_min(written, Ordering::Relaxed);
@@ -237,22 +249,24 @@ impl Cursors {
     /// Returns the stamp of the oldest unread record of reader `index`, to within the span of one block. It has no
     /// meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> Stamp {
-        // An unread record came in after the edge was last empty, and not before its block was begun.
+        // The oldest unread record came after the edge was last empty, and not before its block was begun. So
+        // the later of both stamps is the better bound.
         let (restarted, begun) = (self.writer.restart_stamp.load(), self.readers[index].block_stamp.load());
         if restarted.came < begun.came { begun } else { restarted }
     }
 
-    /// Returns the stamp of the last mark.
+    /// Returns the stamp of the last mark that the writer has set.
     pub fn mark_stamp(&self) -> Stamp {
         self.writer.mark_stamp.load()
     }
 
-    /// Returns whether the writer could publish a record now, or after its next look: it has a free slot, or a chunk
-    /// waits in its mailbox, and no mark is held back.
+    /// Returns true if the writer could publish a record now, or after its next look: no mark is held back,
+    /// and either a slot is free or a chunk waits in the edge's mailbox.
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
-            // The readers' cursors first: a snapshot taken while both run must not count below zero.
+            // The readers' cursors are loaded before the writer's, so that the difference is not below zero
+            // while both ends run.
             let read = self.marks_read_min(Ordering::Relaxed);
             let unread = writer.marks_written.load(Ordering::Relaxed).saturating_sub(read);
             if unread >= self.ordinary_marks {
@@ -266,17 +280,17 @@ impl Cursors {
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
     }
 
-    /// Records the core on which the writer runs from now on: any number that tells cores apart.
+    /// Records the core on which the writer runs from now on. Any numbers that tell cores apart will do.
     pub fn note_writer_core(&self, core: usize) {
         store_if_changed(&self.writer.core, core);
     }
 
-    /// Records the core on which a reader runs from now on.
+    /// Records the core on which a reader runs from now on, by the same numbers as for the writer.
     pub fn note_reader_core(&self, reader: usize, core: usize) {
         store_if_changed(&self.readers[reader].core, core);
     }
 
-    /// Returns whether a reader runs on another core than the writer, as far as is known.
+    /// Returns true if a reader of the edge runs on another core than the writer, as far as is known.
     pub(crate) fn crosses(&self) -> bool {
         let writer = self.writer.core.load(Ordering::Relaxed);
         let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
@@ -284,7 +298,7 @@ impl Cursors {
         writer != NOWHERE && cores.any(|core| core != NOWHERE && core != writer)
     }
 
-    /// Returns the bytes of one value, at least 1.
+    /// Returns the size of a value in bytes, at least 1.
     pub fn slot_bytes(&self) -> u64 {
         self.slot_bytes
     }
@@ -293,13 +307,15 @@ impl Cursors {
         self.block_records
     }
 
-    /// Returns the position of the slowest open reader; `written` if all are gone.
+    /// Returns the number of records that the slowest open reader has read; `written` if all readers are
+    /// gone.
     pub(crate) fn read_min(&self, written: u64, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)
     }
 
-    /// Returns the mark position of the slowest open reader; the writer's if all are gone.
+    /// Returns the number of marks that the slowest open reader has read; the number written if all readers
+    /// are gone.
     pub(crate) fn marks_read_min(&self, ordering: Ordering) -> u64 {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         let written = self.writer.marks_written.load(Ordering::Relaxed);
@@ -307,7 +323,8 @@ impl Cursors {
     }
 }
 
-/// Stores a core if it differs: an unchanged line stays in the caches of its readers.
+/// Stores the number of a core if it differs from the stored one. A cache line that is not written stays in
+/// the caches of its readers.
 fn store_if_changed(at: &AtomicUsize, core: usize) {
     if at.load(Ordering::Relaxed) != core {
         at.store(core, Ordering::Relaxed);

@@ -27,17 +27,18 @@ use crate::reader::{Reader, SharedReader};
 use crate::sync::{Arc, AtomicPtr, Mutex, Ordering};
 use crate::writer::Writer;
 
-/// Chunks that an edge gets when it is made and keeps while it lives: one to fill while the other is read.
+/// Number of chunks that an edge gets when it is made and keeps while it lives: one to fill while the other
+/// is read.
 pub const CHUNKS_RESERVED: u32 = 2;
 
-/// The limits of an edge.
+/// The limits of the memory of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeOptions {
-    /// Shape of its chunks.
+    /// Sizes of the edge's blocks and chunks.
     pub shape: BlockShape,
-    /// Largest number of chunks that it may own; raised to [`CHUNKS_RESERVED`] if below.
+    /// Maximum number of chunks that the edge may own; raised to [`CHUNKS_RESERVED`] if it is below.
     pub chunks_max: u32,
-    /// Marks that may be unread before the writer is held back; raised to 1 if zero.
+    /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
     pub marks_max: u32,
 }
 
@@ -45,13 +46,13 @@ pub struct EdgeOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// The shape is invalid.
+    /// The records per block or the blocks per chunk cannot be used.
     Shape(ShapeError),
-    /// The first two chunks do not fit into the budget.
+    /// The memory budget has too few bytes left for the first two chunks.
     Budget(BudgetExceeded),
-    /// They fit, but the machine has no memory for a chunk.
+    /// The budget allows the first two chunks, but the operating system has no memory for a chunk.
     System {
-        /// The bytes of a chunk.
+        /// Number of bytes in a chunk.
         chunk_bytes: usize,
     },
 }
@@ -82,10 +83,10 @@ impl fmt::Display for EdgeError {
 
 impl std::error::Error for EdgeError {}
 
-/// Makes an edge with one reader, which takes values out.
+/// Makes an edge with one reader, which moves values out of the blocks.
 ///
 /// # Errors
-/// [`EdgeError`] if the shape is invalid or the first two chunks do not fit into the budget.
+/// [`EdgeError`] if the sizes are invalid or the first two chunks do not fit into the budget.
 pub fn edge<T: Send + 'static, R: MarkRules>(
     pool: &Arc<Pool>,
     options: EdgeOptions,
@@ -94,8 +95,8 @@ pub fn edge<T: Send + 'static, R: MarkRules>(
     Ok((Writer::new(Arc::clone(&shared), Arc::clone(pool), chunks), Reader::new(shared)))
 }
 
-/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is recycled when
-/// the slowest reader has passed it.
+/// Makes an edge with several readers, each with its own cursor, to which values are lent. A block is reused
+/// when the slowest reader has passed it.
 ///
 /// # Errors
 /// As for [`edge`].
@@ -109,27 +110,29 @@ pub fn shared_edge<T: Send + Sync + 'static, R: MarkRules>(
     Ok((Writer::new(shared, Arc::clone(pool), chunks), ends))
 }
 
-/// The way readers use values; decides which slots of an edge are initialised (B3).
+/// The way in which readers use the values of an edge. It decides which slots of the edge are initialised
+/// (B3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// One reader moves the values out.
+    /// The only reader moves the values out of the blocks.
     Taken,
-    /// Readers borrow the values; the writer drops them when it recycles the block.
+    /// Several readers borrow the values. The writer drops the values when it recycles the block.
     Lent,
 }
 
-/// State which both ends of an edge hold.
+/// State of an edge that both of its ends hold.
 pub(crate) struct Shared<T, R: MarkRules> {
     pub(crate) cursors: Arc<Cursors>,
     pub(crate) mode: Mode,
     pub(crate) layout: ChunkLayout,
     pub(crate) chunks_max: usize,
-    /// Blocks in use, by sequence number modulo the length of the ring (B4). Relaxed: published by `written`.
+    /// The blocks in use, by sequence number modulo the length of the ring (B4). Relaxed: published by
+    /// `written`.
     ring: Box<[AtomicPtr<Preamble>]>,
     pub(crate) marks: MarkRing<R::Mark>,
-    /// The chunk that the pool has made, while `growth` is `GROWTH_READY`.
+    /// The chunk that the pool has made for this edge, while `growth` is `GROWTH_READY`.
     pub(crate) mailbox: Mutex<Option<Chunk<T>>>,
-    /// The chunks of a writer that is gone, kept while readers may still read (B5).
+    /// The chunks of a writer that is gone, kept while readers may still read their blocks (B5).
     pub(crate) kept: Mutex<Vec<Chunk<T>>>,
 }
 
@@ -177,7 +180,7 @@ impl<T, R: MarkRules> Shared<T, R> {
         self.ring[self.ring_index(sequence)].store(block.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Returns the block with this sequence number; it must be in use.
+    /// Returns the block with this sequence number, which must be in use.
     pub(crate) fn block(&self, sequence: u64) -> BlockRef<T> {
         BlockRef::from_ptr(self.ring[self.ring_index(sequence)].load(Ordering::Relaxed))
     }
@@ -186,10 +189,11 @@ impl<T, R: MarkRules> Shared<T, R> {
         (sequence % self.ring.len() as u64) as usize
     }
 
-    /// Drops the values at positions `from..to`.
+    /// Drops the values at the positions `from..to` of the edge.
     ///
     /// # Safety
-    /// They are initialised, in blocks in use, and no other party accesses them meanwhile or uses them again.
+    /// The values are initialised, in blocks in use, and no other party accesses them meanwhile or uses them
+    /// again.
     pub(crate) unsafe fn drop_values(&self, from: u64, to: u64) {
         if const { !std::mem::needs_drop::<T>() } {
             return;
@@ -204,7 +208,8 @@ impl<T, R: MarkRules> Shared<T, R> {
         }
     }
 
-    /// Returns the first position whose value is still to be dropped, if blocks before `recycled` are free.
+    /// Returns the first position whose value is not dropped yet, if all blocks below number `recycled` are
+    /// free.
     pub(crate) fn first_live(&self, recycled: u64) -> u64 {
         let start = recycled * self.cursors.block_records();
         match self.mode {
@@ -220,10 +225,11 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
         match pool.chunk(self.layout) {
             Ok(chunk) => {
                 *self.mailbox.lock() = Some(chunk);
-                // Release: a writer that sees READY finds the chunk.
+                // Release: a writer that sees `GROWTH_READY` also sees the new chunk in the edge's mailbox.
                 growth.store(GROWTH_READY, Ordering::Release);
             }
-            // The budget is used up, or the machine's memory: backpressure slows the writer, and it may ask again.
+            // The budget or the machine's memory is used up. Backpressure slows the writer, and it may
+            // request a chunk again.
             Err(_) => growth.store(GROWTH_NONE, Ordering::Release),
         }
         self.cursors.writer_name()
@@ -232,8 +238,9 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
-        // The last `Arc` to be dropped has seen all that the others did before. loom does not model std's `Arc`, so
-        // these accesses show it the order: each end has stored or unlocked one of these words last.
+        // The last `Arc` to be dropped has seen all that the others did before. Loom does not model std's
+        // `Arc`, so these accesses show it the order: each end has stored or unlocked one of these words
+        // last.
         drop(self.kept.lock());
         for reader in &self.cursors.readers {
             reader.closed.swap(true, Ordering::AcqRel);

@@ -1,48 +1,50 @@
-//! Marks beside the data: a small ring of (position, mark), so that the record loop tests no record's type.
+//! Marks beside the data: a small ring of pairs of position and mark, so that the loop over records need not
+//! test whether an item is a mark.
 //!
-//! The caller defines the meaning of a mark; here it has a position and an [`Admission`], which decides when the ring
-//! is full.
+//! The user of the edge defines the meaning of a mark. In this module a mark has only a position and an
+//! [`Admission`], which decides what happens when the ring is full.
 
 use crate::cursors::Cursors;
 use crate::stamp::Stamp;
 use crate::sync::{Ordering, Slot};
 
-/// The treatment of a mark that finds the ring full.
+/// The treatment of a mark that is set while the ring of marks is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// The mark is held back, and with it every record behind it, until a reader makes room.
+    /// The mark is held back, and with it every record behind it, until a reader makes room in the ring.
     Ordinary,
-    /// The mark is dropped and counted.
+    /// The mark is dropped and counted, because its loss is acceptable (for example a latency marker).
     Droppable,
-    /// The mark takes one of the slots that are kept for such marks.
+    /// The mark takes one of a few slots of the ring that are kept free for important marks.
     Reserved,
 }
 
-/// The rules for the marks of an edge; a unit struct of the caller's.
+/// The rules for the marks of an edge, which the user of the edge defines on a type without data.
 pub trait MarkRules: Send + Sync + 'static {
-    /// The type of the marks.
+    /// The type of the marks that travel on the edge.
     type Mark: Copy + Send + 'static;
 
-    /// Returns the treatment of `mark` when the ring is full.
+    /// Returns the treatment of `mark` if it is set while the ring of marks is full.
     fn admission(mark: &Self::Mark) -> Admission;
 
-    /// Returns whether `newer`, set at the same position as `older`, makes `older` superfluous. Called only while
-    /// `older` is still held back.
+    /// Returns true if `newer`, set at the same position as `older`, makes `older` superfluous. Called only
+    /// while `older` is still held back.
     fn replaces(newer: &Self::Mark, older: &Self::Mark) -> bool;
 }
 
-/// Slots kept for [`Admission::Reserved`] marks. One under loom, so that a few marks reuse a slot.
+/// Number of slots in the ring of marks that are kept for [`Admission::Reserved`] marks. One under loom, so
+/// that a few marks reuse a slot.
 pub(crate) const RESERVED_MARKS: u64 = if cfg!(loom) { 1 } else { 4 };
 
-/// The ring. Index `n` is the n-th mark of the edge. The mark cursors decide which end may access it, as for blocks:
-/// the writer fills `n` before it stores `marks_written > n`, and reuses the slot when every open reader has stored
-/// `marks_read > n`.
+/// The ring of marks of an edge. Index `n` is the n-th mark of the edge. The mark cursors decide which end
+/// may access a slot, as for blocks: the writer fills `n` before it stores `marks_written > n`, and reuses
+/// the slot when every open reader has stored `marks_read > n`.
 pub(crate) struct MarkRing<M> {
     slots: Box<[Slot<(u64, M)>]>,
 }
 
 impl<M: Copy> MarkRing<M> {
-    /// Creates a ring for `ordinary` marks and the reserved ones.
+    /// Creates a ring with room for `ordinary` marks and, beyond these, for the reserved ones.
     pub(crate) fn new(ordinary: u64) -> Self {
         let count = usize::try_from(ordinary + RESERVED_MARKS).expect("the limit of marks fits usize");
         MarkRing { slots: (0..count).map(|_| Slot::new()).collect() }
@@ -52,18 +54,18 @@ impl<M: Copy> MarkRing<M> {
         self.slots.len() as u64
     }
 
-    /// Fills slot `index`.
+    /// Writes a mark and its position into slot `index` of the ring.
     ///
     /// # Safety
-    /// The caller is the writer, `index` was never published, and the mark `capacity` places before it was read
-    /// by every open reader (Acquire).
+    /// The caller is the writer, `index` was never published, and the mark `capacity` places before it was
+    /// read by every open reader (Acquire).
     pub(crate) unsafe fn set(&self, index: u64, position: u64, mark: M) {
         let slot = &self.slots[(index % self.capacity()) as usize];
         // SAFETY: by contract no reader looks at this slot now: its old mark is read, its new one unpublished.
         unsafe { slot.write((position, mark)) };
     }
 
-    /// Returns the position and the mark at `index`.
+    /// Returns the mark at `index` of the ring and its position.
     ///
     /// # Safety
     /// The caller is a reader that loaded `marks_written > index` with Acquire and has not published
@@ -76,27 +78,28 @@ impl<M: Copy> MarkRing<M> {
     }
 }
 
-/// A writing end that sets marks, and holds one back while the ring has no room for it.
+/// A writing end of an edge that sets marks, and holds one mark back while the ring of marks has no room for
+/// it.
 pub(crate) trait MarkWriter<R: MarkRules> {
-    /// The cursors of the edge.
+    /// Returns the cursors of the edge, that is, the positions of its writer and readers.
     fn mark_cursors(&self) -> &Cursors;
 
-    /// The mark that found the ring full.
+    /// Returns the mark that is held back because it found the ring of marks full; `None` if there is none.
     fn held(&self) -> Option<R::Mark>;
 
-    /// Replaces the mark that is held back.
+    /// Replaces the mark that is held back by another one, or by none.
     fn set_held(&mut self, mark: Option<R::Mark>);
 
-    /// Returns the free slots of the mark ring, reserved ones included.
+    /// Returns the number of free slots in the ring of marks, the reserved slots included.
     fn mark_room(&self) -> u64;
 
-    /// Puts a mark into the ring, which has room.
+    /// Puts a mark into the ring of marks; the caller has checked that there is room.
     fn publish_mark(&mut self, mark: R::Mark);
 
-    /// Sets a mark, see [`Writer::mark`](crate::Writer::mark).
+    /// Sets a mark behind all values written so far; see [`Writer::mark`](crate::Writer::mark).
     ///
     /// # Panics
-    /// If another mark is already held back that the new one does not replace.
+    /// If another mark is already held back that the new mark does not replace.
     fn set_mark(&mut self, mark: R::Mark, stamp: Stamp) {
         self.flush_held();
         let writer = &self.mark_cursors().writer;
@@ -116,7 +119,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Sets the mark that is held back, if there is room now.
+    /// Puts the mark that is held back into the ring of marks, if there is room now.
     fn flush_held(&mut self) {
         if let Some(mark) = self.held() {
             let reserved = matches!(R::admission(&mark), Admission::Reserved);
@@ -127,7 +130,7 @@ pub(crate) trait MarkWriter<R: MarkRules> {
         }
     }
 
-    /// Holds a mark back, or none.
+    /// Sets the mark that is held back until the ring of marks has room (or none), and tells schedulers so.
     fn hold(&mut self, mark: Option<R::Mark>) {
         self.mark_cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
         self.set_held(mark);

@@ -1,5 +1,5 @@
-//! The pool: chunks made ahead of need, and surplus chunks taken back, so that neither mapping nor unmapping falls into
-//! the data path (Enjima, section 3.1.1, "eager memory allocation").
+//! The pool of chunks: makes chunks ahead of need and takes surplus chunks back, so that neither mapping nor
+//! unmapping of memory falls into the data path (Enjima, section 3.1.1, "eager memory allocation").
 //!
 //! The pool itself has no thread: its owner calls [`Pool::wait_for_request`] and [`Pool::grow_step`], from a thread
 //! for that purpose in production, from the seeded scheduler in simulation. A request does not keep its edge alive:
@@ -13,13 +13,14 @@ use crate::budget::Budget;
 use crate::chunk::{Chunk, ChunkError, ChunkLayout, Mapping};
 use crate::sync::{Arc, Condvar, Mutex};
 
-/// A party that has asked for a chunk.
+/// An edge or a block pool that has requested a chunk.
 pub(crate) trait Grow: Send + Sync {
-    /// Makes the chunk, or records that there is none; returns the number of the edge's writer.
+    /// Makes the requested chunk, or records that there is no memory for it. Returns the number of the writer
+    /// that may have room now.
     fn grow(&self, pool: &Pool) -> u64;
 }
 
-/// Makes chunks within a budget, and keeps returned ones for later requests.
+/// Makes chunks within a budget, and keeps the memory of returned chunks for later requests.
 pub struct Pool {
     budget: Arc<Budget>,
     state: Mutex<State>,
@@ -27,31 +28,33 @@ pub struct Pool {
 }
 
 struct State {
-    /// At most one request per edge waits here (ensured by the mailbox protocol of [`mod@crate::edge`]).
+    /// Requests that wait. There is at most one per edge, which the mailbox protocol of [`mod@crate::edge`]
+    /// ensures.
     requests: VecDeque<Weak<dyn Grow>>,
-    /// Pages without an edge, still paid for; released first when the budget is short.
+    /// Pages that belong to no edge and are still paid for; released first when the budget is short.
     spare: Vec<Mapping>,
     closed: bool,
 }
 
 impl Pool {
-    /// Creates a pool that holds at most the bytes that `budget` allows.
+    /// Creates a pool of chunks that holds at most the bytes that `budget` allows.
     pub fn new(budget: Arc<Budget>) -> Arc<Self> {
         let state =
             State { requests: VecDeque::with_capacity(64), spare: Vec::with_capacity(64), closed: false };
         Arc::new(Pool { budget, state: Mutex::new(state), requested: Condvar::new() })
     }
 
-    /// Returns the budget that pays for the chunks.
+    /// Returns the budget that pays for the chunks of this pool.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Serves the first request whose edge still exists. Returns the number of that edge's writer, as set by
-    /// [`Cursors::name_writer`](crate::Cursors::name_writer), since it may have room again.
+    /// Serves the first request for a chunk whose edge still exists. Returns the number of the edge's writer,
+    /// as set by [`Cursors::name_writer`](crate::Cursors::name_writer), because the writer may have room
+    /// again.
     ///
-    /// If all other owners drop the edge meanwhile, it is dropped here, and with it values of users. A panic of such
-    /// a drop ends here, as it does where a worker drops a task.
+    /// If all other owners drop the edge meanwhile, it is dropped here, and with it values of users. A panic
+    /// of such a drop ends here, as it does where a worker drops a task.
     pub fn grow_step(&self) -> Option<u64> {
         loop {
             let request = self.state.lock().requests.pop_front()?;
@@ -61,14 +64,15 @@ impl Pool {
             if let Err(payload) = dropped
                 && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
             {
-                // The drop of the panic payload panics, too: it is forgotten, so that no panic leaves this function.
+                // The payload of the panic panics again when it is dropped, so it is forgotten. No panic
+                // leaves this function.
                 std::mem::forget(again);
             }
             return Some(writer);
         }
     }
 
-    /// Waits until a request is there (`true`) or the pool is closed (`false`).
+    /// Waits until a chunk is requested (`true`) or the pool is closed (`false`).
     pub fn wait_for_request(&self) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -82,7 +86,8 @@ impl Pool {
         }
     }
 
-    /// Ends [`wait_for_request`](Self::wait_for_request), now and later. Requests stay unanswered.
+    /// Closes the pool: ends [`wait_for_request`](Self::wait_for_request), now and in later calls. Requests
+    /// that wait are dropped.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -98,8 +103,8 @@ impl Pool {
         }
     }
 
-    /// Makes a chunk, from spare pages of the right size or from new ones. Spare pages of other sizes are released if
-    /// the budget is short.
+    /// Makes a chunk from spare pages of the right size or, if there are none, from new pages. Spare pages of
+    /// other sizes are released if the budget is short.
     pub(crate) fn chunk<T>(&self, layout: ChunkLayout) -> Result<Chunk<T>, ChunkError> {
         let given_up = {
             let mut state = self.state.lock();
@@ -113,13 +118,15 @@ impl Pool {
         Ok(Chunk::new(Mapping::new(&self.budget, layout.chunk_bytes)?, layout))
     }
 
-    /// Releases the spare pages, so that another reservation may fit.
+    /// Releases the pages that the pool keeps for later requests, so that another reservation may fit into
+    /// the budget.
     pub fn give_up_spare(&self) {
         let given_up = std::mem::take(&mut self.state.lock().spare);
         drop(given_up);
     }
 
-    /// Returns the bytes of spare pages: reserved, and available at once for a chunk of their size.
+    /// Returns the number of bytes in spare pages. They are reserved, and available at once for a chunk of
+    /// their size.
     pub fn spare_bytes(&self) -> usize {
         self.state.lock().spare.iter().map(Mapping::bytes).sum()
     }
@@ -138,7 +145,8 @@ mod tests {
         ChunkLayout::new::<u64>(BlockShape { block_records, chunk_blocks: 1 }).unwrap()
     }
 
-    /// An edge whose owners have dropped it while its request is served, and that has values whose drop panics.
+    /// A stand-in for an edge that all other owners drop while its request is served. Its drop panics, as the
+    /// drop of a user's values may.
     struct Last(Mutex<Option<Arc<Last>>>);
 
     impl Grow for Last {
@@ -159,7 +167,8 @@ mod tests {
         pool.request(weak);
     }
 
-    /// A panic in the drop of a user's value ends where the edge was served, and later requests are served, too.
+    /// A user's value panics when its edge is dropped while a chunk is made. The panic ends in the pool, and
+    /// later requests are served, too.
     #[test]
     fn a_panic_in_a_drop_does_not_end_growth() {
         let pool = Pool::new(Budget::new(4096));
@@ -172,7 +181,7 @@ mod tests {
         assert_eq!([pool.grow_step(), pool.grow_step(), pool.grow_step()], [Some(7), Some(7), None]);
     }
 
-    /// A request keeps no edge alive, and an edge that is gone is skipped.
+    /// A request for a chunk keeps no edge alive, and the request of an edge that is gone is skipped.
     #[test]
     fn requests_of_edges_that_are_gone_are_dropped() {
         let pool = Pool::new(Budget::new(4096));
@@ -186,7 +195,8 @@ mod tests {
         std::mem::forget(edge);
     }
 
-    /// A returned chunk serves the next request of its size; pages of another size are released for the budget.
+    /// The pages of a returned chunk serve the next request of their size. Pages of another size are released
+    /// if the budget is short.
     #[test]
     fn spare_pages_are_used_again_or_given_up() {
         let pool = Pool::new(Budget::new(3 * 4096));

@@ -1,7 +1,7 @@
-//! Prefetching: asks for memory ahead of need.
+//! Prefetching: asks the processor for memory ahead of need.
 
-/// Lets the processor fetch the line that `value` begins in, without waiting. A hint: it changes no result. It does
-/// nothing on processors other than x86-64, and under Miri.
+/// Lets the processor fetch the cache line in which `value` begins, without waiting. A hint: it changes no
+/// result. It does nothing on processors other than x86-64, and under Miri.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -29,44 +29,45 @@ use crate::run::TakeOut;
 use crate::stamp::{Stamp, StampCell};
 use crate::sync::{Arc, Ordering};
 
-/// Values that a reader of [`HandOver::Each`] pops, one by one, before it works on them: few enough to stay in a
-/// first-level cache.
+/// Number of values that a reader of [`HandOver::Each`] pops, one by one, before it works on them: few enough
+/// to stay in a first-level cache.
 const FRONT_RECORDS: usize = 128;
 
-/// The way values are handed over.
+/// The way in which a queue hands values from its writer to its reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOver {
-    /// One by one.
+    /// Each value is handed over by itself.
     Each,
-    /// All values pushed by a run at once.
+    /// All values that were pushed in one run are handed over at once.
     Batched,
 }
 
-/// The limits of a queue.
+/// The limits of a queue that replaces the blocks of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueOptions {
-    /// The way values are handed over.
+    /// The way in which values are handed over: one by one or in batches.
     pub hand_over: HandOver,
-    /// Largest number of values; raised to 1 if zero.
+    /// Maximum number of values in the queue; raised to 1 if it is zero.
     pub records_max: usize,
-    /// Marks that may be unread before the writer is held back; raised to 1 if zero.
+    /// Maximum number of unread marks before the writer is held back; raised to 1 if it is zero.
     pub marks_max: u32,
-    /// Number of values for which one stamp is kept; raised to 1 if zero.
+    /// Number of consecutive values for which one stamp is kept; raised to 1 if it is zero.
     pub stamp_records: u32,
 }
 
-/// An item of the queue.
+/// An item in a slot of the queue: a value, a mark, or what is left of a value that was taken.
 enum Item<T, M> {
     Value(T),
     Mark(M),
-    /// A value that was taken.
+    /// This slot of the queue held a value that was moved out.
     Taken,
 }
 
-/// State which both ends hold.
+/// State of a queue that both of its ends hold.
 struct Common {
     cursors: Arc<Cursors>,
-    /// For each stretch of `stamp_records` positions, the stamp of its first value; reused when all were read.
+    /// For each stretch of `stamp_records` positions, the stamp of its first value; reused when all values of
+    /// the stretch were read.
     stamps: Box<[StampCell]>,
     stamp_records: u64,
     _reservation: Reservation,
@@ -84,15 +85,16 @@ impl Drop for Common {
     }
 }
 
-/// The writing end of a queue with one reader.
+/// The writing end of a library's queue that has one reader.
 enum Sending<T, M> {
     Each(Arc<ArrayQueue<Item<T, M>>>),
     Batched(Producer<Item<T, M>>),
 }
 
-/// The reading end.
+/// The reading end of a library's queue.
 enum Receiving<T, M> {
-    /// Items popped from the queue are in `front`, from `next` on.
+    /// The reader has popped items from the queue into `front`. Those from the index `next` on are not taken
+    /// yet.
     Each {
         queue: Arc<ArrayQueue<Item<T, M>>>,
         front: Vec<Item<T, M>>,
@@ -106,7 +108,7 @@ type Ends<T, R> = (QueueWriter<T, R>, Vec<QueueReader<T, R>>);
 /// Makes a queue with one reader.
 ///
 /// # Errors
-/// [`EdgeError`] if its slots do not fit into the budget.
+/// [`EdgeError`] if the slots of the queue do not fit into the budget.
 pub fn queue<T: Send + 'static, R: MarkRules>(
     budget: &Arc<Budget>,
     options: QueueOptions,
@@ -116,7 +118,7 @@ pub fn queue<T: Send + 'static, R: MarkRules>(
     Ok((writer, readers.pop().expect("a queue was opened for one reader")))
 }
 
-/// Makes a stream with several readers: a queue for each.
+/// Makes a stream with several readers: a queue for each reader, into which copies of the values are put.
 ///
 /// # Errors
 /// As for [`queue`].
@@ -138,7 +140,7 @@ fn ends<T: Send + 'static, R: MarkRules>(
     let (records_max, marks_max) = (records_max.max(1), u64::from(marks_max.max(1)));
     let too_large = EdgeError::Shape(ShapeError::TooLarge);
     let slots = records_max.checked_add((marks_max + RESERVED_MARKS) as usize).ok_or(too_large)?;
-    // ArrayQueue has a word beside each value.
+    // crossbeam's ArrayQueue stores one word beside each value, which counts in the size of a slot.
     let words = if hand_over == HandOver::Each { size_of::<usize>() } else { 0 };
     let slot_bytes = size_of::<Item<T, R::Mark>>() + words;
     let bytes =
@@ -179,20 +181,20 @@ fn ends<T: Send + 'static, R: MarkRules>(
     Ok((writer, readers))
 }
 
-/// The only writing end of a queue.
+/// The only writing end of a stream that is made of queues, one queue for each reader.
 pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
-    /// The queue of each reader.
+    /// The writing ends of the queues, one for each reader.
     sending: Vec<Sending<T, R::Mark>>,
     copy: fn(&T) -> T,
     written: u64,
     marks_written: u64,
-    /// A mark that found no room.
+    /// A mark that found no room in the queue and is held back; `None` if there is none.
     held: Option<R::Mark>,
     common: Arc<Common>,
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
-    /// Returns the cursors of the edge.
+    /// Returns the cursors of the queue, which schedulers read.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.common.cursors
     }
@@ -203,7 +205,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         self.flush_held();
         let QueueWriter { sending, copy, written, held, common, .. } = self;
         let cursors = &common.cursors;
-        // Acquire: pairs with the readers' Release of `read`, before which they have freed their slots.
+        // Acquire: pairs with the readers' Release of `read`. They have freed the slots of the values before
+        // that.
         let read = cursors.read_min(*written, Ordering::Acquire);
         if read == *written {
             cursors.writer.restart_stamp.store(stamp);
@@ -218,7 +221,8 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
                     Ok(chunk) => chunk,
                     Err(ChunkError::TooFewSlots(_)) => unreachable!("what is read has given its slots back"),
                 };
-                // Room is contiguous: values behind the end of the ring have to wait for the next opening.
+                // A ring gives only contiguous room. Values that do not fit before the end of the ring wait
+                // for the next opening.
                 let room = chunk.as_mut_slices().0.len();
                 (Pushing::Batch(chunk), room)
             }
@@ -227,16 +231,16 @@ impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
         QueueAppender { pushing, room, count: 0, stamp, copy: *copy, written, common }
     }
 
-    /// Sets a mark behind all values pushed; held back, dropped or replaced as [`Writer::mark`](crate::Writer::mark)
-    /// says.
+    /// Sets a mark behind all values that were pushed. If there is no room, the mark is held back, dropped or
+    /// replaced by the rules of [`Writer::mark`](crate::Writer::mark).
     ///
     /// # Panics
-    /// If another mark is already held back that the new one does not replace.
+    /// If another mark is already held back that the new mark does not replace.
     pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
         self.set_mark(mark, stamp);
     }
 
-    /// Returns whether a mark is still held back; tries to set it first.
+    /// Returns true if a mark is still held back. Tries to put this mark into the queue first.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
@@ -257,7 +261,8 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for QueueWriter<T, R> {
     }
 
     fn mark_room(&self) -> u64 {
-        // A reader may be ahead of the published count; the marks that it has read count as read.
+        // A reader may already have read a mark that the writer has not counted as published.
+        // `marks_read_min` never exceeds the published count, so the difference is not negative.
         let read = self.mark_cursors().marks_read_min(Ordering::Acquire);
         self.mark_cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
     }
@@ -284,21 +289,21 @@ impl<T, M> Sending<T, M> {
     }
 }
 
-/// The destination of pushed values.
+/// The destination of the values that are pushed into an open queue.
 enum Pushing<'a, T, M> {
-    /// Into the slots of a ring, published at the end.
+    /// The values go into the slots of a ring, and are published together at the end.
     Batch(WriteChunkUninit<'a, Item<T, M>>),
-    /// Into each queue at once.
+    /// Each pushed value goes into the queues of all readers at once.
     Each(&'a mut [Sending<T, M>]),
-    /// Nowhere: the reader is gone, or there is no room.
+    /// Pushed values go nowhere, because the reader is gone or there is no room.
     Nowhere,
 }
 
-/// An open queue. The cursors are updated when it is dropped.
+/// A queue that is open for pushing. The cursors are updated when this value is dropped.
 pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
     pushing: Pushing<'a, T, R::Mark>,
     room: usize,
-    /// Values pushed.
+    /// Number of values that were pushed into the queue since it was opened.
     count: usize,
     stamp: Stamp,
     copy: fn(&T) -> T,
@@ -307,13 +312,13 @@ pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
-    /// Returns how many values may be pushed.
+    /// Returns the number of values that may still be pushed into the open queue.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.room - self.count
     }
 
-    /// Appends a value.
+    /// Appends a value to the queue, or to the queues of several readers.
     ///
     /// # Panics
     /// If there is no room.
@@ -336,7 +341,7 @@ impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
     }
 }
 
-/// Pushes copies to all readers but the last, which gets the value.
+/// Pushes copies of the value to all readers but the last, which gets the value itself.
 #[inline(never)]
 fn push_to_all<T: Send + 'static, R: MarkRules>(
     sending: &mut [Sending<T, R::Mark>],
@@ -370,39 +375,39 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueAppender<'_, T, R> {
         for stretch in before.div_ceil(*stamp_records)..=(*self.written - 1) / stamp_records {
             self.common.stamp_of(stretch).store(self.stamp);
         }
-        // Release, as for blocks, though the queue has made the values visible.
+        // Release, as for an edge of blocks, although the queue itself has already made the values visible.
         cursors.writer.written.store(*self.written, Ordering::Release);
     }
 }
 
-/// The next item of a queue.
+/// The next item that a reader of a queue finds.
 pub enum QueueNext<'a, T: Send + 'static, R: MarkRules> {
-    /// Values, at least one.
+    /// The queue has values next; at least one.
     Values(QueueDrain<'a, T, R>),
-    /// A mark, which counts as read now.
+    /// The queue has a mark (such as a watermark) next. It counts as read from now on.
     Mark(R::Mark),
-    /// No item yet.
+    /// The queue has neither a value nor a mark at the moment.
     Empty,
 }
 
-/// A reading end.
+/// A reading end of a queue.
 pub struct QueueReader<T: Send + 'static, R: MarkRules> {
     common: Arc<Common>,
     index: usize,
     receiving: Receiving<T, R::Mark>,
     read: u64,
-    /// The stretch whose stamp was reported last.
+    /// The stretch of positions, which share a stamp, whose stamp this reader has reported last.
     stretch: u64,
     marks_read: u64,
 }
 
 impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
-    /// Returns the cursors of the edge.
+    /// Returns the cursors of the queue, which schedulers read.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.common.cursors
     }
 
-    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the queue: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> QueueNext<'_, T, R> {
         let QueueReader { common, index, receiving, read, stretch, marks_read } = self;
@@ -437,7 +442,7 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
                 taking.give_back(1);
                 *marks_read += 1;
                 let line = &common.cursors.readers[*index];
-                // Release: the writer may reuse the slot.
+                // Release: the writer of the queue may reuse the slot of the mark that was read.
                 line.marks_read.store(*marks_read, Ordering::Release);
                 return QueueNext::Mark(mark);
             }
@@ -452,7 +457,8 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
     fn drop(&mut self) {
-        /// Closes the end, also if a value's drop panics: the writer never waits for a reader that is gone.
+        /// Closes the reading end, also if the drop of a value panics: the writer must never wait for a
+        /// reader that is gone.
         struct Close<'a>(&'a Cursors, usize);
         impl Drop for Close<'_> {
             fn drop(&mut self) {
@@ -461,7 +467,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
         }
         let common = Arc::clone(&self.common);
         let _closed_at_the_end = Close(&common.cursors, self.index);
-        // Later items are dropped with the queue.
+        // Items that are pushed after the reader has gone are dropped together with the queue.
         loop {
             match self.next(usize::MAX) {
                 QueueNext::Values(mut drain) => {
@@ -475,7 +481,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
     }
 }
 
-/// The place of a run of values.
+/// The place from which a run of values is taken: the reader's buffer, or the slots of the ring.
 enum Taking<'a, T, M> {
     Front { front: &'a mut Vec<Item<T, M>>, next: &'a mut usize },
     Ring(ReadChunk<'a, Item<T, M>>),
@@ -498,7 +504,7 @@ impl<T, M> Taking<'_, T, M> {
         }
     }
 
-    /// Frees this many slots; values left in them are dropped.
+    /// Frees this many slots of the run. Values that are still in the slots are dropped.
     fn give_back(self, count: usize) {
         match self {
             Taking::Front { front, next } => {
@@ -513,7 +519,7 @@ impl<T, M> Taking<'_, T, M> {
     }
 }
 
-/// The reader's progress, as others see it.
+/// How far a reader of a queue is, with the cursor through which other threads see it.
 struct Progress<'a> {
     common: &'a Common,
     index: usize,
@@ -525,7 +531,7 @@ impl Progress<'_> {
     fn pass(&mut self, count: usize) {
         *self.read += count as u64;
         let line = &self.common.cursors.readers[self.index];
-        // Release: the writer may reuse the slots.
+        // Release: the writer of the queue may reuse the slots of the values that were taken.
         line.read.store(*self.read, Ordering::Release);
         line.block_start.store(*self.read, Ordering::Relaxed);
         let stretch = *self.read / self.common.stamp_records;
@@ -536,10 +542,11 @@ impl Progress<'_> {
     }
 }
 
-/// A run of values that are taken out one by one, in order. Values not taken stay in the queue. It must be dropped:
-/// if a run is forgotten, the values it has taken count as unread, but are gone.
+/// A run of values of a queue that are moved out one by one, in order. Values that are not taken stay in the
+/// queue. The run must be dropped: if it is forgotten, the values taken from it count as unread, but are
+/// gone.
 pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
-    /// `None` only while this is dropped.
+    /// The slots from which this run of values is taken; `None` only while the run is being dropped.
     taking: Option<Taking<'a, T, R::Mark>>,
     next: usize,
     end: usize,
@@ -586,7 +593,7 @@ impl<T: Send + 'static, R: MarkRules> TakeOut<T> for QueueDrain<'_, T, R> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let QueueDrain { taking: Some(taking), next, .. } = self else { return };
         let slots = &mut taking.slots_mut()[*next..*next + count];
-        // Values that are not selected are dropped with their slots.
+        // Values of the run that are not selected are dropped together with their slots.
         *next += count;
         let mut least = 0;
         for &offset in selection {

@@ -1,4 +1,4 @@
-//! The reading ends of an edge.
+//! The reading ends of an edge of blocks.
 //!
 //! A reader asks for the next item: a run of values, which never leaves a block and never spans a mark, or a mark, or
 //! nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent ([`Lent`]). Values
@@ -12,40 +12,42 @@ use crate::marks::MarkRules;
 use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, Ordering};
 
-/// The next item of an edge.
+/// The next item that the only reader of an edge finds.
 pub enum Next<'a, T: Send + 'static, R: MarkRules> {
-    /// Values, at least one.
+    /// The edge has values next; at least one.
     Values(EdgeDrain<'a, T, R>),
-    /// A mark, which counts as read now.
+    /// The edge has a mark (such as a watermark) next. It counts as read from now on.
     Mark(R::Mark),
-    /// No item yet.
+    /// The edge has neither a value nor a mark at the moment.
     Empty,
 }
 
-/// The next item of a shared edge.
+/// The next item that one of several readers of an edge finds.
 pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
-    /// Values, at least one.
+    /// The edge has values next, which are lent to this reader; at least one.
     Values(Lent<'a, T, R>),
-    /// A mark, which counts as read now.
+    /// The edge has a mark (such as a watermark) next. It counts as read by this reader from now on.
     Mark(R::Mark),
-    /// No item yet.
+    /// The edge has neither a value nor a mark for this reader at the moment.
     Empty,
 }
 
-/// State which both kinds of reader share.
+/// State of a reading end, whether the edge has one reader or several.
 pub struct ReadEnd<T, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     index: usize,
-    /// Values taken; published when a run is dropped.
+    /// Number of values that this reader has taken. It is published when a run of values is dropped.
     read: u64,
-    /// The block of position `read`, its sequence number, and the slot; not loaded yet if the slot is its first.
+    /// The block that contains the position `read`. The next fields are its sequence number and the slot in
+    /// it. If the slot is the block's first, the block is not loaded yet.
     block: BlockRef<T>,
     sequence: u64,
     slot: usize,
-    /// The last loaded value of `written`.
+    /// The count of written values (`written`) that this reader has loaded last.
     written_seen: u64,
     marks_read: u64,
-    /// The last loaded value of `marks_written`, loaded after `written_seen`: it covers every mark below that.
+    /// The value of `marks_written` that this reader has loaded last, after `written_seen`. So it covers
+    /// every mark below that position.
     marks_seen: u64,
 }
 
@@ -80,7 +82,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
                 if position == self.read {
                     self.marks_read += 1;
                     let line = &self.shared.cursors.readers[self.index];
-                    // Release: the writer may reuse the slot.
+                    // Release: the writer of the edge may reuse the slot of the mark that was read.
                     line.marks_read.store(self.marks_read, Ordering::Release);
                     return Found::Mark(mark);
                 }
@@ -89,8 +91,9 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
             if self.read < limit {
                 return Found::Run(self.run(limit, max));
             }
-            // All known items are read: load again. First `written`, then `marks_written`: the writer stores them in
-            // the opposite order, so every mark below the readable positions is seen.
+            // All known items are read, so load the cursors of the writer again: first `written`, then
+            // `marks_written`. The writer stores them in the opposite order, so every mark below the readable
+            // positions is seen.
             let writer = &self.shared.cursors.writer;
             let written = writer.written.load(Ordering::Acquire);
             let marks = writer.marks_written.load(Ordering::Acquire);
@@ -106,7 +109,8 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
     fn run(&mut self, limit: u64, max: usize) -> Run<T> {
         let block_records = self.shared.cursors.block_records() as usize;
         if self.slot == block_records {
-            // The run that took the last value was forgotten.
+            // The run that has taken the last value of the block was forgotten, so the reader has not left
+            // the block yet.
             self.leave_block();
         }
         if self.slot == 0 {
@@ -120,7 +124,7 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
         Run { block: self.block, next: self.slot, end: self.slot + count }
     }
 
-    /// Moves to the next block.
+    /// Moves the reader to the first slot of the next block.
     #[inline]
     fn leave_block(&mut self) {
         (self.sequence, self.slot) = (self.sequence + 1, 0);
@@ -133,18 +137,18 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
 }
 
 impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
-    /// Passes values; the writer does not see that yet.
+    /// Passes values in this reader only; the writer does not see this before `publish`.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.read += count as u64;
         self.slot += count;
     }
 
-    /// Publishes the values passed.
+    /// Publishes the values that were passed, so that the writer may reuse their slots.
     #[inline(always)]
     fn publish(&mut self) {
         let line = &self.shared.cursors.readers[self.index];
-        // Release: the writer may recycle the slots that were passed.
+        // Release: the writer of the edge may recycle the slots that this reader has passed.
         line.read.store(self.read, Ordering::Release);
         if self.slot == self.shared.cursors.block_records() as usize {
             self.leave_block();
@@ -152,10 +156,10 @@ impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
     }
 }
 
-/// A run of values of an edge that are taken out one by one. Values not taken stay in the edge.
+/// A run of values of an edge that are moved out one by one. Values that are not taken stay in the edge.
 pub type EdgeDrain<'a, T, R> = Drain<'a, T, ReadEnd<T, R>>;
 
-/// The only reader of an edge; takes values out of it.
+/// The only reader of an edge; moves values out of the edge.
 pub struct Reader<T: Send + 'static, R: MarkRules> {
     end: ReadEnd<T, R>,
 }
@@ -165,12 +169,12 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
         Reader { end: ReadEnd::new(shared, 0) }
     }
 
-    /// Returns the cursors of the edge; this reader has index 0.
+    /// Returns the cursors of the edge, in which this reader has the index 0.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.end.shared.cursors
     }
 
-    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the edge: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
         match self.end.find(max) {
@@ -183,7 +187,8 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
     fn drop(&mut self) {
-        /// Closes the end, also if a value's drop panics: the writer never waits for a reader that is gone.
+        /// Closes the reading end, also if the drop of a value panics: the writer must never wait for a
+        /// reader that is gone.
         struct Close<'a, T, R: MarkRules>(&'a Shared<T, R>);
         impl<T, R: MarkRules> Drop for Close<'_, T, R> {
             fn drop(&mut self) {
@@ -199,7 +204,8 @@ impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
                     let value = unsafe { run.take_out(run.next) };
                     run.next += 1;
                     self.end.pass(1);
-                    // Only now may the writer reuse the slot; and if the value's drop panics, it is passed.
+                    // The value is published as read before it is dropped: the writer may reuse the slot, and
+                    // if the drop panics, the value does not count as unread.
                     self.end.publish();
                     drop(value);
                 }
@@ -219,7 +225,7 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
     }
 }
 
-/// One of several readers of a shared edge; values are lent to it.
+/// One of several readers of an edge; values are lent to it and stay in the edge.
 pub struct SharedReader<T: Send + Sync + 'static, R: MarkRules> {
     end: ReadEnd<T, R>,
 }
@@ -229,17 +235,17 @@ impl<T: Send + Sync + 'static, R: MarkRules> SharedReader<T, R> {
         SharedReader { end: ReadEnd::new(shared, index) }
     }
 
-    /// Returns the cursors of the edge.
+    /// Returns the cursors of the edge, which schedulers read.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.end.shared.cursors
     }
 
-    /// Returns the index of this reader's cursor.
+    /// Returns the index of this reader among the readers of the edge.
     pub fn index(&self) -> usize {
         self.end.index
     }
 
-    /// Returns the next item: at most `max` values, and at least one even if `max` is zero.
+    /// Returns the next item of the edge: at most `max` values, and at least one even if `max` is zero.
     #[inline]
     pub fn next(&mut self, max: usize) -> SharedNext<'_, T, R> {
         match self.end.find(max) {
@@ -256,7 +262,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Drop for SharedReader<T, R> {
     }
 }
 
-/// A run of values that are lent. Values not passed are lent again.
+/// A run of values that are lent to a reader. Values that are not passed are lent again.
 pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
     run: Run<T>,
     first: usize,
@@ -264,25 +270,25 @@ pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
 }
 
 impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
-    /// Returns the number of values not yet passed.
+    /// Returns the number of values of this run that the reader has not passed yet.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.run.end - self.run.next
     }
 
-    /// Calls `look` with the value `offset` places ahead.
+    /// Calls `look` with the value `offset` places behind the next one.
     ///
     /// # Panics
-    /// If there is no such value.
+    /// If the run has no such value.
     #[inline(always)]
     pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
         self.run.look(offset, look)
     }
 
-    /// Passes `count` values.
+    /// Passes the next `count` values, so that they are not lent again.
     ///
     /// # Panics
-    /// If there are fewer values left.
+    /// If fewer values are left.
     #[inline(always)]
     pub fn pass(&mut self, count: usize) {
         assert!(count <= self.remaining(), "{count} values are passed of a shorter run");

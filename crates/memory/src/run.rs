@@ -2,7 +2,7 @@
 
 use crate::block::BlockRef;
 
-/// A run of slots in one block: `next..end` are initialised, and this run may read them.
+/// A run of slots in one block: the slots `next..end` hold values, and the owner of this run may read them.
 pub struct Run<T> {
     pub(crate) block: BlockRef<T>,
     pub(crate) next: usize,
@@ -10,7 +10,7 @@ pub struct Run<T> {
 }
 
 impl<T> Run<T> {
-    /// Moves the value at `index` out.
+    /// Moves the value in slot `index` out of the block.
     ///
     /// # Safety
     /// `index` is in the run as it was found, and no value is moved out twice.
@@ -33,53 +33,54 @@ impl<T> Run<T> {
     }
 }
 
-/// A run of values that are taken out one by one, in order. Values not taken stay where they are.
+/// A run of values that are taken out one by one, in order. Values that are not taken stay in the edge, queue
+/// or block.
 pub trait TakeOut<T> {
-    /// Returns the number of values not yet taken.
+    /// Returns the number of values of this run that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the value `offset` places ahead.
+    /// Calls `look` with the value `offset` places behind the next one.
     ///
     /// # Panics
-    /// If there is no such value.
+    /// If the run has no such value.
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q;
 
-    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
-    /// value, but never leads to it being seen or dropped twice.
+    /// Takes `count` values and calls `each` with every one. A value counts as taken before user code sees
+    /// it: a panic there may lose the value, but never leads to it being seen or dropped twice.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If fewer values are left.
     fn take_each(&mut self, count: usize, each: impl FnMut(T));
 
-    /// Takes `count` values, passes those at the offsets in `selection` to `each` and drops the others.
+    /// Takes `count` values, calls `each` with those at the offsets in `selection`, and drops the others.
     ///
     /// # Panics
-    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
+    /// If fewer than `count` values are left, or if the offsets do not rise or reach `count`.
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(T));
 }
 
-/// The owner of a run, which learns how many of its values were taken.
+/// The owner of a run of values, which learns how many of its values were taken.
 pub trait Passing {
-    /// Passes values of the run.
+    /// Records that the next `count` values of the run were taken.
     fn pass(&mut self, count: usize);
 
-    /// Ends the run: publishes the values passed.
+    /// Ends the run: publishes how many values were taken.
     fn publish(&mut self);
 }
 
-/// A run of values that are taken out one by one, in order. Values not taken stay in their slots.
+/// A run of values that are moved out one by one, in order. Values that are not taken stay in their slots.
 pub struct Drain<'a, T: Send + 'static, E: Passing> {
     run: Run<T>,
     end: &'a mut E,
 }
 
 impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
-    /// Creates a drain of `run`; values passed here are passed in `end` as well.
+    /// Creates a drain of the values of `run`. Values that are taken from it are passed in `end` as well.
     pub(crate) fn new(run: Run<T>, end: &'a mut E) -> Self {
         Drain { run, end }
     }
 
-    /// Passes `count` values, whether they are taken out or not.
+    /// Counts the next `count` values of the run as taken, whether they are moved out or not.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.run.next += count;
@@ -103,7 +104,8 @@ impl<T: Send + 'static, E: Passing> TakeOut<T> for Drain<'_, T, E> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
-            // Passing all values first keeps the loop free of bookkeeping; nothing can leak.
+            // All values are counted as taken before the loop, which keeps bookkeeping out of the loop. These
+            // values need no drop, so none can leak.
             self.pass(count);
             for index in start..start + count {
                 // SAFETY: in the run by the assertion; passed above, each index once.

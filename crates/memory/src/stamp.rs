@@ -1,25 +1,26 @@
-//! Stamps of values: numbers of the caller's, which this crate forwards without interpretation.
+//! Stamps of values: numbers that the user of an edge sets, and that this crate forwards without interpreting
+//! them.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A note about values when they are written.
+/// A note about values, made when they are written to an edge or a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
     /// Time of the write: of two stamps on one edge, the later never has the smaller number.
     pub came: u64,
-    /// Other numbers for the reader.
+    /// Two further numbers that the writer passes to the reader of the values.
     pub notes: [u64; 2],
 }
 
 impl Stamp {
-    /// Creates a stamp with a time and no notes.
+    /// Creates a stamp with the time `came` and with zeros in place of the other numbers.
     pub const fn at(came: u64) -> Self {
         Stamp { came, notes: [0; 2] }
     }
 }
 
-/// A stamp that other threads read. Relaxed, word by word: a hint for schedulers. While the edge is written, it may
-/// mix parts of two stamps.
+/// A stamp that other threads may read at any time. Relaxed, word by word: a hint for schedulers. While the
+/// edge is written, a reader may get parts of two stamps.
 #[derive(Debug)]
 pub(crate) struct StampCell([AtomicU64; 3]);
 

@@ -1,9 +1,10 @@
 //! Atomics, locks, threads and slots: std's in builds, loom's under `--cfg loom`, so that the code which is shipped
 //! is the code whose interleavings are searched.
 //!
-//! Every other crate takes its atomics from here. `Arc` is std's in both cases: loom's cannot hold trait objects. Our
-//! code needs one property of `Arc`, when an edge is dropped: the last of its owners sees everything that the others
-//! did before they dropped theirs. std promises that, and loom does not check it.
+//! Every other crate takes its atomics from this module. `Arc` is std's in both cases, because loom's cannot
+//! hold trait objects. The code of this project needs one property of `Arc`, when an edge is dropped: the
+//! last of its owners sees everything that the others did before they dropped theirs. std promises this, and
+//! loom does not check it.
 //!
 //! Locks ignore poisoning: the data that they guard are consistent at every point where user code may panic.
 
@@ -29,7 +30,7 @@ use std::sync as inner;
 pub use inner::MutexGuard;
 pub use std::sync::Arc;
 
-/// A lock without poisoning.
+/// A lock that ignores poisoning: a panic while it is held does not make it unusable.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(inner::Mutex<T>);
 
@@ -49,7 +50,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Waits for the lock.
+    /// Waits until the lock is free, takes it, and returns the guard that releases it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -70,7 +71,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Waits as [`wait`](Self::wait) does, but for `timeout` at most.
+    /// Waits for a notification as [`wait`](Self::wait) does, but for `timeout` at most.
     #[cfg(not(loom))]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -80,7 +81,8 @@ impl Condvar {
         self.0.wait_timeout(guard, timeout).unwrap_or_else(std::sync::PoisonError::into_inner).0
     }
 
-    /// Waits as [`wait`](Self::wait) does: under loom no time passes.
+    /// Waits for a notification as [`wait`](Self::wait) does, without a limit, because under loom no time
+    /// passes.
     #[cfg(loom)]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -90,18 +92,18 @@ impl Condvar {
         self.wait(guard)
     }
 
-    /// Wakes one waiter.
+    /// Wakes one thread that waits on this condition variable.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Wakes all waiters.
+    /// Wakes all threads that wait on this condition variable.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }
 
-/// A value on cache lines of its own. Two lines, since the hardware fetches lines in pairs.
+/// A value on cache lines of its own. It takes two lines, because the hardware fetches lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CacheAligned<T>(pub T);
@@ -113,15 +115,15 @@ impl<T> Deref for CacheAligned<T> {
     }
 }
 
-/// Memory for one value, initialised or not, which one side writes and another reads as a protocol allows. Under loom
-/// every access is checked against every other.
+/// Memory for one value, initialised or not, which one side writes and another side reads, as a protocol
+/// allows. Under loom every access is checked against every other.
 #[cfg_attr(not(loom), repr(transparent))]
 pub(crate) struct Slot<T>(UnsafeInner<MaybeUninit<T>>);
 
 #[cfg(loom)]
 use loom::cell::UnsafeCell as UnsafeInner;
 
-/// std's cell with loom's shape.
+/// std's `UnsafeCell`, wrapped so that it has the methods of loom's.
 #[cfg(not(loom))]
 #[repr(transparent)]
 struct UnsafeInner<T>(std::cell::UnsafeCell<T>);
@@ -146,7 +148,7 @@ impl<T> Slot<T> {
         Slot(UnsafeInner::new(MaybeUninit::uninit()))
     }
 
-    /// Fills the slot; a value that was in it is forgotten, not dropped.
+    /// Writes a value into the slot. A value that was in the slot is forgotten, not dropped.
     ///
     /// # Safety
     /// No other party accesses the slot meanwhile.
@@ -160,7 +162,7 @@ impl<T> Slot<T> {
         });
     }
 
-    /// Moves the value out; the slot counts as uninitialised afterwards.
+    /// Moves the value out of the slot, which counts as uninitialised afterwards.
     ///
     /// # Safety
     /// The slot is initialised, nobody writes it meanwhile, and the value is not used through it again.
@@ -174,7 +176,7 @@ impl<T> Slot<T> {
         })
     }
 
-    /// Calls `look` with the value.
+    /// Calls `look` with the value in the slot.
     ///
     /// # Safety
     /// The slot is initialised, and no party writes it, or moves the value out, before `look` returns.

@@ -33,16 +33,18 @@ use std::ptr::null_mut;
 
 use crate::sync::{AtomicPtr, Ordering};
 
-/// Beside an address: there is work for the value. Without an address: the value is held.
+/// Tag in the word of a task cell. Beside an address it means that there is work for the value. Without an
+/// address it means that the value is held.
 const READY_OR_HELD: usize = 1;
-/// [`TaskCell::notify`] was called since the last step.
+/// Tag in the word of a task cell: [`TaskCell::notify`] was called since the last change of the word that
+/// removed this tag.
 const NOTIFIED: usize = 2;
 const TAGS: usize = READY_OR_HELD | NOTIFIED;
 
-/// A task cell: a boxed value that one party at a time holds.
+/// A task cell: a boxed value, such as a task, that one party at a time holds.
 pub struct TaskCell<T> {
-    /// The address of the value, unless it is held, and the tags above in its lowest bits. Every step is a
-    /// read-modify-write with AcqRel: it passes on the value and the notification.
+    /// The address of the value, unless the value is held, with the tags above in the lowest bits. Every
+    /// change is a read-modify-write with AcqRel, because it passes on the value and the notification.
     word: AtomicPtr<T>,
 }
 
@@ -53,7 +55,7 @@ unsafe impl<T: Send> Sync for TaskCell<T> {}
 // SAFETY: a cell that moves takes its value along.
 unsafe impl<T: Send> Send for TaskCell<T> {}
 
-/// The word of a cell, as loaded.
+/// The atomic word of a task cell (address and tags), as it was loaded.
 struct Word<T>(*mut T);
 
 impl<T> Clone for Word<T> {
@@ -90,7 +92,7 @@ impl<T> Word<T> {
     }
 }
 
-/// Returns `address` with these tags.
+/// Returns the address of a value with these tags in its lowest bits.
 fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
     address.map_addr(|address| address | tags)
 }
@@ -116,10 +118,10 @@ impl<T> fmt::Debug for TaskCell<T> {
 }
 
 impl<T> TaskCell<T> {
-    /// Puts a value into an empty cell; it is then idle.
+    /// Puts a value into an empty cell, where it is idle.
     ///
     /// # Errors
-    /// Returns the value, if the cell is not empty.
+    /// Returns the value if the cell is not empty.
     pub fn fill(&self, value: Box<T>) -> Result<(), Box<T>> {
         let address = Box::into_raw(value);
         match self.step(|word| word.is_empty().then_some(address)) {
@@ -129,21 +131,21 @@ impl<T> TaskCell<T> {
         }
     }
 
-    /// Takes the value if it is ready.
+    /// Takes the value out of the task cell if there is work for it (the cell is ready).
     #[inline]
     pub fn take(&self) -> Option<Box<T>> {
         self.hold(Word::is_ready)
     }
 
-    /// Takes the value unless it is held, ready or not.
+    /// Takes the value out of the cell unless it is held, whether it is ready or idle.
     #[inline]
     pub fn take_any(&self) -> Option<Box<T>> {
         self.hold(Word::has_value)
     }
 
-    /// Notifies the cell that there may be work for the value. If the value is idle, the caller gets it, to look and
-    /// put it back. Otherwise the party that holds it, or takes it next, will see everything that the caller did
-    /// before.
+    /// Tells the task cell that there may be work for its value. If the value is idle, the caller gets it, to
+    /// check it and put it back. Otherwise the party that holds the value, or takes it next, will see
+    /// everything that the caller did before.
     #[inline]
     pub fn notify(&self) -> Option<Box<T>> {
         let into = |word: Word<T>| {
@@ -155,10 +157,11 @@ impl<T> TaskCell<T> {
         (before.has_value() && !before.is_ready()).then(|| unsafe { Self::own(before) })
     }
 
-    /// Puts the value back: ready, or idle.
+    /// Puts a held value back into the cell, as ready or as idle.
     ///
     /// # Errors
-    /// Returns the value, if it is to be idle and [`notify`](Self::notify) was called since it was taken: look again.
+    /// Returns the value if it was to be idle and [`notify`](Self::notify) was called since it was taken. The
+    /// caller must then look for work again.
     ///
     /// # Panics
     /// If the value is not held.
@@ -170,7 +173,7 @@ impl<T> TaskCell<T> {
             is_notified = !is_ready && word.tags() & NOTIFIED != 0;
             match (word.is_held(), is_notified, is_ready) {
                 (false, ..) => None,
-                // The notification is removed before the holder looks again.
+                // The notification is removed from the word before the holder looks for work again.
                 (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
                 (true, false, true) => Some(tagged(address, READY_OR_HELD)),
                 (true, false, false) => Some(address),
@@ -185,7 +188,7 @@ impl<T> TaskCell<T> {
         Err(value)
     }
 
-    /// Leaves the cell empty: the holder keeps the value.
+    /// Leaves the cell empty for good, while the holder keeps the value.
     ///
     /// # Panics
     /// If the value is not held.
@@ -194,13 +197,13 @@ impl<T> TaskCell<T> {
         assert!(held.is_some(), "only a cell whose value is held is left empty (B6)");
     }
 
-    /// Returns whether there is work for the value and it is not held. A snapshot.
+    /// Returns true if the value is in the cell and there is work for it. A snapshot.
     #[inline]
     pub fn is_ready(&self) -> bool {
         Word(self.word.load(Ordering::Acquire)).is_ready()
     }
 
-    /// Returns whether the value is held. A snapshot.
+    /// Returns true if some party holds the value of this task cell. A snapshot.
     pub fn is_held(&self) -> bool {
         Word(self.word.load(Ordering::Relaxed)).is_held()
     }
@@ -212,14 +215,15 @@ impl<T> TaskCell<T> {
         Some(unsafe { Self::own(before) })
     }
 
-    /// Makes a step and returns the word before it; `None` if `into` has no step from there.
+    /// Changes the word of the cell, and returns the word before the change; `None` if `into` allows no
+    /// change from there.
     #[inline]
     fn step(&self, mut into: impl FnMut(Word<T>) -> Option<*mut T>) -> Option<Word<T>> {
         let stepped = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| into(Word(word)));
         stepped.ok().map(Word)
     }
 
-    /// Returns the value of a word that a step of ours has swapped out.
+    /// Returns the value of a word that the caller has swapped out of the cell.
     ///
     /// # Safety
     /// The word has a value, and the step left none (B6).

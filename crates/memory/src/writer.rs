@@ -1,9 +1,9 @@
-//! The writing end of an edge.
+//! The writing end of an edge of blocks.
 //!
-//! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once. So the loop
-//! between holds its length in a register and accesses nothing shared. A caller that writes several edges in turn
-//! [begins](Writer::begin) each of them, [appends](Writer::append) values to any of them, and [hands
-//! over](Writer::hand_over) the result; the lengths then are in the writers.
+//! A writer opens an [`Appender`], pushes values and drops the appender: only then are the values published,
+//! all at once. So the loop between holds its length in a register and accesses nothing shared. A caller that
+//! writes several edges in turn [begins](Writer::begin) each of them, [appends](Writer::append) values to any
+//! of them, and [hands over](Writer::hand_over) the result; the lengths are then in the writers.
 
 use std::collections::VecDeque;
 use std::sync::Weak;
@@ -18,49 +18,53 @@ use crate::pool::Pool;
 use crate::stamp::Stamp;
 use crate::sync::{Arc, Ordering};
 
-/// Blocks taken in a row with no more than one chunk's worth in use, after which a surplus chunk goes back to the
-/// pool. Ours: long enough that a burst every few blocks keeps its chunks, short enough to end after 2.5 ms at 10 M
-/// records/s and 384 records a block.
+/// Number of blocks that the writer must take in a row with no more than one chunk's worth in use, before a
+/// surplus chunk goes back to the pool. The value is ours: long enough that a burst every few blocks keeps
+/// its chunks, short enough to end after 2.5 ms at 10 M records/s and 384 records a block.
 const SURPLUS_AFTER_BLOCKS: u32 = 64;
 
-/// Blocks taken in a row while a reader runs on another core, after which the edge grows to [`CROSSING_BYTES`]. Ours:
-/// a reader that is on another core only once needs no more room.
+/// Number of blocks that the writer must take in a row while a reader runs on another core, before the edge
+/// grows to [`CROSSING_BYTES`]. The value is ours: a reader that is on another core only once needs no more
+/// room.
 const CROSSING_AFTER_BLOCKS: u32 = 64;
 
-/// Bytes that an edge between cores grows to, if it may own so much. More than a second-level cache, so that lines
-/// have left the reader's when they are written again; less than the third-level cache that both share (PEERS: 1.8 to
-/// 7 MB).
+/// Number of bytes to which an edge between two cores grows, if it may own so many. More than a second-level
+/// cache, so that lines have left the reader's cache when they are written again. Less than the third-level
+/// cache that both cores share (PEERS: 1.8 to 7 MB).
 const CROSSING_BYTES: u64 = 2 << 20;
 
-/// An edge grows for speed alone only while less than one part in this many of the budget is in use: the rest is left
-/// for state, which cannot wait.
+/// An edge grows for speed alone only while less than one part in this many of the budget is in use. The rest
+/// is left for the state of operators, which cannot wait.
 const CROSSING_BUDGET_SHARE: usize = 4;
 
 /// The only writing end of an edge (B1).
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     pool: Arc<Pool>,
-    /// Records appended. All of them are published whenever no appender is open and all values appended without one
-    /// are handed over.
+    /// Number of records appended to the edge. All of them are published whenever no appender is open and all
+    /// values appended without one are handed over.
     written: u64,
-    /// The current block, if there is one. It may be full, or begun for a record that was not kept.
+    /// The block that the writer fills at present, if there is one. It may be full, or begun for a record
+    /// that was not kept.
     block: Option<BlockRef<T>>,
-    /// Slots of the current block that are filled; zero while there is none.
+    /// Number of slots of the current block that are filled; 0 while there is no current block.
     filled: usize,
-    /// Slots of every block.
+    /// Number of slots in every block.
     block_records: usize,
-    /// Block sequence numbers below this one are recycled.
+    /// Blocks of the edge with sequence numbers below this one were read by all readers and recycled.
     recycled: u64,
-    /// Blocks of this edge that are not in use; the last one was freed last. Within a core it is used next, since it
-    /// is in the cache. Between two cores the first one is, since it has left the other's cache.
+    /// Blocks of this edge that are not in use; the last one was freed last. Within a core the last one is
+    /// used next, because it is in the cache. Between two cores the first one is used next, because it has
+    /// left the other core's cache.
     free: VecDeque<BlockRef<T>>,
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
-    /// A mark that found the ring full, with position `written`: nothing is appended behind it.
+    /// A mark that found the ring of marks full, with the position `written`. Nothing is appended behind this
+    /// mark.
     held: Option<R::Mark>,
-    /// Blocks taken in a row while few were in use.
+    /// Number of blocks that the writer has taken in a row while few blocks were in use.
     calm_blocks: u32,
-    /// Blocks taken in a row while a reader was on another core.
+    /// Number of blocks that the writer has taken in a row while a reader was on another core.
     crossing_blocks: u32,
 }
 
@@ -87,12 +91,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         writer
     }
 
-    /// Returns the cursors of the edge.
+    /// Returns the cursors of the edge, which schedulers read.
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending values with this stamp, see [`Cursors::head_stamp`].
+    /// Opens the edge for appending values with this stamp, which readers see through
+    /// [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: Stamp) -> EdgeAppender<'_, T, R> {
         if self.reclaim() {
@@ -103,21 +108,22 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         if self.calm_blocks >= SURPLUS_AFTER_BLOCKS {
             self.shrink();
         }
-        // A full block takes no more values, nor does any block behind a mark that is held back.
+        // The current block takes no more values if it is full, or if a mark is held back behind it.
         let end = if self.block.is_some() && self.held.is_none() { self.block_records } else { self.filled };
         let base = self.written - self.filled as u64;
         let block = self.block.unwrap_or(BlockRef::dangling());
         EdgeAppender { block, len: self.filled, end, base, stamp, writer: self }
     }
 
-    /// Prepares for [`append`](Self::append), until all values are [handed over](Self::hand_over); returns how many
-    /// values find room. `stamp` is that of [`open`](Self::open).
+    /// Prepares the edge for calls of [`append`](Self::append), until all values are [handed
+    /// over](Self::hand_over). Returns the number of values for which there is room. `stamp` is as for
+    /// [`open`](Self::open).
     #[inline]
     pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
     }
 
-    /// Returns how many more values may be appended.
+    /// Returns the number of values that may still be appended to the edge.
     #[inline]
     pub fn room_left(&self) -> usize {
         if self.held.is_some() {
@@ -149,13 +155,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.written += 1;
     }
 
-    /// Returns whether a value was appended that is not handed over.
+    /// Returns true if a value was appended to the edge that is not handed over to the readers yet.
     #[inline]
     pub fn has_appended(&self) -> bool {
         self.cursors().written() != self.written
     }
 
-    /// Publishes the values that were appended.
+    /// Publishes the values that were appended, so that readers see them.
     ///
     /// # Panics
     /// If a value was appended behind a mark that is held back.
@@ -166,10 +172,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.publish();
     }
 
-    /// Sets a mark behind all values handed over. `stamp` is the mark's stamp, see [`Cursors::mark_stamp`].
+    /// Sets a mark behind all values handed over. `stamp` is stored as the mark's stamp; see
+    /// [`Cursors::mark_stamp`].
     ///
-    /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
-    /// record behind it: [`Appender::room`] is zero until readers have made room.
+    /// If the ring of marks is full, a mark that may be dropped is dropped and counted. Any other mark is
+    /// held back, and with it every record behind it: [`Appender::room`] is zero until readers have made
+    /// room.
     ///
     /// # Panics
     /// If another mark is already held back that the new one does not replace: callers check
@@ -178,33 +186,36 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.set_mark(mark, stamp);
     }
 
-    /// Returns whether a mark is still held back; tries to set it first.
+    /// Returns true if a mark is still held back. Tries to put this mark into the ring first.
     pub fn is_held(&mut self) -> bool {
         self.flush_held();
         self.held.is_some()
     }
 
-    /// Returns the records that could be appended now.
+    /// Returns the number of records that could be appended to the edge now.
     pub fn room(&mut self) -> usize {
         self.open(Stamp::default()).room()
     }
-    /// Takes back every block that all readers have passed; returns whether the edge is empty.
+    /// Takes back every block that all readers have passed. Returns true if the edge is empty.
     #[inline]
     fn reclaim(&mut self) -> bool {
-        // Acquire: pairs with the readers' Release of `read`: they have finished with the slots that are reused now.
+        // Acquire: pairs with the readers' Release of `read`. The readers have finished with the slots that
+        // are reused from now on.
         let read = self.cursors().read_min(self.written, Ordering::Acquire);
         let block_records = self.cursors().block_records();
         while (self.recycled + 1) * block_records <= read {
             let (sequence, block) = (self.recycled, self.shared.block(self.recycled));
             let end = (sequence + 1) * block_records;
             let from = self.shared.first_live(sequence).min(end);
-            // Counted first, then dropped: a panic in a value's drop may leak the rest, but drops none twice and
-            // loses no block. The block is not filled before this returns.
+            // The block is counted as recycled before its values are dropped. So a panic in a value's drop
+            // may leak the remaining values, but drops none twice and loses no block. The block is not filled
+            // again before this function returns.
             self.recycled += 1;
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
             self.free.push_back(block);
             if end == self.written && self.filled > 0 {
-                // The block was the current one, full and read; one begun behind it would be empty.
+                // The recycled block was the current one, full and completely read. A block begun behind it
+                // would be empty.
                 (self.block, self.filled) = (None, 0);
             }
             // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so no
@@ -220,7 +231,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     fn adopt(&mut self, chunk: Chunk<T>) {
-        // Under the hot blocks, so that new, cold ones are used last.
+        // The new blocks go under the blocks that are in the cache, so that the new, cold ones are used last.
         let hot = self.free.len();
         self.free.extend(chunk.blocks());
         self.free.rotate_left(hot);
@@ -234,8 +245,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.cursors().writer.capacity_records.store(records, Ordering::Relaxed);
     }
 
-    /// Asks for a chunk when fewer blocks are free than a chunk has, or when more chunks make it faster; otherwise
-    /// counts the blocks since a burst.
+    /// Requests a chunk if fewer blocks are free than a chunk has, or if more chunks make the edge faster.
+    /// Otherwise counts the blocks since the last burst.
     fn grow_or_calm(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;
@@ -243,7 +254,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.calm_blocks = 0;
             let growth = &self.shared.cursors.writer.growth;
             if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
-                // Relaxed: the request itself travels under the pool's lock.
+                // Relaxed: this is only a flag; the request for a chunk itself travels under the pool's lock.
                 growth.store(GROWTH_REQUESTED, Ordering::Relaxed);
                 let edge: Weak<Shared<T, R>> = Arc::downgrade(&self.shared);
                 self.pool.request(edge);
@@ -255,7 +266,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.calm_blocks = if is_calm { self.calm_blocks.saturating_add(1) } else { 0 };
     }
 
-    /// Returns whether one more chunk is worth its bytes although no writer waits for it. True only for some blocks.
+    /// Returns true if one more chunk is worth its bytes although the writer does not wait for it. True only
+    /// once per [`CROSSING_AFTER_BLOCKS`] blocks.
     fn may_grow_for_speed(&self) -> bool {
         let budget = self.pool.budget();
         self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)
@@ -263,8 +275,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             && budget.used_bytes() < budget.limit_bytes() / CROSSING_BUDGET_SHARE
     }
 
-    /// Gives a chunk back when a burst has been over for long. Allowed only before room is reported to a caller: the
-    /// reported room stays valid until the edge is closed again.
+    /// Gives a chunk back to the pool when a burst has been over for long. Allowed only before room is
+    /// reported to a caller, because the reported room must stay valid until the edge is closed again.
     #[cold]
     fn shrink(&mut self) {
         self.calm_blocks = 0;
@@ -284,7 +296,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     #[inline]
     fn publish(&self) {
-        // Release: slots, ring entries and marks before this become visible to readers (B3, B4).
+        // Release: the slots, ring entries and marks that were written before this become visible to readers
+        // (B3, B4).
         self.cursors().writer.written.store(self.written, Ordering::Release);
     }
 }
@@ -303,7 +316,8 @@ impl<T: Send + 'static, R: MarkRules> MarkWriter<R> for Writer<T, R> {
     }
 
     fn mark_room(&self) -> u64 {
-        // Acquire: pairs with the reader's Release of `marks_read`, so that its slot may be written again.
+        // Acquire: pairs with the reader's Release of `marks_read`, so that the slot of a read mark may be
+        // written again.
         let unread = self.marks_written - self.mark_cursors().marks_read_min(Ordering::Acquire);
         self.shared.marks.capacity() - unread
     }
@@ -336,7 +350,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         let sequence = written / self.cursors().block_records();
         block.begin_life(sequence, stamp);
         self.shared.set_block(sequence, block);
-        // From here on the new block is the current one, also if the appender is forgotten.
+        // From here on the new block is the current one, even if the appender is forgotten.
         (self.block, self.filled) = (Some(block), 0);
         block
     }
@@ -409,7 +423,7 @@ impl<T: Send + 'static, R: MarkRules> Drop for EdgeAppender<'_, T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
     fn drop(&mut self) {
-        // Readers may still read: the edge keeps the chunks (B5).
+        // Readers may still read the blocks, so the edge keeps the chunks of its writer (B5).
         *self.shared.kept.lock() = std::mem::take(&mut self.chunks);
     }
 }

@@ -37,8 +37,9 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
     builder.check(body);
 }
 
-/// Hand-over of values and reuse of blocks (B2 to B4): two blocks of one record carry `count` records, so that a
-/// block is written again while the reader may still be in it. `push` returns whether there was room.
+/// Values are handed over and blocks are reused (B2 to B4): two blocks of one record carry `count` records,
+/// so that a block is written again while the reader may still be in it. `push` returns true if there was
+/// room.
 fn cross_by(count: u32, push: fn(&mut Writer<u32, Rules>, u32) -> bool) {
     model(move || {
         let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(1, 2)).unwrap();
@@ -80,7 +81,8 @@ fn values_cross_and_blocks_are_used_again() {
 
 #[test]
 fn values_that_are_handed_over_cross_and_blocks_are_used_again() {
-    // Every look at an edge publishes, so one record less takes 10 % of the time.
+    // Only 3 records: every look at an edge publishes, and one record less takes 10 % of the time of the
+    // model.
     cross_by(3, |writer, value| {
         let has_room = writer.begin(Stamp::at(0)) > 0;
         if has_room {
@@ -95,7 +97,8 @@ fn run_len<T: Send + 'static, R: MarkRules>(run: &thalweg_memory::EdgeDrain<'_, 
     run.remaining()
 }
 
-/// A block is read while it is being filled: the reader sees a prefix, never a slot that is not filled.
+/// A reader reads a block while the writer fills it: it sees a prefix of the values, never a slot that is not
+/// filled.
 #[test]
 fn a_block_is_read_while_it_is_filled() {
     model(|| {
@@ -119,8 +122,8 @@ fn a_block_is_read_while_it_is_filled() {
     });
 }
 
-/// Marks keep their position: the reader never takes a record behind a mark before the mark, and the ring's slots are
-/// reused only when they were read.
+/// Marks keep their position among records: the reader never takes a record behind a mark before the mark.
+/// The slots of the ring of marks are reused only when their marks were read.
 #[test]
 fn marks_keep_their_place() {
     model(|| {
@@ -158,7 +161,7 @@ fn marks_keep_their_place() {
     });
 }
 
-/// The mailbox: a chunk made by the pool's thread reaches the writer complete, and once.
+/// A chunk that the pool's thread has made reaches the writer of an edge complete, and once.
 #[test]
 fn a_chunk_reaches_the_writer_through_the_mailbox() {
     model(|| {
@@ -183,7 +186,7 @@ fn a_chunk_reaches_the_writer_through_the_mailbox() {
     });
 }
 
-/// The pool's thread waits for requests and misses none, nor the closing of the pool.
+/// The pool's thread waits for requests. It misses no request, and it sees the closing of the pool.
 #[test]
 fn a_waiting_pool_misses_neither_requests_nor_its_end() {
     model(|| {
@@ -209,8 +212,8 @@ fn a_waiting_pool_misses_neither_requests_nor_its_end() {
     });
 }
 
-/// Two readers of one edge: a block is reused only when both have passed it. Each side tries a bounded number of
-/// times, so that the model stays small: every prefix of the run is searched, not only complete runs.
+/// An edge has two readers: a block is reused only when both have passed it. Each side tries a bounded number
+/// of times, so that the model stays small: every prefix of a run is searched, not only complete runs.
 #[test]
 fn a_shared_block_waits_for_both_readers() {
     model(|| {
@@ -244,7 +247,8 @@ fn a_shared_block_waits_for_both_readers() {
     });
 }
 
-/// A reader that goes while the writer writes: values that need dropping are dropped once, by the end that goes last.
+/// A reader is dropped while the writer writes: values that need a drop are dropped once, by the end that
+/// goes last.
 #[test]
 fn a_reader_that_goes_drops_each_value_once() {
     model(|| {
@@ -268,7 +272,7 @@ fn a_reader_that_goes_drops_each_value_once() {
     });
 }
 
-/// The budget under contention: it is never exceeded, and none of its bytes are lost.
+/// Two threads reserve bytes at the same time: the budget is never exceeded, and none of its bytes are lost.
 #[test]
 fn reservations_never_exceed_the_budget() {
     model(|| {
@@ -289,8 +293,9 @@ fn reservations_never_exceed_the_budget() {
     });
 }
 
-/// The task cell: two parties make work for a value, each by a plain store and a call; a third does the work whenever
-/// it finds the value ready. In every interleaving, in the end all work is done or the value lies ready.
+/// Two parties make work for the value of a task cell, each by a plain store and a notification. A third does
+/// the work whenever it finds the value ready. In every interleaving, in the end all work is done or the
+/// value lies ready.
 #[test]
 fn a_task_cell_forgets_no_work() {
     use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -298,7 +303,7 @@ fn a_task_cell_forgets_no_work() {
     use loom::sync::atomic::{AtomicU32, fence};
     use thalweg_memory::TaskCell;
 
-    /// The work made, and a value that holds the amount of work done at the last look.
+    /// The work that was made, and a task cell whose value is the amount of work done at the last look.
     struct Shared {
         made: [AtomicU32; 2],
         cell: TaskCell<u32>,
@@ -309,7 +314,7 @@ fn a_task_cell_forgets_no_work() {
             self.made.iter().map(|made| made.load(Relaxed)).sum()
         }
 
-        /// Puts the value away, ready if there is more work than was done.
+        /// Puts the value back into its task cell, as ready if more work was made than was done.
         fn put(&self, mut done: Box<u32>) {
             loop {
                 let is_ready = *done < self.made();
@@ -320,7 +325,8 @@ fn a_task_cell_forgets_no_work() {
             }
         }
 
-        /// Makes work, and calls always or, as workers do behind a fence, only if the value is not ready.
+        /// Makes work and notifies the task cell. If `looks_first`, it notifies only if the value is not
+        /// ready, as workers do behind a fence.
         fn make(&self, place: usize, looks_first: bool) {
             self.made[place].store(1, Relaxed);
             fence(SeqCst);
@@ -347,7 +353,8 @@ fn a_task_cell_forgets_no_work() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.make(place, place == 1))
         });
-        // On a thread of its own: in the main thread loom tries no interleaving in which it finds the value ready.
+        // The worker has a thread of its own: in the main thread loom tries no interleaving in which it finds
+        // the value ready.
         let worker = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.work())
@@ -361,8 +368,8 @@ fn a_task_cell_forgets_no_work() {
     });
 }
 
-/// A block of a block pool is handed from owner to owner and filled again: a writer at one of two cores fills blocks,
-/// and another thread empties them and gives them back, with two blocks in all (B7).
+/// Blocks of a block pool pass from owner to owner and are filled again. A writer at one of two cores fills
+/// blocks, and another thread empties them and gives them back; there are two blocks in all (B7).
 #[test]
 fn blocks_of_a_block_pool_go_from_hand_to_hand() {
     model(|| {
@@ -400,8 +407,8 @@ fn blocks_of_a_block_pool_go_from_hand_to_hand() {
     });
 }
 
-/// A writer that finds no free block sets a note and looks once more; it misses no block that is given back. Either
-/// it finds the block, or the party that gave it back finds the note.
+/// A writer that finds no free block sets a flag and looks once more, so it misses no block that is given
+/// back. Either it finds the block, or the party that gave the block back finds the flag.
 #[test]
 fn a_starved_writer_is_noticed() {
     model(|| {

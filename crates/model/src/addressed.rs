@@ -1,20 +1,22 @@
-//! Values addressed by key hash: each goes to one of several readers.
+//! Values with a hash of their key, which selects one of several readers.
 
-/// A value with a hash of its key. It exists between an operator and its output edges: the hash selects the edge, and
-/// only the value is stored there.
+/// A value with a hash of its key, on its way from an operator to one of several output edges: the hash
+/// selects the edge, and only the value is stored there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addressed<T> {
-    /// Hash of the key: equal for values of one key. The upper bits are the well-mixed ones.
+    /// Hash of the value's key; values of one key have the same hash. Its upper bits are mixed best.
     pub key_hash: u64,
-    /// The value to send.
+    /// The value that is sent to the reader which the hash selects.
     pub value: T,
 }
 
 impl<T> Addressed<T> {
-    /// Returns the index of the reader that the value goes to, out of `readers`; there must be at least one.
+    /// Returns the index of the reader to which the value goes, out of `readers` readers; there must be at
+    /// least one.
     #[inline(always)]
     pub fn place(&self, readers: usize) -> usize {
-        // The upper half of the product: the readers get equally many hashes, up to one, without a division.
+        // The upper half of the product is the index. The readers get equally many hashes, up to one, and no
+        // division is needed.
         ((u128::from(self.key_hash) * readers as u128) >> u64::BITS) as usize
     }
 }

@@ -8,37 +8,37 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Grants memory for state.
+/// Grants memory for the state of an operator, from the budget of an engine.
 pub trait GrantSource: Send + Sync {
-    /// Returns true if state may grow by `bytes` now. A refusal is remembered and fails the query.
+    /// Returns true if the state may grow by `bytes` now. A refusal is remembered, and fails the query.
     fn lend(&self, bytes: usize) -> bool;
 
-    /// Returns true if state may grow by `bytes` now, for memory that the operator can do without. A refusal is not
-    /// remembered.
+    /// Returns true if the state may grow by `bytes` now, for memory that the operator can do without. A
+    /// refusal is not remembered, and does not fail the query.
     fn offer(&self, bytes: usize) -> bool {
         self.lend(bytes)
     }
 
-    /// Takes back `bytes` that were granted by `lend` or `offer`, before the step is over.
+    /// Takes back `bytes` of memory that were granted by `lend` or `offer` in the same step.
     fn take_back(&self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten. Unless
-    /// a grant source has its own implementation, the payment keeps nothing reserved: the bytes are offered, and
-    /// the grant source's usual rules hold from then on.
+    /// Reserves `bytes` for values that leave the operator; `None` if they do not fit, which does not fail
+    /// the query. Unless a grant source has its own implementation, the payment keeps nothing reserved: the
+    /// bytes are offered, and the grant source's usual rules hold from then on.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }
 
-    /// Returns the bytes that all users of the budget may hold together.
+    /// Returns the size of the memory budget in bytes, for all its users together.
     fn limit_bytes(&self) -> usize {
         usize::MAX
     }
 }
 
-/// A reservation for values that travel from one operator to the next. Clones share the reservation; dropping the
-/// last one releases it.
+/// A reservation of memory for values that travel from one operator to the next. Clones share the
+/// reservation; dropping the last clone releases it.
 #[derive(Clone, Default)]
 pub struct Payment(Option<Arc<dyn Any + Send + Sync>>);
 
@@ -55,36 +55,38 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// Memory grant of an operator's state. Without a grant source it is unlimited, as in tests.
+/// Memory allowance of an operator's state: it asks a grant source for memory. Without a grant source it is
+/// unlimited, as in tests.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn GrantSource>>);
 
 impl Allowance {
-    /// Creates an allowance that asks `grant_source`.
+    /// Creates an allowance that asks `grant_source` for memory.
     pub fn new(grant_source: Arc<dyn GrantSource>) -> Self {
         Allowance(Some(grant_source))
     }
 
-    /// Asks for `bytes` more, and returns true if they are granted. Granted bytes must show in `state_bytes` when the
-    /// call into the operator returns. A refusal fails the query.
+    /// Asks for `bytes` more memory, and returns true if they are granted. Granted bytes must be included in
+    /// `state_bytes` when the call into the operator returns. A refusal fails the query.
     pub fn ask(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|grant_source| grant_source.lend(bytes))
     }
 
-    /// Asks for `bytes` that the operator can do without: a refusal is no failure.
+    /// Asks for `bytes` of memory that the operator can do without: a refusal does not fail the query.
     pub fn ask_for_spare(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|grant_source| grant_source.offer(bytes))
     }
 
-    /// Gives back `bytes` that [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) granted in this step.
+    /// Gives back `bytes` of memory that [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) granted
+    /// in this step.
     pub fn give_back(&self, bytes: usize) {
         if let Some(grant_source) = &self.0 {
             grant_source.take_back(bytes);
         }
     }
 
-    /// Reserves `bytes` for values that leave the operator, until the payment is dropped. None if they do not fit,
-    /// which is no failure.
+    /// Reserves `bytes` for values that leave the operator, until the payment is dropped. `None` if they do
+    /// not fit, which does not fail the query.
     pub fn pay(&self, bytes: usize) -> Option<Payment> {
         match &self.0 {
             Some(grant_source) => grant_source.pay(bytes),
@@ -92,12 +94,13 @@ impl Allowance {
         }
     }
 
-    /// Returns the bytes that all users of the budget may hold together.
+    /// Returns the size of the memory budget in bytes, for all its users together.
     pub fn limit_bytes(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |grant_source| grant_source.limit_bytes())
     }
 
-    /// Makes room for one more item in `items` by doubling its capacity; returns `false` if the memory was refused.
+    /// Makes room for one more item in `items` by doubling its capacity. Returns `false` if the memory was
+    /// refused.
     #[inline]
     pub fn room_in<T>(&self, items: &mut Vec<T>) -> bool {
         items.len() < items.capacity() || self.grow(items)
@@ -137,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A vector grows while memory is granted, and keeps its size when it is refused.
+    /// A vector grows while memory is granted, and keeps its size when memory is refused.
     #[test]
     fn what_is_not_granted_is_not_taken() {
         let bounded_grant = Arc::new(BoundedGrant(Mutex::new(64)));
@@ -150,7 +153,8 @@ mod tests {
             }
             has_room
         });
-        // Room for 4, then 8: the next doubling would take 64 bytes more, and none are left.
+        // The vector has room for 4 items, then 8. The next doubling would take 64 bytes more, and none are
+        // left.
         assert_eq!(taken.count(), 8);
         assert_eq!((items.capacity(), *bounded_grant.0.lock().unwrap()), (8, 0));
         assert!(Allowance::default().ask(usize::MAX));

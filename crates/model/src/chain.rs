@@ -18,12 +18,12 @@ use crate::staged::{Held, Stages};
 use crate::state::{StateError, StateReader, StateWriter};
 use crate::weighed::Weighed;
 
-/// Two operators, the second fed by the first.
+/// Two operators of a chain, of which the second gets the results of the first.
 #[derive(Debug)]
 pub struct Then<A, B> {
     first: A,
     second: B,
-    /// A mark that has not passed the chain yet, and the operator at which it waits.
+    /// A mark that has not passed the chain yet, and the operator at which it waits; `None` if there is none.
     held_up: Option<(Place, Mark)>,
 }
 
@@ -34,13 +34,14 @@ enum Place {
 }
 
 impl<A, B> Then<A, B> {
-    /// `first`, then `second`.
+    /// Creates a chain of the operator `first` followed by the operator `second`.
     pub fn new(first: A, second: B) -> Self {
         Then { first, second, held_up: None }
     }
 }
 
-/// Output that hands records to `operator`, the next of the chain, which writes to `output`.
+/// An output that gives each record to `operator`, the next operator of the chain, whose results go to
+/// `output`.
 pub struct Piped<'a, P, In, O>
 where
     P: Operator<In>,
@@ -48,7 +49,8 @@ where
 {
     operator: &'a mut P,
     output: &'a mut O,
-    /// Number of records handed on one by one. Reported when this is dropped, so that the loop counts in a register.
+    /// Number of records given to the operator one by one. Reported when this output is dropped, so that the
+    /// loop counts in a register.
     handed_on: u64,
     input: std::marker::PhantomData<fn(In)>,
 }
@@ -74,7 +76,8 @@ where
     fn room(&self) -> usize {
         match (P::EXPANDS, self.output.room()) {
             (false, room) => room,
-            // One record at a time, so that the rest of an emission never stems from more than one record.
+            // An operator that expands gets one record at a time, so that its unfinished emission never stems
+            // from more than one record.
             (true, room) => usize::from(room > 0 && !self.operator.is_stalled()),
         }
     }
@@ -105,7 +108,7 @@ where
 }
 
 impl<A, B> Then<A, B> {
-    /// Hands a mark that the first operator has processed on to the second one.
+    /// Passes a mark that the first operator has processed on to the second operator.
     fn mark_second<In, O>(&mut self, mark: Mark, output: &mut O) -> Flow
     where
         A: Operator<In>,
@@ -117,7 +120,7 @@ impl<A, B> Then<A, B> {
             return Flow::Done;
         };
         if self.second.is_stalled() {
-            // The records that the first emitted for this mark have not all passed the second yet.
+            // The second operator has not processed all the records that the first has emitted for this mark.
             self.held_up = Some((Place::First, mark));
             return Flow::More;
         }
@@ -161,8 +164,9 @@ where
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let mut piped = Piped::new(&mut self.second, output);
         if B::EXPANDS {
-            // The output may be filled by what the second makes of one record, so the first gets one record at a
-            // time. If the first expands too, it gets none before all that it made of the last record has passed.
+            // The second operator may fill the output with the results of one record, so the first gets one
+            // record at a time. If the first operator expands too, it gets none before everything that it
+            // made of the last record has passed.
             while input.remaining() > 0 && piped.room() > 0 && !self.first.is_stalled() {
                 if let Some(record) = input.take() {
                     self.first.process_one(record, &mut piped);
@@ -174,8 +178,8 @@ where
         }
     }
 
-    /// Measures the stages only of a chain that does not expand: records that found no room would have to wait
-    /// between the stages.
+    /// Measures the operators one by one only if none of them expands: otherwise records that find no room
+    /// would have to wait between the operators.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,
@@ -261,8 +265,8 @@ where
     }
 
     fn faulted(&self) -> Option<&str> {
-        // The second operator runs inside the first, so a panic of its code unwinds through both, and is attributed
-        // to the second.
+        // The second operator runs inside the first. So a panic of its code unwinds through both, and is
+        // attributed to the second.
         self.second.faulted().or_else(|| self.first.faulted())
     }
 

@@ -1,4 +1,4 @@
-//! Processing time as a trait, and the clock of simulations.
+//! The clock of processing time as a trait, and a virtual clock for simulations.
 
 use std::sync::Mutex;
 
@@ -7,28 +7,30 @@ use crate::time::ProcessingTime;
 /// Source of processing time. Never goes back. Only callers in runtime and connectors hold a clock: operators and
 /// policies are given instants instead.
 pub trait Clock: Send + Sync {
-    /// Returns the present instant.
+    /// Returns the present instant of processing time.
     fn now(&self) -> ProcessingTime;
 }
 
-/// A clock that stands still until it is moved: for simulations and tests.
+/// A clock that stands still until it is moved, for simulations and tests.
 #[derive(Debug, Default)]
 pub struct VirtualClock(Mutex<ProcessingTime>);
 
 impl VirtualClock {
-    /// Creates a clock that shows `start`.
+    /// Creates a virtual clock that shows the instant `start`.
     pub fn starting_at(start: ProcessingTime) -> Self {
         VirtualClock(Mutex::new(start))
     }
 
-    /// Moves the clock to `instant`. An instant in the past changes nothing, since a clock never goes back.
+    /// Moves the virtual clock to `instant`. An instant in the past changes nothing, because a clock never
+    /// goes back.
     pub fn advance_to(&self, instant: ProcessingTime) {
         let mut now = self.lock();
         *now = instant.max(*now);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, ProcessingTime> {
-        // The guarded value is one word, so a panic elsewhere cannot have left it half written.
+        // A panic while the lock is held cannot have left the guarded value half written, because it is one
+        // word.
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

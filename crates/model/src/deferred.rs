@@ -31,53 +31,55 @@ use crate::mark::Mark;
 use crate::operator::{Counts, Output};
 use crate::record::Record;
 
-/// Result of an emission.
+/// Result of asking an operator to emit its ready results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Emitted {
-    /// Everything that was ready is emitted; the rest waits for results, or there is none.
+    /// Everything that was ready is emitted. The operator waits for further results, or has nothing more to
+    /// emit.
     All,
-    /// This mark is next: hand it on, then call again.
+    /// This mark comes next in the output: hand it on, then ask the operator to emit again.
     Mark(Mark),
-    /// The output has no room for more.
+    /// The output has no room for more results, so some ready results are not emitted yet.
     NoRoom,
 }
 
-/// An operator whose results come later.
+/// An operator whose results come later, such as a lookup in another system.
 pub trait Deferred<In>: Send {
-    /// Type of the values that it emits.
+    /// Type of the values that the operator emits.
     type Out;
 
-    /// Called before the first record: gives the waker to call when there is something to emit. Any thread may call
-    /// it, at any time and as often as it likes, but not while it holds a lock that a call into this operator, or its
-    /// end, would wait for.
+    /// Gives the operator the waker that it must call when it has something to emit. Called before the first
+    /// record. Any thread may call the waker, at any time and as often as it likes. But it must not hold a
+    /// lock meanwhile for which a call into this operator, or its end, would wait.
     fn wakes_by(&mut self, waker: &Waker);
 
-    /// Called before the first record: gives the allowance that grants memory for its state.
+    /// Gives the operator the allowance that grants memory for its state. Called before the first record.
     fn fund(&mut self, allowance: &Allowance);
 
-    /// Returns how many records it takes now; if zero, it takes no mark either.
+    /// Returns the number of records that the operator takes now. If it is zero, the operator takes no mark
+    /// either.
     fn room(&self) -> usize;
 
-    /// Takes a record. Called only while it has room.
+    /// Gives a record to the operator. Called only while the operator has room.
     fn take(&mut self, record: Record<In>);
 
-    /// Takes a mark, which follows all records taken. Called while it has room; one more mark may follow a watermark
-    /// or similar mark that used up the last room.
+    /// Gives a mark to the operator; it follows all records that the operator has taken. Called while the
+    /// operator has room. One more mark may follow a watermark or similar mark that used up the last room.
     fn mark(&mut self, mark: Mark);
 
-    /// Emits ready results, up to the next mark, as far as `output` has room.
+    /// Emits the results that are ready, up to the next mark, as far as `output` has room.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn emit<O: Output<Self::Out>>(&mut self, output: &mut O) -> Result<Emitted, Fault>;
 
-    /// Calls `each` with the operator's name and counts.
+    /// Calls `each` with the name and the counts of the operator.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// Returns the bytes of state held beyond the operator itself, counted against the engine's budget.
+    /// Returns the bytes of state that the operator holds beyond itself, counted against the engine's budget.
     fn state_bytes(&self) -> usize;
 
-    /// Returns the operator's name after a panic, if its code caused the panic.
+    /// Returns the operator's name after a panic, if the code of this operator caused the panic.
     fn faulted(&self) -> Option<&str>;
 }

@@ -1,4 +1,4 @@
-//! Files as a trait, so that a simulated disk can fail, stall, or forget what was not synced.
+//! The file system as a trait, so that a simulated disk can fail, stall, or forget data that was not synced.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -7,52 +7,54 @@ use std::path::Path;
 /// appended to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileIdentity {
-    /// Device and inode, or another identity that moves with the file.
+    /// Device and inode of the file, or another identity that moves with the file.
     pub file: (u64, u64),
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub len_bytes: u64,
-    /// Time of the last change, nanoseconds since the Unix epoch.
+    /// Time of the file's last change, in nanoseconds since the Unix epoch.
     pub modified_ns: i128,
 }
 
-/// A file being written. Its content is durable only after [`WriteFile::sync`] has returned.
+/// A file that is open for writing. Its content is durable only after [`WriteFile::sync`] has returned.
 pub trait WriteFile: Write + Send {
-    /// Writes everything to the disk durably.
+    /// Writes everything to the disk, so that it survives a crash of the machine.
     ///
     /// # Errors
-    /// The operating system's; after one the file must not be trusted, and `sync` must not be tried again.
+    /// An error of the operating system. After an error the file must not be trusted, and `sync` must not be
+    /// tried again.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The file system.
+/// The file system, real or simulated: opens, creates, renames and removes files.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// The operating system's, if it is missing or may not be read.
+    /// An error of the operating system, for example if the file is missing or may not be read.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
-    /// Creates a file for writing, emptying it if it is there.
+    /// Creates a file for writing. A file that exists under this name is emptied.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
 
-    /// Returns the identity of the file at `path` now.
+    /// Returns the identity of the file that is at `path` now.
     ///
     /// # Errors
-    /// The operating system's, if it is missing.
+    /// An error of the operating system, for example if the file is missing.
     fn identity(&self, path: &Path) -> io::Result<FileIdentity>;
 
-    /// Renames a file to its final name, atomically, replacing any file of that name, and makes the new name durable.
+    /// Renames a file to its final name and makes the new name durable. The renaming is atomic, and replaces
+    /// any file of that name.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// The operating system's, if it is missing or may not be removed.
+    /// An error of the operating system, for example if the file is missing or may not be removed.
     fn remove(&self, path: &Path) -> io::Result<()>;
 }

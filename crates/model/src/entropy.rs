@@ -1,34 +1,35 @@
 //! Randomness as a trait: hash seeds, generators and simulated interleavings all draw from one injected source, so
 //! that the same seed repeats a run.
 
-/// A source of random bits.
+/// A source of random bits, from which all randomness of an engine is drawn.
 pub trait Entropy: Send {
     /// Returns the next 64 bits, uniformly distributed.
     fn next_u64(&mut self) -> u64;
 
-    /// Returns a number uniform in `0..bound`; zero if `bound` is zero.
+    /// Returns a random number that is uniform in `0..bound`; 0 if `bound` is 0.
     fn below(&mut self, bound: u64) -> u64 {
-        // Multiply-shift instead of a remainder: no division, and a bias below `bound / 2^64`, which no test or
-        // workload of ours can detect. Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3.
+        // Multiply-shift instead of a remainder: it needs no division, and its bias is below `bound / 2^64`,
+        // which no test or workload of this project can detect. Lemire, "Fast Random Integer Generation in an
+        // Interval", 2019, section 3.
         let product = u128::from(self.next_u64()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the upper half of a 128-bit product fits 64 bits")
     }
 
-    /// Returns a number uniform in `[0, 1)`, with 53 random bits.
+    /// Returns a random number that is uniform in `[0, 1)`, with 53 random bits.
     fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// Random bits derived from a seed, equal on every machine: SplitMix64.
-/// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5.
+/// Random bits that follow from a seed and are equal on every machine: SplitMix64. Source: Steele, Lea and
+/// Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5.
 #[derive(Clone, Debug)]
 pub struct SeededEntropy {
     state: u64,
 }
 
 impl SeededEntropy {
-    /// Creates a source whose bits follow from `seed`.
+    /// Creates a source of random bits that follow from `seed`.
     pub const fn new(seed: u64) -> Self {
         SeededEntropy { state: seed }
     }
@@ -49,7 +50,8 @@ impl Entropy for SeededEntropy {
 mod tests {
     use super::*;
 
-    /// The published test vector of SplitMix64 for seed 1234567: a change here would change every seeded run.
+    /// SplitMix64 gives the published numbers for the seed 1234567. If this changed, every seeded run would
+    /// change.
     #[test]
     fn known_answers() {
         let mut entropy = SeededEntropy::new(1_234_567);

@@ -1,4 +1,4 @@
-//! Errors of connectors, with a stable code.
+//! Errors of connectors, each with a stable code that scripts may depend on.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ use std::error::Error;
 /// lower case without a full stop, shows value, bound and unit, names the place (file, line, offset) and says
 /// what to try.
 pub trait Coded: Error + Send + Sync + 'static {
-    /// The stable code, such as `SOURCE_CHANGED`.
+    /// Returns the stable code of the error, such as `SOURCE_CHANGED`.
     fn code(&self) -> &'static str;
 }
 

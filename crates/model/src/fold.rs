@@ -2,38 +2,39 @@
 
 use crate::state::State;
 
-/// An aggregate over values of type `V`.
+/// An aggregate function, such as a sum, over values of type `V`.
 ///
 /// Tests hold every implementation to one law: folding values one by one into one accumulator, and merging the
 /// accumulators of any split of them, give the same result. (Floating-point sums are compared with a relative
 /// tolerance of 1e-9.) So partial states of several workers can be merged.
 pub trait Fold<V>: Send + Sync + 'static {
-    /// State kept per key and window.
+    /// State that is kept for each key and window.
     type Accumulator: State + Clone;
-    /// Type of the result.
+    /// Type of the result of the aggregate.
     type Result: Send + 'static;
 
-    /// Returns the accumulator of no values.
+    /// Returns an empty accumulator, to which no value has been added yet.
     fn create(&self) -> Self::Accumulator;
 
-    /// Adds one value.
+    /// Adds one value to the accumulator of an aggregate.
     fn fold(&self, accumulator: &mut Self::Accumulator, value: &V);
 
-    /// Adds everything that `other` has accumulated.
+    /// Adds to `accumulator` everything that the accumulator `other` has accumulated.
     fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
-    /// True if [`unmerge`](Fold::unmerge) removes merged values exactly. Sliding windows then remove the values that
-    /// leave them instead of merging all that stay.
+    /// True if [`unmerge`](Fold::unmerge) removes merged values exactly. Then a sliding window removes the
+    /// values that leave it, instead of merging all values that stay.
     const INVERTS: bool = false;
 
-    /// Removes everything that `other` has accumulated, which was merged into `accumulator` before. Called only if
-    /// [`INVERTS`](Fold::INVERTS) is true.
+    /// Removes from `accumulator` everything that `other` has accumulated, and which was merged into it
+    /// before. Called only if [`INVERTS`](Fold::INVERTS) is true.
     fn unmerge(&self, accumulator: &mut Self::Accumulator, other: &Self::Accumulator) {
         let _ = (accumulator, other);
         unreachable!("only an aggregate that says that it inverts is asked to");
     }
 
-    /// True if accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) returns.
+    /// True if accumulators hold heap memory of their own, whose size [`held_bytes`](Fold::held_bytes)
+    /// returns.
     const HOLDS: bool = false;
 
     /// Returns the bytes that an accumulator holds beyond itself, counted as state. Called before and after each
@@ -44,12 +45,12 @@ pub trait Fold<V>: Send + Sync + 'static {
         0
     }
 
-    /// Returns the result of everything accumulated.
+    /// Returns the result of the aggregate over all values that were accumulated.
     fn finish(&self, accumulator: Self::Accumulator) -> Self::Result;
 }
 
-/// Implements [`Fold`] for a tuple of aggregates, such as a mean and all its values: each works on its own, and the
-/// results form a tuple.
+/// Implements [`Fold`] for a tuple of aggregates, such as a mean together with a maximum. Each works on its
+/// own, and the results form a tuple.
 macro_rules! side_by_side {
     ($(($fold:ident, $place:tt)),+) => {
         impl<V, $($fold: Fold<V>),+> Fold<V> for ($($fold,)+) {

@@ -1,33 +1,34 @@
-//! Watermarks that have an effect. Most watermarks change nothing and need not be processed (StreamBox, "Modern
-//! Stream Processing on a Multicore Machine", ATC 2017, section 5.2, where a window cancels the watermarks that close
-//! nothing).
+//! The horizon of a query: the watermarks that have an effect. Most watermarks change nothing and need not be
+//! processed (StreamBox, "Modern Stream Processing on a Multicore Machine", ATC 2017, section 5.2, where a
+//! window cancels the watermarks that close nothing).
 
 use crate::time::{EventTime, Span};
 use crate::window::SlidingWindows;
 
-/// The instants at which a watermark has an effect. They follow from the setup of operators, not from their state.
+/// The event times at which a watermark has an effect, such as the ends of windows. They follow from the
+/// setup of operators, not from their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Horizon {
-    /// True if every instant is one.
+    /// True if a watermark may have an effect on operators at every instant.
     is_everywhere: bool,
-    /// Windows, each with its allowed lateness: every window end is such an instant, and so is every window end plus
-    /// the lateness.
+    /// Windows, each with its allowed lateness. A watermark has an effect at every end of a window, and at
+    /// every end plus the lateness.
     ends: Vec<(SlidingWindows, Span)>,
 }
 
 impl Horizon {
-    /// No watermark has an effect except the last.
+    /// The horizon of operators on which no watermark has an effect, except the last one.
     pub const NONE: Horizon = Horizon { is_everywhere: false, ends: Vec::new() };
 
-    /// Every watermark may have an effect.
+    /// The horizon of operators on which every watermark may have an effect.
     pub const EVERYWHERE: Horizon = Horizon { is_everywhere: true, ends: Vec::new() };
 
-    /// Creates a horizon of the ends of `windows`, and of the instants `lateness` after them.
+    /// Creates a horizon with the ends of `windows`, and the instants that are `lateness` after these ends.
     pub fn of_windows(windows: SlidingWindows, lateness: Span) -> Self {
         Horizon { is_everywhere: false, ends: vec![(windows, lateness)] }
     }
 
-    /// Returns the instants of both.
+    /// Returns a horizon with the instants of both horizons, at each of which a watermark has an effect.
     pub fn and(mut self, mut other: Horizon) -> Self {
         self.is_everywhere |= other.is_everywhere;
         other.ends.retain(|ends| !self.ends.contains(ends));
@@ -35,7 +36,8 @@ impl Horizon {
         self
     }
 
-    /// Returns the first such instant after `after`; `EventTime::MAX` if there is none.
+    /// Returns the first instant after `after` at which a watermark has an effect; `EventTime::MAX` if there
+    /// is none.
     pub fn next_after(&self, after: EventTime) -> EventTime {
         if self.is_everywhere {
             return after.plus(Span::from_micros(1));
@@ -72,7 +74,8 @@ mod tests {
     }
 
     proptest! {
-        /// No window ends and no window takes its last update between an instant and its next instant.
+        /// Between an instant and the next instant of the horizon no window ends and no window takes its last
+        /// update.
         #[test]
         fn the_next_instant_is_an_end(
             shapes in proptest::collection::vec(((1..40i64, 1..40i64, -50..50i64), 0..60i64), 1..4),
@@ -81,7 +84,7 @@ mod tests {
             let of = |&(shape, lateness): &((i64, i64, i64), i64)| Horizon::of_windows(windows(shape), Span::from_micros(lateness));
             let horizon = shapes.iter().map(of).fold(Horizon::NONE, Horizon::and);
             let next = horizon.next_after(EventTime::from_micros(after)).as_micros();
-            // A window ends at each offset + size + n * slide.
+            // The ends of windows are at `offset + size + n * slide` for every integer `n`.
             let is_end = |instant: i64| shapes.iter().any(|&((size, slide, offset), lateness)| {
                 [0, lateness].iter().any(|late| (instant - late - offset - size).rem_euclid(slide) == 0)
             });

@@ -1,4 +1,5 @@
-//! Keys of an operator, for writers that must send each record to the right parallel instance of the operator.
+//! Keys of an operator: a writer uses them to send each record to the right parallel instance of the
+//! operator.
 
 use crate::allowance::Allowance;
 use crate::horizon::Horizon;
@@ -7,48 +8,50 @@ use crate::operator::Counts;
 use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::EventTime;
 
-/// Key extractor of an operator that is [`Sharing::Keyed`](crate::Sharing::Keyed).
+/// Extracts the keys of records for an operator that is [`Sharing::Keyed`](crate::Sharing::Keyed).
 ///
 /// Some operators ignore a record that equals an earlier one. Their keys may act as a local distinct filter, which
 /// remembers records and keeps repeated ones from crossing to another core. Such keys see marks and hold state, as
 /// operators do.
 pub trait Keys<T>: Send {
-    /// Returns a hash of the value's key, or none if the operator does not need the record. The hash is the same in
-    /// every instance of these keys. It is independent of the place where the operator keeps the key, and its upper
-    /// bits are the well-mixed ones.
+    /// Returns a hash of the value's key; `None` if the operator does not need the record. The hash is the
+    /// same in every instance of these keys. It is independent of the place where the operator keeps the key,
+    /// and its upper bits are the well-mixed ones.
     fn address(&mut self, event_time: EventTime, value: &T) -> Option<u64>;
 
-    /// Returns a copy for another worker, without remembered records.
+    /// Returns a copy of these keys for another worker, which has remembered no records.
     fn fork(&self) -> Self
     where
         Self: Sized;
 
-    /// Returns the name of the operator after a panic inside [`address`](Self::address), if its function caused the
-    /// panic.
+    /// Returns the name of the operator after a panic inside [`address`](Self::address), if a function of
+    /// this operator caused the panic.
     fn faulted(&self) -> Option<&str>;
 
-    /// Takes a mark, after every record before it.
+    /// Takes a mark, after the keys of every record before the mark were extracted.
     fn on_mark(&mut self, mark: Mark) {
         let _ = mark;
     }
 
-    /// Returns the watermarks that have an effect on these keys.
+    /// Returns the watermarks that have an effect on these keys, because they may forget records.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
 
-    /// Called before the first record: gives the allowance that grants memory for remembered records.
+    /// Gives these keys the allowance that grants memory for remembered records. Called before the first
+    /// record.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Returns the operator's name, and the counts that it would have for the records kept back; none if these keys
-    /// keep back no records.
+    /// Returns the operator's name and the counts that the operator would have for the records kept back.
+    /// Returns `None` if these keys keep back no records.
     fn kept_back(&self) -> Option<(&str, Counts)> {
         None
     }
 
-    /// Writes the state by which records are judged. Remembered records are not saved: without them more records pass.
+    /// Writes the state by which it is decided whether a record is needed. Remembered records are not saved:
+    /// without them more records are sent.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
@@ -57,7 +60,7 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Replaces that state by the state that [`save`](Self::save) wrote.
+    /// Replaces the state of these keys by the state that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.
@@ -66,13 +69,13 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Returns the bytes of remembered records.
+    /// Returns the number of bytes held by the records that these keys remember.
     fn state_bytes(&self) -> usize {
         0
     }
 }
 
-/// Keys of an operator that has none.
+/// The key extractor of an operator that has no keys; its records are never exchanged by key.
 #[derive(Clone, Copy, Debug)]
 pub struct NoKeys;
 

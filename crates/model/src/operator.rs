@@ -35,22 +35,22 @@ use crate::staged::Stages;
 use crate::state::{StateError, StateReader, StateWriter};
 use crate::weighed::Weighed;
 
-/// Records handed to an operator, taken by value in order.
+/// The records that an operator may take in one call, by value and in order.
 ///
 /// Implemented over a slice of a block (records move out of it, or are copied from a shared one) and over a range of
 /// a generator. A generator's records are made when they are inspected, or are copied from where they were made.
 pub trait Input<T> {
-    /// Returns true if event times are known never to fall from one record to the next. A source then finds the place
-    /// of a watermark by binary search instead of a scan.
+    /// Returns true if event times are known never to fall from one record to the next. Then the place of a
+    /// watermark behind a source is found by binary search instead of a scan.
     #[inline]
     fn is_ascending(&self) -> bool {
         false
     }
 
-    /// Returns the number of records not yet taken.
+    /// Returns the number of records of this input that are not taken yet.
     fn remaining(&self) -> usize;
 
-    /// Calls `look` with the record `offset` places ahead.
+    /// Calls `look` with the record `offset` places behind the next one, which stays in the input.
     ///
     /// # Panics
     /// May panic if `offset` is not below `remaining()`, and always does in debug builds.
@@ -62,14 +62,14 @@ pub trait Input<T> {
     /// If `count` is above `remaining()`.
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>));
 
-    /// Takes the next `count` records and calls `each` with those at the offsets in `selection`, which must rise; the
-    /// others are dropped.
+    /// Takes the next `count` records and calls `each` with the records at the offsets in `selection`, which
+    /// must rise. The other records are dropped.
     ///
     /// # Panics
     /// If `count` is above `remaining()`, or an offset is not below `count`.
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>));
 
-    /// Takes the next record.
+    /// Takes the next record of this input; `None` if no record is left.
     fn take(&mut self) -> Option<Record<T>> {
         let mut taken = None;
         if self.remaining() > 0 {
@@ -81,11 +81,11 @@ pub trait Input<T> {
 
 /// Destination of an operator's records: an edge, the next operator of its chain, or a sink.
 pub trait Output<T> {
-    /// Returns how many records may be pushed now. Ask again after each [`push`](Output::push): behind a source, a
-    /// push may close the output, so that a watermark can be set at its exact place.
+    /// Returns the number of records that may be pushed now. Ask again after each [`push`](Output::push):
+    /// behind a source, a push may close the output, so that a watermark can be set at its exact place.
     fn room(&self) -> usize;
 
-    /// Hands one record on.
+    /// Hands one record on to the edge, operator or sink behind this output.
     ///
     /// # Panics
     /// May panic if `room()` is zero (rule O1).
@@ -100,7 +100,7 @@ pub trait Output<T> {
         }
     }
 
-    /// Hands on records of `input` until it is empty or room runs out.
+    /// Hands on the records of `input` until the input is empty or the output has no more room.
     #[inline]
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
@@ -108,42 +108,43 @@ pub trait Output<T> {
     }
 }
 
-/// Progress of an emission.
+/// Tells whether an operator has emitted everything that it had to emit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Flow {
-    /// Everything is emitted.
+    /// The operator has emitted everything.
     Done,
-    /// Room ran out: call [`Operator::resume`] when there is some.
+    /// The output had no more room: call [`Operator::resume`] when there is some.
     More,
 }
 
-/// Exact counts of one operator since it started. `read = forwarded + folded + filtered + late` holds at every moment
-/// outside a call. Results of windows are outputs, which the edges count.
+/// Exact counts of the records of one operator since it started. `read = forwarded + folded + filtered +
+/// late` holds at every moment outside a call. Results of windows are not counted here; the edges count them
+/// as outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Records taken.
+    /// Number of records that the operator has taken.
     pub read: u64,
-    /// Records handed on, changed or not.
+    /// Number of records that the operator has handed on, changed or not.
     pub forwarded: u64,
-    /// Records that went into state.
+    /// Number of records that the operator has added to its state.
     pub folded: u64,
-    /// Records dropped by the query's own rule: a predicate that did not hold, a join without a match, a gap
-    /// between windows.
+    /// Number of records dropped by the query's own rule: a predicate that is not true, a join without a
+    /// match, a gap between windows.
     pub filtered: u64,
-    /// Records that came too late by the watermark of their input: for all their windows, or, in operators without
-    /// windows, for their own event time. Dropped, or handed to a side output.
+    /// Number of records that came too late by the watermark of their input: for all their windows or, in
+    /// operators without windows, for their own event time. They were dropped, or handed to a side output.
     pub late: u64,
 }
 
 impl Counts {
-    /// Returns the sum of both counts.
+    /// Returns the sum of both operators' counts, field by field.
     #[must_use]
     pub fn plus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_add)
     }
 
-    /// Returns these counts less `other`, which must be part of them.
+    /// Returns these counts minus the counts `other`, which must be an earlier part of them.
     #[must_use]
     pub fn minus(self, other: Counts) -> Counts {
         self.with(other, u64::wrapping_sub)
@@ -159,33 +160,36 @@ impl Counts {
         }
     }
 
-    /// Returns true if every record read is accounted for.
+    /// Returns true if every record that was read is counted as forwarded, folded, filtered or late.
     pub fn is_conserved(&self) -> bool {
         self.read == self.forwarded + self.folded + self.filtered + self.late
     }
 }
 
-/// How several workers may run one operator at once, each with its own instance.
+/// The way in which several workers may run one operator at once, each with its own instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// One worker at a time: the operator needs all records, or their order, in one place.
+    /// Only one worker at a time may run the operator, because it needs all records, or their order, in one
+    /// place.
     Serial,
-    /// Each record is processed by itself, and every instance gives the same result for it.
+    /// Any number of workers may run instances of the operator: each record is processed by itself, and every
+    /// instance gives the same result for it.
     Stateless,
     /// The output for a record depends on earlier records of the same key, and on marks. Several instances may run in
     /// parallel, each with keys of its own, if every one sees all marks.
     Keyed,
-    /// The operator emits only at marks, and the states of its instances can be merged before a mark: partial state
-    /// belongs to a worker and an epoch.
+    /// Several workers may run instances of the operator: it emits only at marks, and the states of its
+    /// instances can be merged before a mark. Partial state belongs to a worker and an epoch.
     Merging,
 }
 
 impl Sharing {
-    /// Returns the sharing of a chain of two operators.
+    /// Returns the way in which a chain of two operators can be shared.
     pub const fn then(self, next: Sharing) -> Sharing {
         match (self, next) {
             (Sharing::Serial, _) | (_, Sharing::Serial) => Sharing::Serial,
-            // The key is not known before the first operator has run.
+            // The key of the second operator is known only after the first operator has run, so records
+            // cannot be sent by key to instances of this chain.
             (Sharing::Stateless, Sharing::Keyed) => Sharing::Serial,
             (Sharing::Stateless, next) => next,
             (Sharing::Keyed, Sharing::Stateless) => Sharing::Keyed,
@@ -197,26 +201,26 @@ impl Sharing {
     }
 }
 
-/// A vertex of a query.
+/// An operator of a query: takes records and marks, and emits records.
 pub trait Operator<In>: Send {
-    /// Type of the values that it emits.
+    /// Type of the values that the operator emits.
     type Out;
 
-    /// True if it may emit more than one record per record taken (rule O3).
+    /// True if the operator may emit more than one record per record taken (rule O3).
     const EXPANDS: bool = false;
 
-    /// True if it consists of several operators that run as one.
+    /// True if the operator consists of several operators that run as one.
     const IS_FUSED: bool = false;
 
-    /// How several workers may share it.
+    /// The way in which several workers may run this operator at once.
     const SHARING: Sharing = Sharing::Serial;
 
-    /// Returns an instance for another worker. It shares functions and tables, and starts with empty counts and
-    /// state. An instance of a merging operator hashes its keys with the same seed, so that states can be merged in
-    /// their order in memory.
+    /// Returns an instance of this operator for another worker. The instance shares functions and tables, and
+    /// starts with empty counts and state. Instances of a merging operator hash keys with the same seed, so
+    /// that their states can be merged in their order in memory.
     ///
     /// # Panics
-    /// If it is [`Sharing::Serial`].
+    /// If the operator is [`Sharing::Serial`].
     fn fork(&self) -> Self
     where
         Self: Sized,
@@ -224,7 +228,7 @@ pub trait Operator<In>: Send {
         unreachable!("a serial operator is not shared")
     }
 
-    /// Returns the extractor of its keys, if it is [`Sharing::Keyed`].
+    /// Returns the key extractor of this operator, if the operator is [`Sharing::Keyed`].
     fn keys(&self) -> impl Keys<In> + use<Self, In>
     where
         Self: Sized,
@@ -232,9 +236,9 @@ pub trait Operator<In>: Send {
         NoKeys
     }
 
-    /// Merges the state of another instance into this one, as if that instance's records had come here. `copy` is
-    /// empty afterwards, and may be used again; its counts stay its own. A mark that was processed here does not make
-    /// a record late that was on time there.
+    /// Merges the state of another instance into this one, as if that instance's records had come to this
+    /// one. `copy` is empty afterwards, and may be used again; its counts stay its own. A mark that this
+    /// instance has processed does not make a record late that was on time in the other.
     fn absorb(&mut self, copy: &mut Self)
     where
         Self: Sized,
@@ -242,18 +246,18 @@ pub trait Operator<In>: Send {
         let _ = copy;
     }
 
-    /// Returns the watermarks that have an effect on the operator: at such a watermark a window fires, or a record
-    /// becomes late that was on time before.
+    /// Returns the watermarks that have an effect on this operator. At such a watermark a window fires, or a
+    /// record becomes late that was on time before.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
     }
 
-    /// Takes records from `input` and pushes the results to `output`.
+    /// Takes records from `input`, processes them, and pushes the results to `output`.
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);
 
-    /// Does the same as [`process`](Operator::process) and measures it; a chain runs its operators one after the
-    /// other for it. `place` is the index of this operator in the whole chain, or of its first operator if this is a
-    /// chain itself.
+    /// Does the same as [`process`](Operator::process) and measures the time; a chain then runs its operators
+    /// one after the other. `place` is the index of this operator in the whole chain or, if this is a chain
+    /// itself, of its first operator.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,
@@ -264,80 +268,86 @@ pub trait Operator<In>: Send {
         stages.measure(place, input, |input| self.process(input, output));
     }
 
-    /// Takes one record from a neighbour of the same chain; `output` has room. The record is not counted as read: the
-    /// neighbour reports a whole batch at once by [`note_read`](Operator::note_read), outside its loop.
+    /// Takes one record from the operator before it in the same chain; `output` must have room. The record is
+    /// not counted as read: the operator before it reports a whole batch at once by
+    /// [`note_read`](Operator::note_read), outside its loop.
     fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O);
 
-    /// Counts `count` records that were handed to [`process_one`](Operator::process_one).
+    /// Adds `count` to the number of records read: these records were handed to
+    /// [`process_one`](Operator::process_one).
     fn note_read(&mut self, count: u64);
 
-    /// Takes a mark, after every record before it.
+    /// Processes a mark, after every record before the mark. Returns [`Flow::More`] if the output had too
+    /// little room.
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         let _ = (mark, output);
         Flow::Done
     }
 
-    /// Returns true if an emission begun in `process` found no room for its rest (rule O3).
+    /// Returns true if the operator has results for which the output had no room, so that it must continue
+    /// before it takes more (rule O3).
     fn is_stalled(&self) -> bool {
         false
     }
 
-    /// Continues an emission that found no room.
+    /// Continues an emission for which the output had too little room.
     fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
         let _ = output;
         Flow::Done
     }
 
-    /// Returns the mark that the operators behind this one see in place of a mark, once everything that the mark
-    /// made it emit has passed on; none if the mark ends here. The same mark gets the same answer, and forwarded
-    /// watermarks do not go back. A watermark of `EventTime::MAX` is forwarded unchanged, because it says that the
-    /// stream is complete.
+    /// Returns the mark that the operators behind this one see in place of `mark`, once everything that
+    /// `mark` made this operator emit has passed on. `None` if the mark ends here. The same mark gets the
+    /// same answer, and forwarded watermarks do not go back. A watermark of `EventTime::MAX` is forwarded
+    /// unchanged, because it says that the stream is complete.
     fn forward(&self, mark: Mark) -> Option<Mark> {
         Some(mark)
     }
 
-    /// Called before the first record: gives the allowance that grants memory for its state.
+    /// Gives the operator the allowance that grants memory for its state. Called before the first record.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Called before the first record: lets the operator draw randomness, such as seeds of its hash tables.
+    /// Lets the operator draw randomness, such as seeds of its hash tables. Called before the first record.
     fn seed(&mut self, entropy: &mut dyn Entropy) {
         let _ = entropy;
     }
 
-    /// Calls `each` with the name and counts of every operator in here: one, or all operators of a chain in order.
+    /// Calls `each` with the name and counts of this operator or, for a chain, of each of its operators in
+    /// order.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// Returns the rows taken and put out so far, if its records count as several rows. Each record taken then counts
-    /// as at least one row.
+    /// Returns the numbers of rows taken and put out so far, if a record stands for several rows; otherwise
+    /// `None`. Each record taken then counts as at least one row.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Returns the bytes of state held beyond the operator itself, counted against the engine's budget.
+    /// Returns the bytes of state that the operator holds beyond itself, counted against the engine's budget.
     fn state_bytes(&self) -> usize {
         0
     }
 
-    /// Returns the name of the operator whose code caused a panic inside `process`, `on_mark` or `resume`.
+    /// Returns the name of the operator whose code caused a panic inside `process`, `on_mark` or `resume`;
+    /// `None` if it was other code.
     fn faulted(&self) -> Option<&str>;
 
-    /// Writes all state.
+    /// Writes all state of the operator.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Replaces all state by the state that [`save`](Operator::save) wrote.
+    /// Replaces all state of the operator by the state that [`save`](Operator::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state; the operator must then not be used.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// Records that user code panicked, at no cost while it does not.
+/// Remembers whether user code has panicked, at no cost while it does not.
 ///
 /// An operator holds a `Blame` and runs user code inside [`Blame::on`]. If that code unwinds, [`Blame::is_set`]
 /// returns true from then on.
@@ -345,10 +355,10 @@ pub trait Operator<In>: Send {
 pub struct Blame(Cell<bool>);
 
 impl Blame {
-    /// Runs `code`, which may panic.
+    /// Runs user code, and notes a panic of this code before the panic continues.
     #[inline(always)]
     pub fn on<Q>(&self, code: impl FnOnce() -> Q) -> Q {
-        /// Dropped only by unwinding.
+        /// Marks the operator as the one whose code panicked. Dropped only while a panic unwinds.
         struct Unwound<'a>(&'a Cell<bool>);
         impl Drop for Unwound<'_> {
             fn drop(&mut self) {
@@ -361,7 +371,7 @@ impl Blame {
         result
     }
 
-    /// Returns true if code run by [`on`](Blame::on) has panicked.
+    /// Returns true if code that was run by [`on`](Blame::on) has panicked.
     pub fn is_set(&self) -> bool {
         self.0.get()
     }

@@ -1,4 +1,4 @@
-//! The contract of sinks.
+//! The contract of sinks, which take the results of a query out of the engine.
 
 use crate::allowance::Allowance;
 use crate::fault::Fault;
@@ -6,16 +6,16 @@ use crate::mark::Mark;
 use crate::record::Record;
 use crate::weighed::Weighed;
 
-/// End of a query, which takes its records out of the engine. A sink that is dropped without [`finish`](Sink::finish)
-/// belongs to a query that failed or was cancelled: it publishes nothing.
+/// A sink: the end of a query, which takes its results out of the engine. A sink that is dropped without
+/// [`finish`](Sink::finish) belongs to a query that failed or was cancelled, and publishes nothing.
 pub trait Sink<T>: Send {
-    /// Takes one record. Whether the sink buffers it is up to the sink.
+    /// Writes one record. The sink decides whether it buffers the record.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn write(&mut self, record: Record<T>) -> Result<(), Fault>;
 
-    /// Takes a mark, after every record before it.
+    /// Takes a mark, after every record before the mark was written.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -24,7 +24,7 @@ pub trait Sink<T>: Send {
         Ok(())
     }
 
-    /// Publishes everything. Called when the stream has ended.
+    /// Publishes everything that was written. Called when the stream has ended.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -32,18 +32,20 @@ pub trait Sink<T>: Send {
         Ok(())
     }
 
-    /// Called before the first record: gives the allowance of its task, which tells how large the memory budget is.
+    /// Gives the sink the allowance of its task, which tells the size of the memory budget. Called before the
+    /// first record.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Returns the rows taken and written so far, if its records count as several rows.
+    /// Returns the numbers of rows taken and written so far, if a record stands for several rows; otherwise
+    /// `None`.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Returns the bytes held for buffers, counted against the engine's budget.
+    /// Returns the bytes that the sink holds for buffers, counted against the engine's budget.
     fn held_bytes(&self) -> usize {
         0
     }

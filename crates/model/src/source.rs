@@ -1,4 +1,4 @@
-//! The contracts of sources and generators.
+//! The contracts of sources, which bring records into the engine, and of generators.
 
 use crate::allowance::Allowance;
 use crate::fault::Fault;
@@ -8,44 +8,46 @@ use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::{EventTime, ProcessingTime};
 use crate::weighed::Weighed;
 
-/// State of a source after a poll.
+/// State of a source after a poll: whether and when more records come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SourceStatus {
-    /// More records can be had at once, without limit.
+    /// The source can make more records at once, without limit.
     Ready,
-    /// More records are due, since this instant: schedulers see how much waits, and for how long.
+    /// More records have been due since this instant. Schedulers learn from it how many records wait, and for
+    /// how long.
     DueSince(ProcessingTime),
-    /// No record comes before this instant.
+    /// The source has no record before this instant.
     IdleUntil(ProcessingTime),
-    /// No record comes any more.
+    /// The source has ended: no more records come.
     Ended,
 }
 
-/// Result of a poll.
+/// Result of polling a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Polled {
-    /// State of the source.
+    /// State of the source after the poll.
     pub status: SourceStatus,
-    /// A latency marker to set behind the records of this poll: the time at which the last of them should have been
-    /// sent.
+    /// A latency marker to be set behind the records of this poll: the time at which the last of these
+    /// records should have been sent.
     pub latency: Option<ProcessingTime>,
 }
 
 impl Polled {
-    /// Creates the result of a poll without a latency marker.
+    /// Creates the result of polling a source, without a latency marker.
     pub const fn new(status: SourceStatus) -> Self {
         Polled { status, latency: None }
     }
 }
 
-/// Start of a query, which brings records into the engine. The engine calls it; a source never pushes of its own
-/// accord and never waits: it tells when to call again.
+/// A source: the start of a query, which brings records into the engine. The engine polls it; a source never
+/// pushes records on its own and never waits, but tells when to poll again.
 pub trait Source: Send {
-    /// The type of its values.
+    /// The type of the values that the source makes.
     type Item: Send + 'static;
 
-    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`.
-    /// With a limit of 0 it delivers only the records that it has [pending](Source::has_pending).
+    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at
+    /// `now`. With a limit of 0 it delivers only the records that it has already made
+    /// ([pending](Source::has_pending)).
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -56,8 +58,8 @@ pub trait Source: Send {
         output: &mut O,
     ) -> Result<Polled, Fault>;
 
-    /// Returns true if records are made that found no room in the output. They are delivered by the next polls,
-    /// also before the source is asked to end.
+    /// Returns true if the source has made records for which the output had no room. The next polls deliver
+    /// them, also before the source is asked to end.
     fn has_pending(&self) -> bool {
         false
     }
@@ -71,63 +73,66 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Called before the first poll: gives the allowance that grants temporary memory of a poll.
+    /// Gives the source the allowance that grants temporary memory of a poll. Called before the first poll.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Returns the time between two due records, if the source sends them at a pace. Schedulers use it to estimate
-    /// how many records wait for a poll.
+    /// Returns the nanoseconds between two due records, if the source sends them at a pace; otherwise `None`.
+    /// Schedulers use it to estimate how many records wait for a poll.
     fn spacing_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the rows made so far, if its records count as several rows; the limits given to `poll` are then in rows.
+    /// Returns the number of rows made so far, if a record stands for several rows; otherwise `None`. The
+    /// limits given to `poll` are then in rows.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Returns the number of malformed inputs that were skipped or diverted, by the source's setting.
+    /// Returns the number of malformed inputs that were skipped or diverted, depending on the source's
+    /// setting.
     fn bad_count(&self) -> u64 {
         0
     }
 
-    /// Returns the bytes held for buffers and caches, counted against the engine's budget.
+    /// Returns the bytes that the source holds for buffers and caches, counted against the engine's budget.
     fn held_bytes(&self) -> usize {
         0
     }
 
-    /// Writes the position, so that [`load`](Source::load) continues behind the last record made.
+    /// Writes the position of the source, so that [`load`](Source::load) continues behind the last record
+    /// made.
     ///
     /// # Errors
-    /// [`StateError`] if it cannot be written.
+    /// [`StateError`] if the position cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Goes to a saved position.
+    /// Continues the source from a saved position.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are no such position, or if the position can no longer be reached.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
-/// An endless, repeatable sequence of values: the data of a generator, without its pace.
+/// The data of a generator, without its pace: an endless sequence of values that can be repeated.
 pub trait Generate: Send + Sync + 'static {
-    /// The type of its values.
+    /// The type of the values that the generator makes.
     type Item: Clone + Send + 'static;
 
-    /// True if making a value twice costs less than keeping it, as when it is read from a cache. It is then made when
-    /// a reader inspects it, and again when a reader takes it. Otherwise each value is made once, kept, and cloned
-    /// when it is taken.
+    /// True if making a value twice costs less than keeping it, for example if it is read from a cache. Such
+    /// a value is made when a reader inspects it, and again when a reader takes it. Otherwise each value is
+    /// made once, kept, and cloned when it is taken.
     const IS_CHEAP: bool = false;
 
-    /// Returns the value at `index`, the same at every call. Every index has a value, wanted or not: some are made
-    /// ahead.
+    /// Returns the value at `index`, which must be the same at every call. Every index has a value, because
+    /// some values are made ahead of need.
     fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
 
-    /// Calls `each` with the records from index `first` on, one for each event time, with the values that
-    /// [`value`](Generate::value) returns. For a generator that finds the next value at less cost than an arbitrary
-    /// one.
+    /// Calls `each` with the records from index `first` on, one for each of the event times, with the values
+    /// that [`value`](Generate::value) returns. Generators override it if the next value costs less than an
+    /// arbitrary one.
     #[inline(always)]
     fn each_value(
         &self,
@@ -147,7 +152,7 @@ pub trait Generate: Send + Sync + 'static {
         None
     }
 
-    /// Returns the bytes of its cache, counted in the engine's budget.
+    /// Returns the bytes of the generator's cache, counted against the engine's budget.
     fn cache_bytes(&self) -> usize;
 }
 
@@ -166,7 +171,7 @@ pub struct Given<T> {
 }
 
 impl<T> Given<T> {
-    /// Creates a source of `records`, in this order.
+    /// Creates a test source that gives `records`, in this order.
     pub fn new(records: Vec<Record<T>>) -> Self {
         Given { records, next: 0 }
     }

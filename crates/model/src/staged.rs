@@ -1,42 +1,43 @@
-//! Execution of a chain stage by stage: the records between two operators are held, so that a clock can time each
-//! operator. The usual single loop over all operators cannot be timed in parts.
+//! Execution of a chain operator by operator, for measurements: the records between two operators are held,
+//! so that a clock can time each operator. The usual single loop over all operators cannot be timed in parts.
 //!
-//! Meant for measuring one step in many: held records are allocated, and cross memory once more.
+//! Meant for one step in many, because held records are allocated and cross memory once more.
 
 use crate::clock::Clock;
 use crate::operator::{Input, Output};
 use crate::record::Record;
 
-/// Most operators of a chain that are measured; those after them are not.
+/// Maximum number of operators of a chain that are measured; operators after these are not.
 pub const STAGES_MAX: usize = 16;
 
-/// Measurement of one operator of a chain.
+/// Time and records of one operator of a chain, in steps in which it was measured by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stage {
-    /// Nanoseconds spent.
+    /// Nanoseconds that the operator took.
     pub nanos: u64,
-    /// Records taken in.
+    /// Number of records that the operator took in.
     pub records: u64,
 }
 
-/// Measurements of the operators of a chain, in order.
+/// Time and records of each operator of a chain, in the order of the chain.
 pub struct Stages<'a> {
     clock: &'a dyn Clock,
     spent: [Stage; STAGES_MAX],
 }
 
 impl<'a> Stages<'a> {
-    /// Creates empty measurements.
+    /// Creates measurements of a chain in which no operator has run yet.
     pub fn new(clock: &'a dyn Clock) -> Self {
         Stages { clock, spent: [Stage::default(); STAGES_MAX] }
     }
 
-    /// Returns the measurements, by place in the chain.
+    /// Returns the time and records of each operator, by its place in the chain.
     pub fn spent(&self) -> &[Stage] {
         &self.spent
     }
 
-    /// Runs the operator at `place` on `input`, and measures it.
+    /// Runs the operator at `place` of the chain on `input`, and adds its time and records to the
+    /// measurements.
     pub fn measure<T, I: Input<T>>(&mut self, place: usize, input: &mut I, run: impl FnOnce(&mut I)) {
         let (given, began) = (input.remaining(), self.clock.now());
         run(input);
@@ -47,7 +48,8 @@ impl<'a> Stages<'a> {
     }
 }
 
-/// Records held between two stages: the output of one, then the input of the next.
+/// Records held between two operators of a chain that are measured: the output of one, then the input of the
+/// next.
 #[derive(Debug)]
 pub struct Held<T> {
     records: Vec<Record<T>>,
@@ -55,12 +57,12 @@ pub struct Held<T> {
 }
 
 impl<T> Held<T> {
-    /// Creates a holder with room for `room` records.
+    /// Creates an output that holds at most `room` records.
     pub fn new(room: usize) -> Self {
         Held { records: Vec::with_capacity(room), room }
     }
 
-    /// Returns the pushed records as an input.
+    /// Returns the records that were pushed, as an input for the next operator.
     pub fn into_input(self) -> HeldInput<T> {
         HeldInput(self.records.into_iter())
     }
@@ -76,7 +78,7 @@ impl<T> Output<T> for Held<T> {
     }
 }
 
-/// Held records, as an input.
+/// Records that were held between two operators, as an input for the second one.
 #[derive(Debug)]
 pub struct HeldInput<T>(std::vec::IntoIter<Record<T>>);
 

@@ -7,27 +7,28 @@ use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Values allowed in an operator's state: anything that serde can write and read back.
+/// Values allowed in an operator's state: all types that serde can write and read back.
 pub trait State: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
 
-/// Failure to write or read state.
+/// Error in writing or reading the state of an operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StateError {
-    /// A value cannot be written.
+    /// A value of the state cannot be written.
     Write(String),
-    /// The bytes at `offset`, or just before it, are not those that the operator expects there.
+    /// The bytes of the saved state at `offset`, or just before it, are not those that the operator expects
+    /// there.
     Read {
-        /// Bytes from the start of the section.
+        /// Number of bytes from the start of the operator's section.
         offset: usize,
-        /// The reason given by the decoder or the operator.
+        /// The reason why the bytes cannot be read, as given by the decoder or the operator.
         reason: String,
     },
-    /// `count` bytes are left over behind the last value.
+    /// Bytes are left over behind the last value of the operator's section.
     Trailing {
-        /// Number of bytes left over.
+        /// Number of bytes behind the last value that no operator has read.
         count: usize,
     },
 }
@@ -48,17 +49,17 @@ impl fmt::Display for StateError {
 
 impl std::error::Error for StateError {}
 
-/// Collects an operator's state as bytes.
+/// Collects the state of an operator as bytes.
 #[derive(Debug, Default)]
 pub struct StateWriter {
     bytes: Vec<u8>,
 }
 
 impl StateWriter {
-    /// Appends one value.
+    /// Appends one value to the state.
     ///
     /// # Errors
-    /// [`StateError::Write`] if serde cannot write it.
+    /// [`StateError::Write`] if serde cannot write the value.
     pub fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), StateError> {
         let bytes = std::mem::take(&mut self.bytes);
         self.bytes =
@@ -66,13 +67,13 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Returns all bytes written.
+    /// Returns all bytes of operator state that were written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Reads back the bytes of a [`StateWriter`].
+/// Reads the values back from the bytes of a [`StateWriter`].
 #[derive(Debug)]
 pub struct StateReader<'a> {
     whole: &'a [u8],
@@ -80,12 +81,12 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// Reads from the start of `bytes`.
+    /// Creates a reader of operator state that begins at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         StateReader { whole: bytes, rest: bytes }
     }
 
-    /// Returns the next value.
+    /// Reads and returns the next value.
     ///
     /// # Errors
     /// [`StateError::Read`] if the bytes end too soon or do not decode.
@@ -96,15 +97,15 @@ impl<'a> StateReader<'a> {
         Ok(value)
     }
 
-    /// Creates the error for the value that was taken last: it decodes, but is not valid.
+    /// Creates the error for the value that was read last: it decodes, but is not valid for the operator.
     pub fn wrong(&self, reason: impl Into<String>) -> StateError {
         StateError::Read { offset: self.whole.len() - self.rest.len(), reason: reason.into() }
     }
 
-    /// Asserts that everything was read.
+    /// Checks that every byte was read.
     ///
     /// # Errors
-    /// [`StateError::Trailing`] if something is left.
+    /// [`StateError::Trailing`] if bytes are left over.
     pub fn finish(self) -> Result<(), StateError> {
         if self.rest.is_empty() { Ok(()) } else { Err(StateError::Trailing { count: self.rest.len() }) }
     }

@@ -35,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use pool::{TextDraft, TextPool};
 
-/// Greatest length of a text that is in its [`Text`] itself, in bytes.
+/// Maximum length in bytes of a text that is stored in the [`Text`] itself instead of a buffer.
 pub const INLINE_BYTES_MAX: usize = 22;
 
 /// Immutable text. It compares, orders, hashes and prints as its `str`. A clone of a short text is a plain copy; a
@@ -53,25 +53,26 @@ pub struct Text(Form);
 
 #[derive(Clone)]
 enum Form {
-    /// The text is the first `length` bytes.
+    /// A short text in place: the first `length` of these bytes.
     Inline { length: u8, bytes: [u8; INLINE_BYTES_MAX] },
-    /// The text is `length` bytes of the buffer, from `offset` on.
+    /// A long text in a shared buffer: `length` bytes of the buffer, from `offset` on.
     Shared { length: u32, buffer: TextBuffer, offset: u32 },
 }
 
-/// Three words, the size of a `String`.
+/// A text has the size of three words, like a `String`.
 const _: () = assert!(size_of::<Text>() == 24 && size_of::<Option<(Text, u64)>>() == 32);
 
 impl Text {
-    /// Empty text.
+    /// The empty text.
     pub const EMPTY: Text = Text(Form::Inline { length: 0, bytes: [0; INLINE_BYTES_MAX] });
 
-    /// Returns the text as a `str`.
+    /// Returns the text as a `str`, without copying.
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // UTF-8 is checked again at each call, since safe code cannot skip it; for texts this short it costs a
-            // few nanoseconds. Comparing and hashing use the bytes and do not come here.
+            // The bytes are checked to be UTF-8 again at each call, because safe code cannot skip the check.
+            // For texts this short it costs a few nanoseconds. Comparing and hashing use the bytes and need
+            // no check.
             Form::Inline { .. } => {
                 str::from_utf8(self.as_bytes()).expect("an inline text holds whole characters")
             }
@@ -79,7 +80,7 @@ impl Text {
         }
     }
 
-    /// Returns the bytes of the text.
+    /// Returns the bytes of the text in UTF-8, without copying.
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -98,7 +99,7 @@ impl Text {
         }
     }
 
-    /// Returns a part of the text, given in bytes. A long part shares the buffer.
+    /// Returns a part of the text; the range is in bytes. A long part shares the buffer.
     ///
     /// # Panics
     /// If the range is not in the text, or begins or ends within a character.
@@ -123,8 +124,8 @@ impl Text {
         }
     }
 
-    /// Returns the same text without a shared buffer: a long text gets a buffer of its own. For texts that are kept
-    /// for long.
+    /// Returns the same text without a shared buffer: a long text gets a buffer of its own. Meant for texts
+    /// that are kept for long, so that they do not keep a whole buffer alive.
     pub fn detached(&self) -> Text {
         match &self.0 {
             Form::Inline { .. } => self.clone(),
@@ -132,7 +133,7 @@ impl Text {
         }
     }
 
-    /// Returns the buffer that the text is in; none if it is in itself.
+    /// Returns the buffer that contains the text; `None` if the text is stored in the value itself.
     pub fn buffer(&self) -> Option<&TextBuffer> {
         match &self.0 {
             Form::Inline { .. } => None,
@@ -146,14 +147,14 @@ impl Text {
         Text(Form::Inline { length: text.len() as u8, bytes })
     }
 
-    /// Returns the first `length` of these bytes as a text. All bytes are copied and those behind the end are
-    /// cleared: a copy of a length unknown at compile time is a call and a mispredicted branch.
+    /// Returns the first `length` of these bytes as a text. All bytes are copied, and those behind the end
+    /// are cleared. A copy whose length is unknown at compile time would be a call and a mispredicted branch.
     #[inline(always)]
     fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
         let word = |at: usize| {
             u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of 8 bytes fills a word"))
         };
-        // All bits below `8 * count`; the count may be less or more than the bytes of a word.
+        // A mask of the lowest `8 * count` bits; `count` may be 0 and may be more than the 8 bytes of a word.
         let below = |count: usize| if count < 8 { (1u64 << (8 * count)) - 1 } else { u64::MAX };
         let words = [
             word(0) & below(length),
@@ -206,7 +207,7 @@ impl PartialEq for Text {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            // Behind its end a short text is all zeros, so whole arrays compare.
+            // The bytes behind the end of a short text are all zero, so the whole arrays can be compared.
             (Form::Inline { length, bytes }, Form::Inline { length: other_length, bytes: other }) => {
                 length == other_length && bytes == other
             }
@@ -232,7 +233,7 @@ impl PartialEq<&str> for Text {
 }
 
 impl Ord for Text {
-    /// Compares by bytes, as `str` does.
+    /// Compares two texts byte by byte, as `str` does.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_bytes().cmp(other.as_bytes())
@@ -247,7 +248,8 @@ impl PartialOrd for Text {
 }
 
 impl Hash for Text {
-    /// Hashes as `str` does, which [`Borrow`] requires: the bytes, then 0xff, which no text contains. A test checks it.
+    /// Hashes a text as `str` does, which [`Borrow`] requires: the bytes, then 0xff, which no text contains.
+    /// A test checks this.
     #[inline(always)]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         hasher.write(self.as_bytes());
@@ -268,7 +270,7 @@ impl fmt::Display for Text {
 }
 
 impl From<&str> for Text {
-    /// Puts a short text into the value itself, a long one into a buffer of its own.
+    /// Stores a short text in the value itself, and a long one in a buffer of its own.
     fn from(text: &str) -> Self {
         if text.len() <= INLINE_BYTES_MAX {
             Text::inline(text)
@@ -291,7 +293,8 @@ impl Serialize for Text {
 }
 
 impl<'de> Deserialize<'de> for Text {
-    /// Puts each long text into a buffer of its own.
+    /// Reads a text and stores it in the value itself if it is short. Each long text gets a buffer of its
+    /// own.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyText;
         impl Visitor<'_> for AnyText {
@@ -309,7 +312,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Buffer of consecutive lines, of which texts are parts. It lives as long as one of its texts or handles.
+/// A text buffer: consecutive lines, of which texts are parts. It lives as long as any of its texts or
+/// handles.
 #[derive(Clone)]
 pub struct TextBuffer(Arc<Lines>);
 
@@ -318,7 +322,7 @@ struct Lines {
 }
 
 impl TextBuffer {
-    /// Greatest size of a buffer in bytes: offsets have 32 bits.
+    /// Maximum size of a buffer in bytes, because offsets have 32 bits.
     pub const BYTES_MAX: usize = u32::MAX as usize;
 
     /// Creates a buffer of this text, without spare capacity.
@@ -339,7 +343,7 @@ impl TextBuffer {
         TextBuffer(Arc::new(Lines { text }))
     }
 
-    /// Returns a part of the buffer, given in bytes.
+    /// Returns a part of the buffer as a text; the range is in bytes.
     ///
     /// # Panics
     /// If the range is not in the buffer, or begins or ends within a character.
@@ -353,17 +357,17 @@ impl TextBuffer {
         Text(Form::Shared { length: part.len() as u32, buffer: self.clone(), offset: range.start as u32 })
     }
 
-    /// Returns the whole buffer as a text.
+    /// Returns the whole content of the buffer as one text.
     pub fn all(&self) -> Text {
         self.text(0..self.0.text.len())
     }
 
-    /// Returns the whole buffer as a `str`.
+    /// Returns the whole content of the buffer as a `str`.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// Returns the bytes that the buffer takes, used or not.
+    /// Returns the bytes of memory that the buffer takes, used or not.
     pub fn held_bytes(&self) -> usize {
         size_of::<Lines>() + self.0.text.capacity()
     }

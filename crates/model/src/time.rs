@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 pub struct EventTime(i64);
 
 impl EventTime {
-    /// The earliest instant; as a watermark it promises nothing.
+    /// The earliest instant; a watermark of this instant promises nothing.
     pub const MIN: EventTime = EventTime(i64::MIN);
-    /// The latest instant; as a watermark it says that the stream has ended.
+    /// The latest instant; a watermark of this instant says that the stream has ended.
     pub const MAX: EventTime = EventTime(i64::MAX);
-    /// The Unix epoch.
+    /// The Unix epoch, 1970-01-01 at 00:00 UTC.
     pub const EPOCH: EventTime = EventTime(0);
 
     /// Returns the instant `micros` microseconds after the Unix epoch.
@@ -26,7 +26,8 @@ impl EventTime {
         EventTime(micros)
     }
 
-    /// Returns the instant `seconds` seconds after the Unix epoch, saturating.
+    /// Returns the instant `seconds` seconds after the Unix epoch, or the end of the range if there is no
+    /// such instant.
     pub const fn from_secs(seconds: i64) -> Self {
         EventTime(seconds.saturating_mul(1_000_000))
     }
@@ -37,19 +38,20 @@ impl EventTime {
         self.0
     }
 
-    /// Returns this instant plus `span`, saturating at [`EventTime::MAX`].
+    /// Returns this instant plus `span`; at most [`EventTime::MAX`].
     #[inline]
     pub const fn plus(self, span: Span) -> Self {
         EventTime(self.0.saturating_add(span.0))
     }
 
-    /// Returns this instant minus `span`, saturating at [`EventTime::MIN`].
+    /// Returns this instant minus `span`; at least [`EventTime::MIN`].
     #[inline]
     pub const fn minus(self, span: Span) -> Self {
         EventTime(self.0.saturating_sub(span.0))
     }
 
-    /// Returns the span from `earlier` to this instant, saturating; negative if `earlier` is later.
+    /// Returns the span from `earlier` to this instant; negative if `earlier` is later. The span is bounded
+    /// by the range of [`Span`].
     #[inline]
     pub const fn since(self, earlier: EventTime) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -61,9 +63,9 @@ impl EventTime {
 pub struct Span(i64);
 
 impl Span {
-    /// The empty span.
+    /// The span of length zero.
     pub const ZERO: Span = Span(0);
-    /// The longest span.
+    /// The longest span that can be represented.
     pub const MAX: Span = Span(i64::MAX);
 
     /// Returns a span of `micros` microseconds.
@@ -72,17 +74,17 @@ impl Span {
         Span(micros)
     }
 
-    /// Returns a span of `millis` milliseconds, saturating.
+    /// Returns a span of `millis` milliseconds, or the longest span if it cannot be represented.
     pub const fn from_millis(millis: i64) -> Self {
         Span(millis.saturating_mul(1_000))
     }
 
-    /// Returns a span of `seconds` seconds, saturating.
+    /// Returns a span of `seconds` seconds, or the longest span if it cannot be represented.
     pub const fn from_secs(seconds: i64) -> Self {
         Span(seconds.saturating_mul(1_000_000))
     }
 
-    /// Returns the span in microseconds.
+    /// Returns the length of the span of time in microseconds.
     #[inline]
     pub const fn as_micros(self) -> i64 {
         self.0
@@ -105,9 +107,9 @@ impl fmt::Display for Span {
 pub struct ProcessingTime(u64);
 
 impl ProcessingTime {
-    /// The earliest instant.
+    /// The earliest instant of processing time.
     pub const ZERO: ProcessingTime = ProcessingTime(0);
-    /// Later than any reading of a clock: "never".
+    /// An instant later than any reading of a clock; stands for "never".
     pub const NEVER: ProcessingTime = ProcessingTime(u64::MAX);
 
     /// Returns the instant `nanos` nanoseconds after the Unix epoch.
@@ -120,7 +122,7 @@ impl ProcessingTime {
         self.0
     }
 
-    /// Returns this instant plus `nanos` nanoseconds, saturating.
+    /// Returns the instant `nanos` nanoseconds after this one, at most [`ProcessingTime::NEVER`].
     pub const fn plus_nanos(self, nanos: u64) -> Self {
         ProcessingTime(self.0.saturating_add(nanos))
     }
@@ -135,7 +137,8 @@ impl ProcessingTime {
 mod tests {
     use super::*;
 
-    /// A stamp at the end of the range must not wrap into the past.
+    /// Arithmetic with stamps at the ends of the range does not wrap: a stamp in the far future never becomes
+    /// one in the past.
     #[test]
     fn arithmetic_saturates_at_both_ends() {
         assert_eq!(EventTime::MAX.plus(Span::from_secs(1)), EventTime::MAX);

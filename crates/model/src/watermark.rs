@@ -14,42 +14,45 @@ use std::time::Duration;
 use crate::record::Record;
 use crate::time::{EventTime, ProcessingTime, Span};
 
-/// Rule by which a source derives watermarks from its records.
+/// The rule by which a source derives watermarks from its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatermarkStrategy {
-    /// How far a record may be behind the latest one seen, as a span of event time; zero for ascending input.
+    /// Span of event time by which a record may be behind the latest record seen; zero for input in ascending
+    /// order.
     pub out_of_order: Span,
-    /// The least advance between two watermarks, as a span of event time; zero marks every advance.
+    /// The least advance of event time between two watermarks; with zero every advance gives a watermark.
     pub step: Span,
-    /// How long a source may be silent before operators with several inputs ignore it; never if not set.
+    /// Time without records after which operators with several inputs ignore the source; `None` for never.
     pub idle_after: Option<Duration>,
-    /// How far a stamp may be ahead of the clock. Beyond it the record is processed but moves no watermark, because
-    /// one absurd stamp must not make all later records late. Such records are counted. No bound if not set.
+    /// Span by which a stamp may be ahead of the clock; `None` for no bound. A record beyond it is processed
+    /// but moves no watermark, because one absurd stamp must not make all later records late. Such records
+    /// are counted.
     pub ahead_max: Option<Span>,
 }
 
 impl WatermarkStrategy {
-    /// The default [`step`](WatermarkStrategy::step): 1 ms of event time.
+    /// The default of [`step`](WatermarkStrategy::step), the least advance between two watermarks: 1 ms of
+    /// event time.
     pub const DEFAULT_STEP: Span = Span::from_millis(1);
 
-    /// Creates a strategy for records in event-time order; equal stamps are allowed.
+    /// Creates a strategy for records that come in the order of event time; equal stamps are allowed.
     pub const fn ascending() -> Self {
         Self::bounded_out_of_order(Span::ZERO)
     }
 
-    /// Creates a strategy for records at most `bound` behind the latest one before them.
+    /// Creates a strategy for records that are at most `bound` behind the latest record before them.
     pub const fn bounded_out_of_order(bound: Span) -> Self {
         WatermarkStrategy { out_of_order: bound, step: Self::DEFAULT_STEP, idle_after: None, ahead_max: None }
     }
 
-    /// Returns the same strategy with another step.
+    /// Returns the same strategy with another least advance between two watermarks.
     pub const fn with_step(self, step: Span) -> Self {
         WatermarkStrategy { step, ..self }
     }
 
-    /// Returns the same strategy for a source that may fall silent: after `silence` it is ignored. A source that was
-    /// not polled for so long, because its query was paused or had no room, also counts as silent if it has no record
-    /// at the next poll, until it has one.
+    /// Returns the same strategy for a source that may fall silent: after `silence` without records the
+    /// source is ignored. A source that was not polled for so long, because its query was paused or had no
+    /// room, also counts as silent. It counts so from the next poll without a record until it has one.
     pub const fn with_idle_after(self, silence: Duration) -> Self {
         WatermarkStrategy { idle_after: Some(silence), ..self }
     }
@@ -60,44 +63,45 @@ impl WatermarkStrategy {
         WatermarkStrategy { ahead_max: Some(ahead), ..self }
     }
 
-    /// Returns a strategy for watermarks that the records carry. If `mark_of` returns an instant for a record, a
-    /// watermark of that instant stands behind it, unless a greater one stands before it. `out_of_order` and `step`
-    /// are not used then.
+    /// Returns a strategy for watermarks that are carried by records. If `mark_of` returns an instant for a
+    /// record, a watermark of that instant stands behind the record, unless a greater one stands before it.
+    /// `out_of_order` and `step` are not used then.
     pub const fn punctuated<F>(self, mark_of: F) -> Punctuated<F> {
         Punctuated { strategy: self, mark_of }
     }
 }
 
-/// Watermarks that records carry; made by [`WatermarkStrategy::punctuated`].
+/// Watermarks that are carried by the records themselves; made by [`WatermarkStrategy::punctuated`].
 #[derive(Clone, Copy, Debug)]
 pub struct Punctuated<F> {
     strategy: WatermarkStrategy,
     mark_of: F,
 }
 
-/// Source of watermarks for records of `T`: a [`WatermarkStrategy`], or one that is [`Punctuated`].
+/// The rule for watermarks of a source with records of `T`: a [`WatermarkStrategy`], or watermarks that are
+/// [`Punctuated`].
 pub trait Watermarks<T>: Send + 'static {
-    /// State of the strategy on one split.
+    /// State of the watermark rule for one split (parallel part) of the source.
     type Tracker: Track<T>;
 
-    /// Returns its settings.
+    /// Returns the settings of the watermark rule.
     fn strategy(&self) -> WatermarkStrategy;
 
-    /// Creates the state of a split, without any promise made.
+    /// Creates the state for one split of the source, which has given no watermark yet.
     fn tracker(self) -> Self::Tracker;
 }
 
-/// The state of [`Watermarks`] on one split of a source.
+/// The state of the rule for [`Watermarks`] on one split (parallel part) of a source.
 pub trait Track<T>: Send {
-    /// Sets the time: stamps are compared with it from now on.
+    /// Sets the time of the clock, with which stamps are compared from now on.
     fn tell_time(&mut self, now: ProcessingTime);
 
-    /// Returns true if a watermark is due behind a record exactly when its stamp reaches some instant, which moves
-    /// only with [`advance`](Track::advance). The first such record among ascending ones can then be found by binary
-    /// search.
+    /// Returns true if watermarks depend on stamps alone: one is due behind a record exactly when the
+    /// record's stamp reaches some instant. This instant moves only with [`advance`](Track::advance). So the
+    /// first such record among ascending ones can be found by binary search.
     fn goes_by_stamp(&self) -> bool;
 
-    /// Returns true if a watermark is due behind the record. Called once for each record, in order, unless
+    /// Returns true if a watermark is due behind this record. Called once for each record, in order, unless
     /// [`goes_by_stamp`](Track::goes_by_stamp) is true.
     fn is_due(&mut self, record: &Record<T>) -> bool;
 
@@ -105,7 +109,7 @@ pub trait Track<T>: Send {
     /// watermark to set behind it.
     fn advance(&mut self, record: &Record<T>) -> EventTime;
 
-    /// Returns the number of records so far whose stamps were too far ahead to move a watermark.
+    /// Returns the number of records so far whose stamps were too far ahead of the clock to move a watermark.
     fn ahead_count(&self) -> u64;
 }
 
@@ -137,11 +141,11 @@ where
     }
 }
 
-/// Guard that keeps stamps in the far future from moving watermarks.
+/// Keeps stamps that are far ahead of the clock from moving watermarks.
 #[derive(Clone, Debug)]
 struct Guard {
     ahead_max: Option<Span>,
-    /// The latest stamp that may move a watermark.
+    /// The latest stamp that may move a watermark at the present time of the clock.
     limit: EventTime,
     ahead: u64,
 }
@@ -158,7 +162,8 @@ impl Guard {
         }
     }
 
-    /// Returns true if the stamp may move a watermark; counts it otherwise.
+    /// Returns true if the stamp may move a watermark. A stamp that is too far ahead of the clock is counted
+    /// instead.
     #[inline]
     fn admits(&mut self, event_time: EventTime) -> bool {
         let is_believed = event_time <= self.limit;
@@ -167,20 +172,20 @@ impl Guard {
     }
 }
 
-/// The state of a [`WatermarkStrategy`] on one split of a source.
+/// The state of a [`WatermarkStrategy`] on one split (parallel part) of a source.
 #[derive(Clone, Debug)]
 pub struct WatermarkTracker {
     out_of_order: Span,
     step: Span,
     guard: Guard,
-    /// The last watermark given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; `MIN` before the first.
     last: EventTime,
-    /// A record at or after this instant makes the next watermark due.
+    /// A record with this event time or a later one makes the next watermark due.
     due_at: EventTime,
 }
 
 impl WatermarkTracker {
-    /// Starts with no promise made.
+    /// Creates the watermark state of a split that has given no watermark yet.
     pub fn new(strategy: WatermarkStrategy) -> Self {
         WatermarkTracker {
             out_of_order: strategy.out_of_order.max(Span::ZERO),
@@ -207,11 +212,12 @@ impl<T> Track<T> for WatermarkTracker {
         record.event_time >= self.due_at && self.guard.admits(record.event_time)
     }
 
-    /// Returns the record's stamp less the bound.
+    /// Returns the watermark behind the record: the record's stamp minus the span by which records may be out
+    /// of order.
     fn advance(&mut self, record: &Record<T>) -> EventTime {
         let watermark = record.event_time.minus(self.out_of_order).max(self.last);
         self.last = watermark;
-        // The next mark is due when `event_time - out_of_order >= last + step`.
+        // The next watermark is due when `event_time - out_of_order >= last + step`.
         self.due_at = watermark.plus(self.step).plus(self.out_of_order);
         watermark
     }
@@ -221,14 +227,14 @@ impl<T> Track<T> for WatermarkTracker {
     }
 }
 
-/// The state of [`Punctuated`] watermarks on one split of a source.
+/// The state of [`Punctuated`] watermarks on one split (parallel part) of a source.
 #[derive(Clone, Debug)]
 pub struct PunctuatedTracker<F> {
     mark_of: F,
     guard: Guard,
-    /// The last watermark given out; `MIN` before the first.
+    /// The last watermark that this tracker has given out; `MIN` before the first.
     last: EventTime,
-    /// The watermark that the current record carries.
+    /// The watermark carried by the record for which `is_due` was called last.
     due: EventTime,
 }
 
@@ -265,8 +271,9 @@ where
 mod tests {
     use super::*;
 
-    /// Feeds stamps in microseconds and prints `stamp` or `stamp>watermark` for each; appends the number of stamps
-    /// too far ahead, if any. `@7` sets the time to 7 us.
+    /// Gives records with these stamps, in microseconds, to a tracker of watermarks. Prints `stamp` or
+    /// `stamp>watermark` for each, and at the end the number of stamps too far ahead of the clock, if there
+    /// are any. `@7` sets the clock to 7 us.
     fn shown(mut tracker: impl Track<()>, words: &str) -> String {
         let mut shown = Vec::new();
         for word in words.split_whitespace() {
@@ -299,7 +306,7 @@ mod tests {
         check(0, 10, &[5, 6, 14, 15, 16, 40], "5>5 6 14 15>15 16 40>40");
     }
 
-    /// A step of zero marks every advance, and no instant twice.
+    /// With a step of zero every advance of event time gives a watermark, and no watermark is given twice.
     #[test]
     fn step_zero_marks_every_advance_only() {
         check(0, 0, &[5, 5, 6, 6, 3, 7], "5>5 5 6>6 6 3 7>7");
@@ -310,7 +317,7 @@ mod tests {
         check(10, 5, &[100, 95, 104, 105, 91, 120], "100>90 95 104 105>95 91 120>110");
     }
 
-    /// Stamps below zero and at the end of the range neither wrap nor go back.
+    /// Stamps below zero and at the ends of the range do not make a watermark wrap or go back.
     #[test]
     fn hostile_stamps() {
         check(0, 1, &[-7, -8, i64::MAX, 3], &format!("-7>-7 -8 {0}>{0} 3", i64::MAX));
@@ -322,7 +329,7 @@ mod tests {
         );
     }
 
-    /// A stamp too far ahead of the clock moves no watermark, so later records are not late because of it.
+    /// A stamp too far ahead of the clock moves no watermark, so it does not make later records late.
     #[test]
     fn the_guard_holds_stamps_against_the_clock() {
         let strategy = WatermarkStrategy::ascending().with_ahead_max(Span::from_micros(10));
@@ -333,7 +340,8 @@ mod tests {
         );
     }
 
-    /// A watermark stands behind each record that carries a greater one than before; here, stamps divisible by ten.
+    /// With punctuated watermarks, a watermark stands behind each record that carries a greater one than
+    /// before. In this test, stamps divisible by ten are carried.
     #[test]
     fn punctuated_watermarks_are_what_records_carry() {
         let carried = |record: &Record<()>| Some(record.event_time).filter(|at| at.as_micros() % 10 == 0);

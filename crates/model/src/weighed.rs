@@ -1,4 +1,4 @@
-//! Row counts of records that count as more than one: batches of rows.
+//! Row counts of records that stand for several rows, such as batches in SQL.
 //!
 //! Policies count records: how many wait, what one costs, how many are made of one. A record of a typed stream counts
 //! as one; a batch counts as its rows. Operators, sources and sinks of batches report totals: by
@@ -8,36 +8,36 @@
 //! [`Source::weighed`]: crate::Source::weighed
 //! [`Sink::weighed`]: crate::Sink::weighed
 
-/// Rows taken and put out so far.
+/// Numbers of rows that an operator, source or sink has taken and put out so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weighed {
-    /// Rows taken; zero for a source.
+    /// Number of rows that were taken; 0 for a source.
     pub taken: u64,
-    /// Rows put out, or written by a sink.
+    /// Number of rows that were put out or, for a sink, written.
     pub put: u64,
-    /// Greatest number of rows in one record.
+    /// The greatest number of rows that one record (a batch) has had.
     pub most: u32,
 }
 
 impl Weighed {
-    /// Returns the totals of two consecutive operators as one. If one of them has single-row records, it is assumed
-    /// to put out as many rows as it takes.
+    /// Returns the row counts of two consecutive operators as if they were one operator. An operator whose
+    /// records are single rows is assumed to put out as many rows as it takes.
     pub fn chained(first: Option<Weighed>, second: Option<Weighed>) -> Option<Weighed> {
         let (begin, end) = (first.or(second)?, second.or(first)?);
         Some(Weighed { taken: begin.taken, put: end.put, most: begin.most })
     }
 
-    /// Returns the rows taken since `before`.
+    /// Returns the number of rows taken since the earlier row counts `before`.
     pub fn taken_since(self, before: Option<Weighed>) -> u64 {
         self.taken - before.map_or(0, |before| before.taken)
     }
 
-    /// Returns the rows put out since `before`.
+    /// Returns the number of rows put out since the earlier row counts `before`.
     pub fn put_since(self, before: Option<Weighed>) -> u64 {
         self.put - before.map_or(0, |before| before.put)
     }
 
-    /// Returns a number of records that together surely have at most `rows` rows; at least one.
+    /// Returns a number of records that together certainly have at most `rows` rows; at least 1.
     pub fn records_of(self, rows: usize) -> usize {
         (rows / (self.most as usize).max(1)).max(1)
     }

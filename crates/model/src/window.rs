@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{EventTime, Span};
 
-/// A half-open span `[start, end)` of event time.
+/// A window: a half-open span `[start, end)` of event time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// The first instant inside.
+    /// The first instant in the window.
     pub start: EventTime,
-    /// The first instant after the window.
+    /// The first instant behind the window.
     pub end: EventTime,
 }
 
@@ -31,7 +31,7 @@ impl Window {
         self.start <= instant && instant < self.end
     }
 
-    /// Returns the last instant in the window: its results carry this stamp.
+    /// Returns the last instant in the window. The results of a window carry this stamp.
     pub fn last_instant(&self) -> EventTime {
         self.end.minus(Span::from_micros(1))
     }
@@ -40,67 +40,70 @@ impl Window {
 /// Kind of a window's result: fired on time, or replacing an earlier result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Firing {
-    /// The watermark has reached the end of the window.
+    /// The result was fired because the watermark has reached the end of the window.
     #[default]
     OnTime,
-    /// Records came late, but within the allowed lateness: this result replaces the last one of its key and window.
+    /// Records came late, but within the allowed lateness of the window: this result replaces the last result
+    /// of its key and window.
     Update,
 }
 
 /// A result of one key in one window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Windowed<K, V> {
-    /// The window that the result belongs to.
+    /// The window to which the result belongs.
     pub window: Window,
-    /// The key.
+    /// The key of the records that were aggregated.
     pub key: K,
     /// The aggregate of the key's records in the window.
     pub value: V,
-    /// First result of its window, or replacement of an earlier one.
+    /// Whether this is the first result of its key and window, or replaces an earlier one.
     pub firing: Firing,
 }
 
 impl<K, V> Windowed<K, V> {
-    /// Creates the result that a window fires on time.
+    /// Creates the result that a window gives when the watermark reaches its end.
     pub const fn on_time(window: Window, key: K, value: V) -> Self {
         Windowed { window, key, value, firing: Firing::OnTime }
     }
 }
 
-/// A result of one key over the records of a count window.
+/// A result of one key over a count window, that is, over a number of records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Counted<K, V> {
-    /// The key.
+    /// The key of the records that were aggregated.
     pub key: K,
-    /// The aggregate of those records.
+    /// The aggregate of the records in the count window.
     pub value: V,
 }
 
-/// Error of window sizes, slides and gaps.
+/// Error: a size, slide or gap of windows that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// The size is not above zero.
+    /// The given size of windows is not above zero.
     Size(Span),
-    /// The slide is not above zero.
+    /// The given slide (distance between the starts of two windows) is not above zero.
     Slide(Span),
-    /// The gap between sessions is not above zero.
+    /// The given gap between sessions is not above zero.
     Gap(Span),
     /// A record would belong to more than [`WINDOWS_PER_RECORD_MAX`] windows.
     TooMany {
-        /// The size of a window.
+        /// Span of event time that a window covers.
         size: Span,
         /// Distance between the starts of two consecutive windows.
         slide: Span,
     },
 }
 
-/// The most windows that a record may belong to. Each of them costs a firing with a result per key, so a record in
-/// millions of windows would keep a worker busy without end. A day by 10 seconds is 8,640.
+/// Maximum number of windows to which a record may belong. Each of them costs a firing with a result per key,
+/// so a record in millions of windows would keep a worker busy without end. Windows of a day that begin every
+/// 10 seconds are 8,640 per record.
 pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
 
-/// Returns how many windows of `size` a record belongs to, if one begins every `slide`; both are above zero. For a
-/// span below zero the magnitude counts, and a slide of zero counts as 1 us, so that a message can name any pair.
+/// Returns the number of windows to which a record belongs, if windows have `size` and one begins every
+/// `slide`; both should be above zero. For a negative span the magnitude counts, and a slide of zero counts
+/// as 1 us, so that an error message can name any pair.
 pub fn windows_per_record(size: Span, slide: Span) -> u64 {
     size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }
@@ -141,9 +144,9 @@ impl std::error::Error for WindowError {}
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TumblingWindows {
-    /// Above zero.
+    /// Span of event time that each window covers; above zero.
     size: Span,
-    /// In `0..size`.
+    /// Start of one of the windows after the Unix epoch; in `0..size`.
     offset: Span,
 }
 
@@ -160,14 +163,14 @@ impl TumblingWindows {
         }
     }
 
-    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is allowed; it
-    /// counts modulo the size.
+    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is
+    /// allowed: only its remainder modulo the size matters.
     pub fn with_offset(self, offset: Span) -> Self {
         let offset = Span::from_micros(offset.as_micros().rem_euclid(self.size.as_micros()));
         TumblingWindows { offset, ..self }
     }
 
-    /// Returns the span of each window.
+    /// Returns the span of event time that each window covers.
     pub fn size(&self) -> Span {
         self.size
     }
@@ -193,17 +196,17 @@ impl TumblingWindows {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlidingWindows {
-    /// Above zero.
+    /// Span of event time that each window covers; above zero.
     size: Span,
-    /// Above zero.
+    /// Distance between the starts of two consecutive windows; above zero.
     slide: Span,
-    /// In `0..slide`.
+    /// Start of one of the windows after the Unix epoch; in `0..slide`.
     offset: Span,
-    /// The span that [`SlidingWindows::pane`] returns.
+    /// Span of the panes into which the windows are cut; [`SlidingWindows::pane`] returns it.
     pane: Span,
 }
 
-/// Size of sliding windows, to which [`every`](SlidingSize::every) adds the slide.
+/// The size of sliding windows, to which [`every`](SlidingSize::every) adds the slide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlidingSize(Span);
 
@@ -226,8 +229,8 @@ impl SlidingSize {
     }
 }
 
-/// Number of one of a query's sliding windows: window `n` begins at `offset + n * slide`. Numbers rise with the
-/// windows' ends. Unlike the ends they are not cut off at the ends of the range.
+/// Number of a sliding window: window `n` begins at `offset + n * slide`. Numbers rise with the ends of
+/// windows. Unlike ends, numbers are not cut off at the ends of the range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct WindowNumber(i128);
 
@@ -246,19 +249,20 @@ impl WindowNumber {
 }
 
 impl SlidingWindows {
-    /// Starts the construction of windows of `size`; [`every`](SlidingSize::every) sets how often one begins.
+    /// Begins to construct sliding windows of `size`; [`every`](SlidingSize::every) sets the distance between
+    /// their starts.
     pub fn of_size(size: Span) -> SlidingSize {
         SlidingSize(size)
     }
 
-    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is allowed; it
-    /// counts modulo the slide.
+    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is
+    /// allowed: only its remainder modulo the slide matters.
     pub fn with_offset(self, offset: Span) -> Self {
         let offset = Span::from_micros(offset.as_micros().rem_euclid(self.slide.as_micros()));
         SlidingWindows { offset, ..self }
     }
 
-    /// Returns the span of each window.
+    /// Returns the span of event time that each window covers.
     pub fn size(&self) -> Span {
         self.size
     }
@@ -268,12 +272,13 @@ impl SlidingWindows {
         self.slide
     }
 
-    /// Returns the start of one of the windows, counted from the Unix epoch; at least zero and below the slide.
+    /// Returns the distance from the Unix epoch to the start of one of the windows; at least zero and below
+    /// the slide.
     pub fn offset(&self) -> Span {
         self.offset
     }
 
-    /// Returns true if an instant may be in more than one window.
+    /// Returns true if windows overlap, so that an instant may be in more than one.
     #[inline]
     pub fn overlap(&self) -> bool {
         self.slide < self.size
@@ -288,30 +293,31 @@ impl SlidingWindows {
         self.pane
     }
 
-    /// Returns the windows that `instant` falls into, in the order of their ends. Windows that reach past the ends of
-    /// the range are cut off there, as described at [`TumblingWindows::window_of`].
+    /// Returns the windows into which `instant` falls, in the order of their ends. Windows that reach past
+    /// the ends of the range are cut off there, as described at [`TumblingWindows::window_of`].
     pub fn windows_of(&self, instant: EventTime) -> impl Iterator<Item = Window> {
         let (windows, numbers) = (*self, self.numbers_of(instant));
         (numbers.start.0..numbers.end.0).map(move |number| windows.window(WindowNumber(number)))
     }
 
-    /// Returns the first and the last instant of the pane of `instant`; none if it is in no window. Instants of one
-    /// pane are in the same windows.
+    /// Returns the first and the last instant of the pane that contains `instant`; `None` if the instant is
+    /// in no window. Instants of one pane are in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
         let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
-        // Called whenever a record is not in the pane of the one before it, so the cheaper 64-bit division pays.
+        // This runs whenever a record is not in the same pane as the record before it, so the 64-bit
+        // division, which is cheaper than one of 128 bits, pays.
         let into = match instant.as_micros().checked_sub(self.offset.as_micros()) {
             Some(since_offset) => i128::from(since_offset.rem_euclid(step)),
             None => self.since_offset(instant).rem_euclid(i128::from(step)),
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        // The test is not whether the pane contains the instant: a pane before the range is cut off to its first
-        // instant.
+        // The condition is not whether the pane contains the instant, because a pane that lies before the
+        // range is cut off to the first instant of the range.
         (into < wide(self.pane)).then_some(pane)
     }
 
-    /// Returns the numbers of the windows that `instant` falls into.
+    /// Returns the numbers of the windows into which `instant` falls.
     pub fn numbers_of(&self, instant: EventTime) -> Range<WindowNumber> {
         let since_offset = self.since_offset(instant);
         let first = div_floor(since_offset - wide(self.size), self.slide) + 1;
@@ -322,17 +328,18 @@ impl SlidingWindows {
     /// there the result is the number after all windows into which an instant can fall.
     pub fn first_ending_after(&self, instant: EventTime) -> WindowNumber {
         let numbers = self.numbers_of(instant);
-        // The first window that contains the instant, or, if none does, the window that begins next.
+        // This is the first window that contains the instant or, if no window does, the window that begins
+        // next.
         if instant == EventTime::MAX { numbers.end } else { numbers.start }
     }
 
-    /// Returns the window of a number, cut off at the ends of the range.
+    /// Returns the window with this number. Windows that reach past the ends of the range are cut off there.
     pub fn window(&self, number: WindowNumber) -> Window {
         let start = self.start_of(number);
         Window { start: clamp(start), end: clamp(start + wide(self.size)) }
     }
 
-    /// Returns the first and the last instant that fall into the window of a number.
+    /// Returns the first and the last instant that fall into the window with this number.
     pub fn instants_of(&self, number: WindowNumber) -> RangeInclusive<EventTime> {
         let start = self.start_of(number);
         clamp(start)..=clamp(start + wide(self.size) - 1)
@@ -347,19 +354,19 @@ impl SlidingWindows {
     }
 }
 
-/// Tumbling windows are sliding windows whose slide equals their size.
+/// Converts tumbling windows to sliding windows whose slide equals their size.
 impl From<TumblingWindows> for SlidingWindows {
     fn from(TumblingWindows { size, offset }: TumblingWindows) -> Self {
         SlidingWindows { size, slide: size, offset, pane: size }
     }
 }
 
-/// Gap that closes a session window: records less than this apart belong to one session.
+/// The gap that closes a session window: records less than this span apart belong to one session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionGap(Span);
 
 impl SessionGap {
-    /// Creates a gap: sessions are at least `gap` apart.
+    /// Creates a session gap of this length: two sessions of a key are at least `gap` apart.
     ///
     /// # Errors
     /// [`WindowError::Gap`] if `gap` is not above zero.
@@ -367,12 +374,13 @@ impl SessionGap {
         if gap <= Span::ZERO { Err(WindowError::Gap(gap)) } else { Ok(SessionGap(gap)) }
     }
 
-    /// Returns the gap.
+    /// Returns the length of the gap between sessions.
     pub fn span(&self) -> Span {
         self.0
     }
 
-    /// Returns the session of a single record at `instant`: it ends one gap later, or at the end of the range.
+    /// Returns the session window of a single record at `instant`: it ends one gap later, or at the end of
+    /// the range.
     pub fn window_of(&self, instant: EventTime) -> Window {
         Window { start: instant, end: instant.plus(self.0) }
     }
@@ -394,13 +402,13 @@ pub struct CountWindows {
 }
 
 impl CountWindows {
-    /// Creates windows of `size` records, back to back.
+    /// Creates windows of `size` records each, in which every record is in exactly one window.
     pub fn of_size(size: NonZeroU64) -> Self {
         CountWindows { size, slide: size }
     }
 
-    /// Returns the same windows, one of which begins every `slide` records. If that is more than the size, the
-    /// records in between are in no window.
+    /// Returns the same windows, but one begins every `slide` records. If that is more than the size of a
+    /// window, the records in between are in no window.
     #[must_use]
     pub fn every(self, slide: NonZeroU64) -> Self {
         CountWindows { slide, ..self }
@@ -411,14 +419,14 @@ impl CountWindows {
         self.size
     }
 
-    /// Returns the number of records from the start of one window to that of the next.
+    /// Returns the number of records from the start of one count window to the start of the next.
     pub fn slide(&self) -> NonZeroU64 {
         self.slide
     }
 }
 
-/// Returns `micros` divided by `span`, rounded down. It uses 64 bits if they suffice, since a division of 128 bits
-/// takes three times as long.
+/// Returns `micros` divided by the length of `span`, rounded down. Uses 64 bits if they suffice, because a
+/// division of 128 bits takes three times as long.
 fn div_floor(micros: i128, span: Span) -> i128 {
     match i64::try_from(micros) {
         Ok(micros) => i128::from(micros.div_euclid(span.as_micros())),
@@ -426,7 +434,8 @@ fn div_floor(micros: i128, span: Span) -> i128 {
     }
 }
 
-/// Returns the greatest common divisor of size and slide; for windows that do not overlap, the size.
+/// Returns the length of a pane: the greatest common divisor of size and slide or, for windows that do not
+/// overlap, the size.
 fn pane_of(size: Span, slide: Span) -> Span {
     let (mut pane, mut rest) = (size.as_micros(), if slide < size { slide.as_micros() } else { 0 });
     while rest > 0 {
@@ -435,7 +444,8 @@ fn pane_of(size: Span, slide: Span) -> Span {
     Span::from_micros(pane)
 }
 
-/// Returns microseconds as 128 bits, in which nothing here can overflow, so the ends of the range need no special case.
+/// Returns the microseconds of a span as 128 bits, in which no window arithmetic can overflow. So the ends of
+/// the range need no special case.
 fn wide(span: Span) -> i128 {
     i128::from(span.as_micros())
 }

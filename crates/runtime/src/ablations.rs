@@ -1,21 +1,25 @@
-//! Parts of epochs that can be switched off, to measure their effect (StreamBox, "Modern Stream Processing on
-//! a Multicore Machine", ATC 2017, section 9.2). Results stay the same. Serial queries have no such parts.
+//! Parts of the epoch mechanism (parallel operators that share their input block by block) that can be
+//! switched off, to measure the effect of each (StreamBox, "Modern Stream Processing on a Multicore Machine",
+//! ATC 2017, section 9.2). Query results stay the same. Serial queries do not use epochs, so nothing changes
+//! for them.
 
-/// Mechanisms that are switched off. By default none is.
+/// Parts of the epoch mechanism that are switched off for a measurement. The default switches none off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ablations {
-    /// "Hold and sort", without the sort: a stage claims only blocks of its oldest epoch, and only after the
-    /// end of that epoch is assigned and the epoch before it is completely processed. Within the epoch,
-    /// blocks come in any order. The stage holds blocks back only while there is room for more. Without room
-    /// it claims the oldest block as usual, because otherwise the tasks that produce the end would wait for
-    /// the stage.
+    /// "Hold and sort" of the StreamBox paper, without the sort. A parallel operator then claims only blocks
+    /// of its oldest epoch, and only after two events: the end of this epoch is assigned, and the epoch
+    /// before it is completely processed. Within the epoch, blocks come in any order. The operator holds
+    /// blocks back only while there are free blocks. Without free blocks it claims the oldest block as usual,
+    /// because otherwise the tasks that produce the end would wait for the operator.
     pub in_order_epochs: bool,
-    /// Records that a stage derives go into the oldest epoch downstream that has no end. If arriving ends
-    /// open the epochs downstream, that is the epoch which was opened last. So records of later epochs come
-    /// into earlier ones. An epoch's own records still come before its end, and lateness follows the
-    /// watermark of their split, so results stay the same.
+    /// Gives up epoch boundaries between parallel operators: records that an operator derives go into the
+    /// oldest epoch downstream that has no end. If arriving ends open the epochs downstream, this is the
+    /// epoch that was opened last. So records of later epochs come into earlier ones. An epoch's own records
+    /// still come before its end, and lateness follows the watermark of their split, so results stay the
+    /// same.
     pub no_epoch_boundaries: bool,
-    /// A worker that claims a block takes the oldest of all workers' work queues, not first a block of its
-    /// own queue.
+    /// Switches off the preference of a worker for blocks that lie in its own cache. A worker that claims a
+    /// block then takes the oldest block of all workers' work queues, instead of first a block of its own
+    /// work queue.
     pub no_locality: bool,
 }

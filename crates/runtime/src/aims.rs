@@ -10,8 +10,8 @@ use crate::limits;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Aims {
     /// Longest wanted time from the observation of a result's last contributing event to the output of the
-    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. Policies that need a target use the default of
-    /// that limit for queries without one.
+    /// result. Must lie within [`limits::LATENCY_TARGET_NS`]. For queries without a target, policies that
+    /// need one use the default of this limit.
     pub latency_target: Option<Duration>,
     /// Records per second that the sources of the query, together, may make with a token. Records with a
     /// token run before records without one. See [`limits::TOKENS_PER_S`].
@@ -19,10 +19,10 @@ pub struct Aims {
 }
 
 impl Aims {
-    /// Accepts these aims if each is within its bound.
+    /// Accepts these aims if the latency target and the token rate are each within their bounds.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first aim that is not.
+    /// [`PlanError::OutOfRange`] for the first aim that is out of its bounds.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         self.latency_target_ns().map(|target_ns| limits::LATENCY_TARGET_NS.check(target_ns)).transpose()?;
         self.tokens_per_s.map(|tokens| limits::TOKENS_PER_S.check(tokens)).transpose()?;
@@ -33,7 +33,8 @@ impl Aims {
         self.latency_target.map(|target| u64::try_from(target.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Tokens per second of each source, if `sources` sources share them equally.
+    /// Returns the tokens per second that each source gets, if `sources` sources share the query's tokens
+    /// equally.
     pub(crate) fn tokens_of_each(&self, sources: usize) -> Option<f64> {
         let tokens = self.tokens_per_s.filter(|tokens| *tokens > 0)?;
         Some(tokens as f64 / sources.max(1) as f64)

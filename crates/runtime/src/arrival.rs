@@ -10,20 +10,21 @@ use thalweg_memory::Stamp;
 use thalweg_model::ProcessingTime;
 use thalweg_scheduling::Context;
 
-/// Replaces the tag of a token where there is no token.
+/// The number stored in a record's metadata in place of a token, if the record has no token.
 const NO_TOKEN: u64 = u64::MAX;
 
-/// Metadata of records when a step puts them out.
+/// Metadata that a step attaches to the records it puts out: the start of the step, and the scheduling
+/// context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Start of the step.
+    /// Processing time at which the step that put out these records started.
     pub(crate) now: ProcessingTime,
-    /// Context that the records inherit.
+    /// Scheduling context (Cameo) that these records inherit from the record or watermark they derive from.
     pub(crate) context: Context,
 }
 
 impl Arrival {
-    /// Returns the form in which an edge stores this metadata.
+    /// Returns this metadata in the form in which an edge stores it beside the records.
     #[inline]
     pub(crate) fn stamp(self) -> Stamp {
         let token = self.context.token.map_or(NO_TOKEN, ProcessingTime::as_nanos);
@@ -31,14 +32,15 @@ impl Arrival {
     }
 }
 
-/// Reads the context from a stamp.
+/// Reads the scheduling context of a record from the stamp that an edge stores for it.
 pub(crate) fn context_of(stamp: Stamp) -> Context {
     let [observed, token] = stamp.notes;
     let token = (token != NO_TOKEN).then_some(ProcessingTime::from_nanos(token));
     Context { observed: ProcessingTime::from_nanos(observed), token }
 }
 
-/// Metadata for tests in which it does not matter.
+/// Makes metadata of records for tests that do not depend on it: the context is observed at `now`, without a
+/// token.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn at(now: ProcessingTime) -> Arrival {
     Arrival { now, context: Context { observed: now, token: None } }

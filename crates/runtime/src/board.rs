@@ -21,27 +21,31 @@
 
 use thalweg_memory::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
-/// The word of an empty place.
+/// The word that stands for "no task" in a place of the board; larger than any rank or due time.
 pub(crate) const NOTHING: u64 = u64::MAX;
 
-/// Leaves under one top: eight cache lines, which the hardware prefetches. Two under loom, which tries every
-/// order.
+/// Number of leaves (words of single tasks) under one top (the least of them): 64 words fill eight cache
+/// lines, which the hardware prefetches. Only 2 under loom, because loom tries every order of accesses.
 const GROUP: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// Tops that a look may find too low before it gives up. Each costs a pass over a group.
+/// Number of outdated tops (least words of groups) that one search for the least word may correct before it
+/// gives up. Each correction costs a pass over one group of leaves.
 const MENDED_PER_LOOK_MAX: usize = 16;
 
-/// Words of which the least is found quickly.
+/// One word per task or source, such as its rank or due time, kept so that any worker finds the least word
+/// quickly.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// Relaxed except for the fences of [`set`](Board::set): hints that order no other memory.
+    /// The words of single tasks. Accesses are relaxed except for the fences of [`set`](Board::set), because
+    /// the words are hints and order no other memory.
     leaves: Box<[AtomicU64]>,
     tops: Box<[AtomicU64]>,
-    /// Groups in use; never decreases. Relaxed: a reader with an old value looks at fewer tasks for a moment.
+    /// Number of groups of words in use; never decreases. Accesses are relaxed: a reader with an old value
+    /// overlooks the newest tasks for a moment.
     groups: AtomicUsize,
 }
 
-/// The least word that a look has found, and its place.
+/// The least word that a search of the board has found, and the index of its task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Least {
     pub(crate) index: usize,
@@ -49,21 +53,22 @@ pub(crate) struct Least {
 }
 
 impl Board {
-    /// Makes a board for `capacity` words, all [`NOTHING`].
+    /// Makes a board for the ranks or due times of at least `capacity` tasks; no task has one at first.
     pub(crate) fn new(capacity: usize) -> Self {
         let nothing = |count: usize| (0..count).map(|_| AtomicU64::new(NOTHING)).collect();
         let groups = capacity.div_ceil(GROUP);
         Board { leaves: nothing(groups * GROUP), tops: nothing(groups), groups: AtomicUsize::new(1) }
     }
 
-    /// Makes looks include at least the words below `count`.
+    /// Extends the search for the least word to at least the first `count` words of the board.
     pub(crate) fn cover(&self, count: usize) {
         self.groups.fetch_max(count.div_ceil(GROUP).max(1), Ordering::Relaxed);
-        // Tops were not kept while there was only one group.
+        // The least word of each group is not maintained while there is only one group, so compute all of
+        // them now.
         (0..self.groups()).for_each(|group| self.renew(group));
     }
 
-    /// Upper bound of the words that a look reads.
+    /// Returns an upper bound of the number of words that a search of the board reads.
     pub(crate) fn covered(&self) -> usize {
         self.groups() * GROUP
     }
@@ -73,13 +78,14 @@ impl Board {
         self.groups.load(Ordering::Relaxed)
     }
 
-    /// The word at `index`.
+    /// Returns the rank or due time, as a 64-bit word, that is stored for the task at `index`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> u64 {
         self.leaves[index].load(Ordering::Relaxed)
     }
 
-    /// Writes the word at `index`; one party at a time.
+    /// Stores the rank or due time of the task at `index`. Only the holder of the task may call this, so
+    /// there is one writer at a time.
     #[inline]
     pub(crate) fn set(&self, index: usize, word: u64) {
         let leaf = &self.leaves[index];
@@ -88,16 +94,18 @@ impl Board {
             return;
         }
         leaf.store(word, Ordering::Relaxed);
-        // SeqCst: the fence stands between our store of the leaf and our loads of what others write: the
-        // number of groups, and the top. A party that begins to keep tops (`cover`) or overwrites a top then
-        // looks at the leaves behind a fence. So it sees our leaf, or we see its write.
+        // SeqCst: the fence stands between this thread's store of the changed word and its loads of what
+        // others write, which are the number of groups and the group's minimum. A party that begins to keep
+        // minimums (`cover`), or overwrites one, looks at the words behind such a fence afterwards. So either
+        // it sees the changed word, or this thread sees its write.
         fence(Ordering::SeqCst);
         if self.groups() > 1 {
             self.lift(index / GROUP, before, word);
         }
     }
 
-    /// Brings the change of a leaf to its top.
+    /// Updates the top (the least word of a group) after one leaf of the group has changed from `before` to
+    /// `word`.
     fn lift(&self, group: usize, before: u64, word: u64) {
         let top = self.tops[group].load(Ordering::Relaxed);
         if word < before {
@@ -105,16 +113,18 @@ impl Board {
                 self.tops[group].fetch_min(word, Ordering::Relaxed);
             }
         } else if before <= top {
-            // The leaf may have been the least.
+            // The changed word may have been the least of its group, so search the group again.
             self.renew(group);
         }
     }
 
-    /// Sets a top to the least of its group, and repeats until it is.
+    /// Sets the stored minimum of a group of ranks or due times to the least of the group. Repeats until both
+    /// agree, because other parties may change values meanwhile.
     fn renew(&self, group: usize) {
         loop {
-            // SeqCst: between our write and our look at the leaves. In the first pass the write is that of
-            // the leaf, later that of the top.
+            // SeqCst: this fence stands between a write and the look at the words of the group. In the first
+            // pass the write is the caller's change of a word, in later passes it is the write of the group's
+            // least word below.
             fence(Ordering::SeqCst);
             let least = self.least_of(group).word;
             if self.tops[group].load(Ordering::Relaxed) == least {
@@ -124,7 +134,7 @@ impl Board {
         }
     }
 
-    /// Visits the places of all words up to `word`. Returns the least of the other words.
+    /// Visits the indices of all words up to `word`. Returns the least of the words above it.
     pub(crate) fn visit_up_to(&self, word: u64, mut visit: impl FnMut(usize)) -> u64 {
         let mut next = NOTHING;
         for group in 0..self.groups() {
@@ -150,7 +160,7 @@ impl Board {
         self.least_in(group * GROUP..(group + 1) * GROUP, |_, word| word)
     }
 
-    /// The least of some leaves, after `key` has mapped each word.
+    /// Returns the smallest of some stored ranks or due times, after `key` has mapped each of them.
     #[inline]
     fn least_in(&self, range: std::ops::Range<usize>, key: impl Fn(usize, u64) -> u64) -> Least {
         let mut least = Least { index: range.start, word: NOTHING };
@@ -163,13 +173,13 @@ impl Board {
         least
     }
 
-    /// The least word; `None` if all are [`NOTHING`].
+    /// Returns the least word of the board and its index; `None` if all words are [`NOTHING`].
     #[inline]
     pub(crate) fn least(&self) -> Option<Least> {
         self.least_but(&[])
     }
 
-    /// The least word whose index is not in `but`.
+    /// Returns the smallest stored rank or due time, leaving out the tasks whose indices are in `but`.
     #[inline]
     pub(crate) fn least_but(&self, but: &[usize]) -> Option<Least> {
         let key = |index: usize, word: u64| if but.contains(&index) { NOTHING } else { word };
@@ -179,7 +189,8 @@ impl Board {
             return (least.word != NOTHING).then_some(least);
         }
         if !but.is_empty() {
-            // Rare: another worker was quicker. Then all leaves are read.
+            // Rare: another worker has just taken the task that was chosen, so that task is excluded. Then
+            // all words are read one by one.
             let least = self.least_in(0..groups * GROUP, key);
             return (least.word != NOTHING).then_some(least);
         }
@@ -203,8 +214,8 @@ impl Board {
         None
     }
 
-    /// The least word in the group of `near` for which `is_wanted` holds. A group is the leaves under one
-    /// top.
+    /// Returns the least word for which `is_wanted` holds, among the words in the group of the index `near`.
+    /// A group is a fixed run of words whose minimum the board maintains.
     pub(crate) fn least_near(&self, near: usize, is_wanted: impl Fn(usize, u64) -> bool) -> Option<Least> {
         let start = near / GROUP * GROUP;
         let key =

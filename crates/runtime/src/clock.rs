@@ -1,11 +1,11 @@
-//! The real clock.
+//! The engine's processing-time clock in production, which reads the operating system.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use thalweg_model::{Clock, ProcessingTime};
 
-/// The machine's monotonic clock, anchored once to the Unix epoch, so that it never goes back when the wall
-/// clock is set.
+/// The machine's monotonic clock, tied once to the Unix epoch at the start, so that it never goes back when
+/// the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     started: Instant,
@@ -14,7 +14,8 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        // With a wall clock before 1970 only the anchor is lost: the clock then counts from the epoch.
+        // If the wall clock stands before 1970, the clock counts from the Unix epoch instead; nothing else
+        // is affected.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(0);
         SystemClock { started: Instant::now(), started_at: ProcessingTime::from_nanos(nanos) }

@@ -1,13 +1,13 @@
-//! Cores for workers: each worker stays on one core, so that no other worker replaces the content of its
-//! caches.
+//! Placement of workers on CPU cores: each worker thread stays on one core, so that no other worker replaces
+//! the content of its caches.
 
 use std::num::NonZeroU64;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, set_current_timer_slack};
 
 /// Returns a core for each of `count` workers, from the cores that the process may use. The list begins with
-/// the caller's core, so engines made on different cores begin on different cores. Empty if there are too few
-/// cores.
+/// the caller's core, so engines made on different cores begin on different cores. Returns an empty list if
+/// there are fewer cores than workers.
 pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
@@ -18,8 +18,8 @@ pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     cores.iter().cycle().skip(here).take(count).copied().collect()
 }
 
-/// Restricts the calling thread to these cores, if there are any, and lets its sleeps end on time: by default
-/// Linux may wake a sleeper 50 us late. If the system refuses, the thread still works, only slower.
+/// Restricts the calling thread to these cores, if there are any, and makes its sleeps end on time: by
+/// default Linux may wake a sleeper 50 us late. If the system refuses, the thread still works, only slower.
 pub(crate) fn pin(cores: &[usize]) {
     if !cores.is_empty() {
         let mut set = CpuSet::new();
@@ -29,8 +29,8 @@ pub(crate) fn pin(cores: &[usize]) {
     let _refused = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Returns the index in `cores` of the core on which the calling thread runs now; 0 if that core is not in
-/// the list.
+/// Returns the position in the list `cores` of the core on which the calling thread runs now; 0 if this core
+/// is not in the list.
 pub(crate) fn place_among(cores: &[usize]) -> usize {
     if cores.len() < 2 {
         return 0;

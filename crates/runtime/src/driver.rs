@@ -17,31 +17,35 @@ use crate::task::Stop;
 
 /// Runs the tasks of an engine.
 pub(crate) trait Driver: Send + Sync {
-    /// Adds the tasks of a query, which may run from now on.
+    /// Adds the tasks of a newly built query, which may run from this call on.
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError>;
 
-    /// Checks again the tasks that an event from outside concerns.
+    /// Checks again whether these tasks are ready to run, because something outside their steps has
+    /// changed, such as an answer that arrived.
     fn notify(&self, operators: &[OperatorId]);
 
-    /// Ends a query with an error. A task that is running is dropped when its step ends.
+    /// Ends a query with an error. A task of the query that is running is dropped when its step ends.
     fn fail_query(&self, query: &QueryShared, error: QueryError);
 
     /// Fails every query, lets every thread end, and accepts no more queries.
     fn close(&self, reason: &dyn Fn() -> QueryError);
 
-    /// The clock of the engine.
+    /// Returns the engine's clock of processing time.
     fn clock(&self) -> &Arc<dyn Clock>;
 
-    /// Queries that run.
+    /// Returns the queries that have been submitted and have not ended.
     fn queries(&self) -> Vec<Arc<QueryShared>>;
 
-    /// Figures of the driver up to now.
+    /// Returns the counters of the part of the engine that runs tasks, such as queries submitted and time
+    /// spent on scheduling.
     fn figures(&self) -> DriverFigures;
 
-    /// Waits, after [`close`](Self::close), for the threads that the driver itself has made.
+    /// Waits until the threads that the driver itself has started have ended. Call [`close`](Self::close)
+    /// first.
     fn join(&self) {}
 
-    /// Checks again the task that writes an edge for which the pool has made a chunk.
+    /// Checks again whether the task that writes an edge can run, because the pool has made a chunk for
+    /// this edge.
     fn grown(&self, writer: u64) {
         if let Ok(operator) = u32::try_from(writer) {
             self.notify(&[OperatorId(operator)]);
@@ -54,24 +58,25 @@ pub(crate) trait Driver: Send + Sync {
         self.set_paused(query, false);
     }
 
-    /// Pauses the tasks of a query when their steps have ended, or lets them run again.
+    /// Pauses the tasks of a query when their present steps have ended, or lets paused tasks run again.
     fn set_paused(&self, query: &QueryShared, is_paused: bool) {
         query.set_paused(is_paused);
         self.notify(query.tasks());
     }
 }
 
-/// Figures of a driver.
+/// Counters of the part of an engine that runs tasks, for metrics.
 #[derive(Default)]
 pub(crate) struct DriverFigures {
-    /// Queries submitted since the start.
+    /// Number of queries submitted since the engine started.
     pub(crate) submitted: u64,
-    /// Nanoseconds spent choosing tasks.
+    /// Nanoseconds that workers have spent choosing the next task.
     pub(crate) scheduling_ns: u64,
-    /// How often and how long the policy chose by memory.
+    /// How often, and for how long, the policy chose tasks so as to free memory instead of by its usual
+    /// rule.
     pub(crate) relief: Relief,
-    /// Threads that sleep now.
+    /// Number of worker threads that sleep at the moment.
     pub(crate) asleep: u64,
-    /// The system's numbers of the threads that the driver itself has made.
+    /// Thread numbers that the operating system gave to the threads which the driver itself has started.
     pub(crate) task_threads: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! The edges of the memory crate in the terms of the model: records instead of values, the model's marks with
-//! the rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
+//! Adapts the edges of the memory crate to the model: they carry records instead of plain values, the model's
+//! marks with the rules of an event-time engine, and offer the model's [`Input`] and [`Output`].
 
 use thalweg_memory::{
     Admission, Append, BlockAppender, EdgeAppender, Lent, MarkRules, QueueAppender, TakeOut,
@@ -30,15 +30,15 @@ impl MarkRules for EdgeMarks {
     }
 }
 
-/// Writing end of an edge of records.
+/// Writing end of an edge that carries records.
 pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
-/// Reading end of an edge of records.
+/// Reading end of an edge that carries records and has one reader.
 pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
-/// One of several reading ends of an edge of records.
+/// One of several reading ends of an edge that carries records.
 pub(crate) type SharedReader<T> = thalweg_memory::SharedReader<Record<T>, EdgeMarks>;
-/// Writing end of an edge that is a queue.
+/// Writing end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMarks>;
-/// Reading end of an edge that is a queue.
+/// Reading end of an edge that is implemented as a queue instead of blocks.
 pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
 /// Open blocks, of an edge or of a block writer, as an operator's output.
@@ -66,7 +66,8 @@ impl<T, A: Append<Record<T>>> Output<T> for BlocksOutput<A> {
         self.0.push_if(record, keep);
     }
 
-    /// Pushes block by block, so that the copying loop between two blocks can call nothing.
+    /// Pushes records block by block, so that the loop which copies the records of one block calls no
+    /// function.
     #[inline(always)]
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         loop {
@@ -79,7 +80,7 @@ impl<T, A: Append<Record<T>>> Output<T> for BlocksOutput<A> {
     }
 }
 
-/// An open queue as an operator's output.
+/// Adapts a queue that is open for writing to the output interface of operators.
 pub struct QueueOutput<'a, T: Send + 'static>(pub(crate) QueueAppender<'a, Record<T>, EdgeMarks>);
 
 impl<T: Send + 'static> Output<T> for QueueOutput<'_, T> {
@@ -94,8 +95,8 @@ impl<T: Send + 'static> Output<T> for QueueOutput<'_, T> {
     }
 }
 
-/// Two open edges as the output of an operator that emits values for either. There is room only while both
-/// have some, because it is not known to which of them the next value goes.
+/// Two open edges as the output of an operator that emits `Either` values. It reports room only while both
+/// edges have some, because nobody knows to which edge the next value goes.
 pub struct EitherOutput<A, B> {
     pub(crate) left: A,
     pub(crate) right: B,
@@ -116,7 +117,8 @@ impl<L, R, A: Output<L>, B: Output<R>> Output<Either<L, R>> for EitherOutput<A, 
     }
 }
 
-/// The next records of an edge, of a claimed block or of a queue as an operator's input, up to a limit.
+/// Adapts the next records of an edge, of a claimed block or of a queue to the input interface of operators,
+/// up to a limit.
 pub struct DrainInput<R> {
     pub(crate) run: R,
 }
@@ -143,8 +145,9 @@ impl<T, R: TakeOut<Record<T>>> Input<T> for DrainInput<R> {
     }
 }
 
-/// The next records of a shared edge as an operator's input. Records that are taken are cloned. The records
-/// of one call count as read when all of them are cloned: if a clone panics, they stay unread.
+/// Adapts the next records of an edge with several readers to the input interface of operators. Records that
+/// are taken are cloned. The records of one call count as read when all of them are cloned: if a clone
+/// panics, they stay unread.
 pub(crate) struct LentInput<'a, T: Send + Sync + 'static> {
     pub(crate) run: Lent<'a, Record<T>, EdgeMarks>,
 }
@@ -180,7 +183,7 @@ impl<T: Clone + Send + Sync + 'static> Input<T> for LentInput<'_, T> {
     }
 }
 
-/// The next `limit` records of another input.
+/// An input that offers only the next `limit` records of another input.
 struct Prefix<'a, I> {
     input: &'a mut I,
     limit: usize,
@@ -218,18 +221,19 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
     }
 }
 
-/// Stands between a source and its chain. It counts records, and reports no more room behind the record that
-/// makes a watermark due, so that the mark can be set at its exact position. Watermarks that make no
-/// difference are passed over: the tracker advances over them, so that later watermarks keep their positions,
-/// but they are not set.
+/// Stands between a source and its operator chain to place watermarks. It counts records, and reports no more
+/// room behind the record that makes a watermark due, so that the mark can be set at its exact position.
+/// Watermarks that no operator needs are not set. The watermark tracker still advances over them, so that
+/// later watermarks keep their positions.
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,
-    /// The least watermark that makes a difference.
+    /// Watermarks below this event time are passed over, because no operator does anything at them.
     floor: EventTime,
-    /// Number of records that passed.
+    /// Number of records that the source has pushed through this adapter.
     pub(crate) passed: u64,
-    /// The watermark to be set behind the records that passed.
+    /// The watermark to be placed on the edge directly behind the records that have passed; `None` if no
+    /// watermark is due.
     pub(crate) due: Option<EventTime>,
 }
 
@@ -263,11 +267,11 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
         if count == 0 {
-            // A watermark may be due already: a source that pushes several runs in one poll makes one call
-            // too many.
+            // No room may mean that a watermark is due already: a source that pushes several runs of records
+            // in one poll makes one call too many.
             return;
         }
-        // Found before the records are taken.
+        // The place of the next watermark is determined before any record is moved out of the input.
         let limit = self.run_of(input, count);
         let mut prefix = Prefix { input, limit };
         self.output.push_all(&mut prefix);
@@ -277,8 +281,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// Returns how many of the next `count` records, at least one, come before the next mark. Stores that
-    /// mark in `due`.
+    /// Returns how many of the next `count` records, at least one, come before the next watermark that must
+    /// be set. Stores that watermark in `due`.
     #[inline(always)]
     fn run_of<T, I: Input<T>>(&mut self, input: &I, count: usize) -> usize
     where
@@ -296,7 +300,8 @@ impl<W, O> Watched<'_, W, O> {
         count
     }
 
-    /// Returns the first place from `first` up to `count` whose record makes a watermark due.
+    /// Returns the first place from `first` up to `count` whose record makes a watermark due; `None` if there
+    /// is no such place.
     #[inline(always)]
     fn first_due<T, I: Input<T>>(&mut self, input: &I, first: usize, count: usize) -> Option<usize>
     where
@@ -310,8 +315,8 @@ impl<W, O> Watched<'_, W, O> {
         if first == count || !is_due(count - 1) {
             return None;
         }
-        // Event times ascend, so the records that are due are a tail. The search doubles its stride until it
-        // finds one of them, then bisects to find the first.
+        // Event times ascend in this input. So if one record makes a watermark due, all later ones do. The
+        // search doubles its stride until it finds such a record, then bisects to find the first.
         let (mut low, mut high, mut stride) = (first, first, 1);
         while high < count - 1 && !is_due(high) {
             low = high + 1;

@@ -1,4 +1,4 @@
-//! The engine: threads around the executor, and the call that submits a query.
+//! The engine: it starts the worker threads around the executor, and accepts queries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::system::{self, ProcessMetrics, spawn};
 use crate::threads::Threads;
 use crate::worker::{Step, Worker};
 
-/// Settings of an engine before it starts.
+/// Settings of an engine that has not been started yet.
 pub struct EngineBuilder {
     execution: Execution,
     memory: EdgeMemory,
@@ -39,14 +39,15 @@ pub struct EngineBuilder {
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
     pins_workers: bool,
-    /// Name of a thread for which an impossibly large stack is requested, so that its start fails.
+    /// Name of a thread that a test makes impossible to start: an impossibly large stack is requested for it.
     #[cfg(all(test, not(loom)))]
     refused_thread: Option<&'static str>,
 }
 
 impl Default for EngineBuilder {
     fn default() -> Self {
-        // Clients that send keys must not be able to guess hash seeds. The hash seeds of std are random.
+        // Clients that choose keys must not be able to guess the seeds of hash tables, so the default seed
+        // comes from the random hash state of std.
         let seed = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8);
         EngineBuilder {
             execution: Execution::default(),
@@ -74,57 +75,58 @@ impl EngineBuilder {
         EngineBuilder { execution, ..self }
     }
 
-    /// Sets the kind of memory that edges use.
+    /// Sets whether edges are made of blocks or of queues.
     pub fn memory(self, memory: EdgeMemory) -> Self {
         EngineBuilder { memory, ..self }
     }
 
-    /// Sets the number of threads that run tasks. With a thread per task, it is the number of cores that they
-    /// may use.
+    /// Sets the number of threads that run tasks. If each task has a thread of its own, it is the number of
+    /// cores that these threads may use.
     pub fn workers(self, workers: u64) -> Self {
         EngineBuilder { workers, ..self }
     }
 
-    /// Sets the number of bytes that edges, state and buffers may hold.
+    /// Sets the budget in bytes for the memory of edges, the state of operators and the buffers of
+    /// connectors.
     pub fn memory_budget_bytes(self, memory_budget_bytes: u64) -> Self {
         EngineBuilder { memory_budget_bytes, ..self }
     }
 
-    /// Sets the bounds of each edge.
+    /// Sets the bounds of the memory of each edge, such as its records per block and its number of chunks.
     pub fn edges(self, edges: EdgeLimits) -> Self {
         EngineBuilder { edges, ..self }
     }
 
-    /// Switches off parts of epochs, to measure the effect of each.
+    /// Switches off parts of the epoch mechanism of parallel operators, to measure the effect of each part.
     pub fn ablations(self, ablations: Ablations) -> Self {
         EngineBuilder { ablations, ..self }
     }
 
-    /// Sets the most bytes of records that one run may take, whatever the policy allows:
+    /// Sets the most bytes of records that a task may take in one run, whatever the policy allows. See
     /// [`limits::RUN_BYTES`].
     pub fn run_bytes(self, run_bytes: u64) -> Self {
         EngineBuilder { run_bytes, ..self }
     }
 
-    /// Sets the nanoseconds for which a source that has caught up with its pace is not polled:
-    /// [`limits::SOURCE_GRAIN_NS`]. At high rates a smaller value costs more CPU time and gives a lower
+    /// Sets the number of nanoseconds for which a source that has caught up with its pace is not polled. See
+    /// [`limits::SOURCE_GRAIN_NS`]. A smaller value costs more CPU time at high rates and gives a lower
     /// latency.
     pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
         EngineBuilder { source_grain_ns, ..self }
     }
 
-    /// Sets how often a step is measured: one step in this many runs operator by operator, and each operator
-    /// is timed. See [`limits::MEASURED_STEPS`].
+    /// Sets how often operators are measured: one step in this many runs operator by operator, and each
+    /// operator is timed. See [`limits::MEASURED_STEPS`].
     pub fn measured_steps(self, measured_steps: u64) -> Self {
         EngineBuilder { measured_steps, ..self }
     }
 
-    /// Sets the policy that chooses the next task.
+    /// Sets the scheduling policy, which chooses the task that a worker runs next.
     pub fn policy(self, policy: Box<dyn Policy>) -> Self {
         EngineBuilder { policy, ..self }
     }
 
-    /// Sets the clock.
+    /// Sets the engine's clock of processing time. Tests set a virtual clock.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         EngineBuilder { clock, ..self }
     }
@@ -140,11 +142,12 @@ impl EngineBuilder {
         EngineBuilder { pins_workers, ..self }
     }
 
-    /// Starts the engine.
+    /// Starts the engine and its threads.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for a setting out of its range. [`PlanError::NoThread`] if the machine has
-    /// no thread for a worker or for the memory of edges; threads that had started have ended by then.
+    /// [`PlanError::OutOfRange`] for a setting out of its range. [`PlanError::NoThread`] if the machine
+    /// cannot start a thread for a worker or for the memory of edges. The threads that had been started have
+    /// ended when this error is returned.
     pub fn build(self) -> Result<Engine, PlanError> {
         let (execution, pins) = (self.execution, self.pins_workers);
         #[cfg(all(test, not(loom)))]
@@ -182,10 +185,12 @@ impl EngineBuilder {
         }
     }
 
-    /// Makes the engine without threads: the caller steps the workers and the growth in any order.
+    /// Makes an engine without threads, for tests: the caller steps the workers and the growth of memory, in
+    /// any order.
     ///
     /// # Errors
-    /// As for [`build`](Self::build), and [`PlanError::NotStepped`] with a thread per task.
+    /// As for [`build`](Self::build), and [`PlanError::NotStepped`] if each task is to have a thread of its
+    /// own.
     pub fn build_stepped(self) -> Result<Stepped, PlanError> {
         match self.execution {
             Execution::Workers => Ok(self.parts()?.stepped().1),
@@ -193,7 +198,7 @@ impl EngineBuilder {
         }
     }
 
-    /// Checks the settings, and makes the parts that every engine has.
+    /// Checks the settings of the engine, and makes the parts that every kind of engine has.
     fn parts(self) -> Result<Parts, PlanError> {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
@@ -220,7 +225,7 @@ impl EngineBuilder {
     }
 }
 
-/// Parts of an engine whose settings are checked.
+/// The parts of an engine whose settings were found valid and whose threads are not started yet.
 struct Parts {
     pool: Arc<Pool>,
     workers: usize,
@@ -248,7 +253,8 @@ impl Parts {
     }
 }
 
-/// Makes an engine around its driver, and the part that makes chunks for it.
+/// Puts an engine together from its driver and settings. Returns the engine and the [`Growth`], which makes
+/// chunks for the engine's edges.
 fn assemble(
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
@@ -278,23 +284,24 @@ fn work(mut worker: Worker, clock: &dyn Clock) {
     }
 }
 
-/// Serves requests for chunks, outside of the data path.
+/// Makes the chunks that edges have requested from the pool. A thread apart from the workers runs it, so no
+/// task waits for an allocation.
 pub struct Growth {
     pool: Arc<Pool>,
     driver: Arc<dyn Driver>,
 }
 
 impl Growth {
-    /// Serves one request, if one waits, and returns true if it did. The new chunk may end the backpressure
-    /// of a writer.
+    /// Makes the chunk for one request, if a request waits, and returns true if it did. The new chunk may end
+    /// the backpressure of a task that writes an edge.
     pub fn step(&self) -> bool {
         let served = self.pool.grow_step();
         served.into_iter().for_each(|writer| self.driver.grown(writer));
         served.is_some()
     }
 
-    /// Serves requests until the pool is closed. If a clock or a policy panics while a writer is notified,
-    /// the engine has closed by then. Edges are served until the queries are gone.
+    /// Makes requested chunks until the pool is closed. If a clock or a policy panics while the writer of an
+    /// edge is notified, the engine has closed by then. Requests are still served until all queries are gone.
     fn run(&self) {
         while self.pool.wait_for_request() {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.step())) {
@@ -304,17 +311,17 @@ impl Growth {
     }
 }
 
-/// An engine without threads.
+/// An engine without threads, which a test steps by hand.
 pub struct Stepped {
-    /// The engine: queries are submitted to it.
+    /// The engine, to which queries are submitted.
     pub engine: Engine,
-    /// Workers of the engine.
+    /// The workers of the engine; the caller steps each of them.
     pub workers: Vec<Worker>,
-    /// Makes chunks for edges that have requested one.
+    /// Makes the chunks that edges have requested; the caller steps it.
     pub growth: Growth,
 }
 
-/// Runs queries. Dropping the engine cancels the queries that still run, and waits for the threads to end.
+/// Runs queries. A dropped engine cancels the queries that still run, and waits for its threads to end.
 pub struct Engine {
     driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
@@ -322,8 +329,8 @@ pub struct Engine {
     entropy: Mutex<Box<dyn Entropy>>,
     workers: usize,
     threads: Vec<JoinHandle<()>>,
-    /// The system's number of each worker's thread; 0 before the thread has started. Relaxed: set once by the
-    /// thread, read for reports.
+    /// The number that the operating system gave to each worker's thread; 0 before the thread has started.
+    /// Accesses are relaxed: the thread sets its number once, and reports read it.
     worker_threads: Vec<Arc<AtomicU32>>,
 }
 
@@ -336,31 +343,32 @@ impl Engine {
     /// Checks a query, gives it memory, and starts it.
     ///
     /// # Errors
-    /// [`PlanError`]; nothing runs then.
+    /// [`PlanError`] if the query is refused; in that case no part of it runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        // The query gets a seed of its own. Building runs user code, which must not run under the lock of the
-        // entropy.
+        // The query gets a random seed of its own under the lock. Building the query runs user code, which
+        // must not run under the lock.
         let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
         let built = graph.build(&self.pool, self.edges, &mut entropy)?;
         let query = Arc::clone(&self.driver).submit(built)?;
         Ok(QueryHandle::new(query, &self.driver))
     }
 
-    /// Number of threads that run tasks. With a thread per task, number of cores that they may use.
+    /// Returns the number of worker threads that run tasks. If each task has a thread of its own, returns the
+    /// number of cores that these threads may use.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// The memory budget, with the bytes in use.
+    /// Returns the engine's memory budget, which also tells the bytes in use.
     pub fn budget(&self) -> &Arc<Budget> {
         self.pool.budget()
     }
 
-    /// Returns figures of the engine, of the process, and of the queries that have not ended. The
-    /// [handle](QueryHandle::metrics) of an ended query has its figures, which can be
+    /// Returns metrics of the engine, of the process, and of the queries that have not ended. The metrics of
+    /// an ended query come from its [handle](QueryHandle::metrics) and can be
     /// [included](EngineMetrics::include).
     ///
-    /// Meant for a few calls per second, not for every step: it copies names, waits for the policy as
+    /// Meant for a few calls per second, not for every step: the call copies names, waits for the policy as
     /// [`submit`](Self::submit) does, and reads some files of the system.
     pub fn metrics(&self) -> EngineMetrics {
         let mut queries: Vec<_> = self.driver.queries().iter().map(|query| query.metrics()).collect();
@@ -405,9 +413,9 @@ impl Drop for Engine {
         self.pool.close();
         self.driver.join();
         for thread in self.threads.drain(..) {
-            // User code is caught at the task's border, so a worker ends by itself. If one of our own
-            // assertions failed, the panic was reported where it happened, and no caller is left here to
-            // receive an error.
+            // User code is caught at the task's border, so a worker thread ends without a panic. If one of
+            // the engine's own assertions failed, the panic was reported where it happened, and no caller is
+            // left here to receive an error.
             let _ended = thread.join();
         }
     }

@@ -58,12 +58,13 @@ pub(crate) use copies::{Copies, Gathered, Pair};
 pub(crate) use origin::{Origin, Standing};
 pub(crate) use tracker::{Claiming, EpochTracker, Item};
 
-/// Epochs that may be open at once in front of one task. Few in models, so that models reach the bound.
+/// Maximum number of epochs that are open at once in front of one task. Only 4 under loom, so that the models
+/// reach this bound.
 pub(crate) const EPOCHS_MAX: u64 = if cfg!(loom) { 4 } else { crate::limits::EPOCHS.default };
 
-/// Time after which any copy may claim a waiting block, whichever core's cache it is in: as long as a run may
-/// take before its worker counts as held up.
+/// Nanoseconds after which any copy of the task may claim a waiting block, whichever core's cache holds the
+/// block. A worker whose step takes this long counts as held up.
 pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
-/// Latency markers that may wait at once behind one task.
+/// Maximum number of latency markers that wait at once behind one task.
 pub(crate) const MARKERS_MAX: usize = 64;

@@ -1,113 +1,115 @@
-//! Errors of a plan, and errors that end a query.
+//! Errors in the plan of a query, which are found before it runs, and errors that end a running query.
 
 use std::fmt;
 
 use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Fault, Span};
 
-/// An error of a plan, found before anything runs.
+/// An error in the plan of a query, found before any part of the query runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A setting is out of its range.
+    /// A setting of the engine or of a query is out of its range.
     OutOfRange {
         /// Name of the setting.
         name: &'static str,
-        /// Its value.
+        /// The refused value of the setting.
         value: u64,
-        /// Least allowed value.
+        /// The least allowed value of the setting.
         min: u64,
-        /// Greatest allowed value.
+        /// The greatest allowed value of the setting.
         max: u64,
-        /// Unit of the value.
+        /// The unit of these values, such as bytes or nanoseconds.
         unit: &'static str,
     },
-    /// A source's watermark strategy has a span below zero.
+    /// The watermark strategy of a source has a negative span of time.
     NegativeSpan {
-        /// The source's task.
+        /// Name of the source's task.
         operator: String,
-        /// Name of the span in the strategy.
+        /// Name of the negative span in the watermark strategy.
         name: &'static str,
-        /// Its value.
+        /// The negative span of time.
         span: Span,
     },
-    /// The plan has no source.
+    /// The plan of the query has no source.
     NoSource {
         /// Name of the query.
         query: String,
     },
     /// Two operators have the same name.
     DuplicateName {
-        /// The common name.
+        /// The name that both operators have.
         name: String,
     },
-    /// An operator has no name.
+    /// The name of an operator is empty.
     EmptyName,
-    /// The query has no name.
+    /// The name of the query is empty.
     EmptyQueryName,
-    /// A stream has no sink: its results would be lost.
+    /// A stream ends without a sink, so that its results would be lost.
     Unread {
-        /// The operator whose output no operator reads.
+        /// Name of the operator whose output no operator reads.
         operator: String,
     },
     /// An operator has no input.
     Unfed {
-        /// Name of the operator.
+        /// Name of the operator without an input.
         operator: String,
     },
-    /// An edge's first two chunks do not fit into the memory budget.
+    /// The first two chunks of an edge, which are reserved when a query is submitted, do not fit into the
+    /// memory budget.
     BudgetTooSmall {
         /// The edge, as `from -> to`.
         edge: String,
-        /// The reservation that did not fit.
+        /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// The queue that replaces the blocks of an edge does not fit into the memory budget; all of it is
-    /// reserved at once.
+    /// With queues in place of blocks: the queue of an edge does not fit into the memory budget. All of its
+    /// memory is reserved at once.
     QueueTooLarge {
         /// The edge, as `from -> to`.
         edge: String,
-        /// The reservation that did not fit.
+        /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// An edge cannot be made with its settings.
+    /// The engine cannot make an edge with the given settings.
     Edge {
         /// The edge, as `from -> to`.
         edge: String,
-        /// Reason of the refusal.
+        /// Reason why the edge was refused.
         reason: String,
     },
-    /// A source has no split.
+    /// A source has no split (no part of the input that one task reads).
     NoSplit {
-        /// Name of the source.
+        /// Name of the source without a split.
         source: String,
     },
     /// Streams of two queries were combined.
     OtherQuery {
-        /// The query whose stream was combined with another's.
+        /// Name of the query from which the other stream came.
         other: String,
     },
-    /// The engine is shutting down.
+    /// The engine is shutting down and accepts no more queries.
     EngineClosed,
-    /// The machine has no thread for a worker, for the memory of edges, or for a task with a thread of its
-    /// own.
+    /// The operating system refused a thread: for a worker, for the memory of edges, or for a task that
+    /// runs on a thread of its own.
     NoThread {
-        /// The task, or the name of the engine's thread.
+        /// Name of the task, or of the engine's thread, that could not be started.
         operator: String,
-        /// Reason given by the system.
+        /// Reason given by the operating system.
         reason: String,
     },
-    /// Queue memory is set, and the plan has an operator that does not support it.
+    /// The engine is set to use queues as edges, and the plan has an operator that does not support queues.
     QueueMemory {
-        /// Name of the operator.
+        /// Name of the operator that does not support queues.
         operator: String,
     },
-    /// With a thread per task, the tasks cannot be stepped.
+    /// An engine that is stepped by hand was requested together with a thread per task, which is not
+    /// possible.
     NotStepped,
 }
 
 impl PlanError {
-    /// Returns the stable code.
+    /// Returns the stable code of the error, which scripts may depend on.
     pub fn code(&self) -> &'static str {
         match self {
             PlanError::OutOfRange { .. } => "OUT_OF_RANGE",
@@ -204,44 +206,45 @@ impl std::error::Error for PlanError {}
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// A user's function panicked.
+    /// A function of the user, such as the body of a map, panicked.
     Panicked {
-        /// The operator whose code panicked.
+        /// Name of the operator whose code panicked.
         operator: String,
         /// Message of the panic.
         message: String,
     },
-    /// A source or a sink failed.
+    /// A source or a sink failed, for example because of an input or output error.
     Connector {
-        /// The task of the source or sink.
+        /// Name of the task whose source or sink failed.
         operator: String,
-        /// The failure.
+        /// The failure as the source or sink described it.
         fault: Fault,
     },
-    /// State would exceed the memory budget.
+    /// The state of an operator would exceed the memory budget.
     StateLimit {
-        /// The task with the state.
+        /// Name of the task whose state was to grow.
         operator: String,
-        /// The reservation that did not fit.
+        /// The reservation of memory that was refused.
         exceeded: BudgetExceeded,
     },
-    /// A task ran for [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS) and moved nothing.
+    /// The runs of a task have moved no record and no mark for
+    /// [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS), because it waits for an input that cannot come.
     Stuck {
-        /// Name of the task.
+        /// Name of the task that moved nothing.
         operator: String,
-        /// Names of the tasks, joined by arrows, each of which waits for the next. In a cycle the last name
-        /// is one that came before.
+        /// Names of the tasks that wait for each other, joined by arrows: each waits for the next. If they
+        /// wait in a cycle, the last name is one that came before.
         waits_for: String,
     },
     /// A caller cancelled the query.
     Cancelled,
-    /// A worker of the engine died, and the engine closed: a defect of ours, or a clock or a policy that
-    /// panicked. The panic was reported where it happened.
+    /// A worker thread of the engine died, and the engine closed. The cause is a defect of the engine, or a
+    /// clock or a policy that panicked. The panic was reported where it happened.
     WorkerDied,
 }
 
 impl QueryError {
-    /// Returns the stable code.
+    /// Returns the stable code of the error, which scripts may depend on.
     pub fn code(&self) -> &'static str {
         match self {
             QueryError::Panicked { .. } => "OPERATOR_PANICKED",

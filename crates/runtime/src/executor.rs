@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A worker that ends a run makes work runnable at once: it notifies the tasks that read what was written,
-//! and those that had no room and have some now. Then it puts its own task back and takes the one whose
-//! published rank is best. None of this waits for a lock, with one exception. Workers only try the lock of
+//! and the tasks that had no room and have some now. Then it puts its own task back and takes the task whose
+//! published rank is best. None of this waits for a lock, with one exception: workers only try the lock of
 //! the ranker. If another worker has it, ranks stay as they were for the moment. Only a worker whose notes
 //! are full waits for the lock.
 //!
@@ -52,78 +52,84 @@ use crate::meter::Meter;
 use crate::query::{Entry, QueryShared, SeenTask};
 use crate::ranker::{NewTask, Ranker};
 
-/// See [`limits::NOTES_PER_WORKER`].
+/// Number of notes for the policy (ended runs and tasks) that a worker keeps before it waits for the policy's
+/// lock. See [`limits::NOTES_PER_WORKER`].
 const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 
-/// Notes that one turn may add, unless a query fails in it: the run, and the end of its task.
+/// Notes for the policy that one decision of a worker may add, unless a query fails in it: one for the run
+/// that ended, and one if the task of that run ended too.
 const NOTES_PER_TURN: usize = 2;
 
-/// Replaces the number of a worker if a task has no preferred worker.
+/// Stands for "no preferred worker" where a task's preferred worker is stored.
 const NO_WORKER: u32 = u32::MAX >> 2;
 
-/// Flag next to the preferred worker: the task is a source.
+/// Flag stored with the number of a task's preferred worker: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Flag next to the preferred worker: the task is a copy, one of several that share an operator or produce a
-/// stream. It keeps its preferred worker, whichever worker feeds or runs it, because each worker has a copy
-/// of its own.
+/// Flag stored with the number of a task's preferred worker: the task is a copy, one of several that share an
+/// operator or produce a stream. A copy keeps its preferred worker, whichever worker feeds or runs it,
+/// because each worker has a copy of its own.
 const COPY: u32 = 1 << 30;
 
-/// Bits of the flags next to the preferred worker.
+/// Mask of the flags that are stored in one word with the number of a task's preferred worker.
 const KIND: u32 = SOURCE | COPY;
 
-/// Time for which a worker looks for work before it sleeps, while another worker runs something: the cost of
-/// waking it.
+/// Nanoseconds for which a worker looks for work before it sleeps, while another worker runs something. As
+/// long as waking the worker would take.
 const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
 
-/// Most looks before a sleep, in case the clock stands still.
+/// Maximum number of looks for work before a worker sleeps, in case the engine's clock stands still.
 const LINGER_LOOKS_MAX: u32 = 1_000;
 
-/// Tasks, ranks and sleepers.
+/// Runs tasks on workers as the policy directs: it holds the tasks, their published ranks and the state of
+/// sleeping workers.
 pub(crate) struct Executor {
     cells: Box<[TaskCell<TaskBody>]>,
-    /// The preferred worker of each task, which fed or ran it last, with the flags [`SOURCE`] and [`COPY`].
-    /// Relaxed: a preference.
+    /// The preferred worker of each task, which is the worker that fed or ran the task last, with the flags
+    /// [`SOURCE`] and [`COPY`]. Relaxed: a stale value only costs speed.
     preferred_workers: Box<[AtomicU32]>,
-    /// Start of each worker's current run, in ns; `NOTHING` while the worker sleeps. Relaxed: a hint.
+    /// Start of the run that each worker is in, in ns; `NOTHING` while the worker sleeps. Relaxed: a hint.
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
     dues: Board,
-    /// No later than the least of `dues`, in ns. See [`wait_for`](Executor::wait_for).
+    /// An instant, in ns, that is never later than the least due time in `dues`. See
+    /// [`wait_for`](Executor::wait_for).
     next_due_ns: AtomicU64,
-    /// Instant at which the next round is due, in ns. Relaxed: written under the ranker's lock.
+    /// Instant in ns at which all ready tasks are ranked again (a round). Relaxed: written under the lock of
+    /// the ranker.
     next_round_ns: AtomicU64,
-    /// True if a task waits for a round to rank it.
+    /// True if a ready task has no rank yet and waits for the next round to get one.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
     runs: Runs,
-    /// True if a worker may take a task whose input is in its cache before a task of higher rank: the policy
-    /// allows it, and there are several workers.
+    /// True if a worker may take a task whose input is in its cache before a task of better rank. This needs
+    /// a policy that allows it, and more than one worker.
     prefers_workers: bool,
     idle: Idle,
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     is_closed: AtomicBool,
-    /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
+    /// Nanoseconds that workers have spent choosing tasks. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
-    /// Queries submitted. Relaxed: a counter, incremented under the ranker's lock.
+    /// Number of queries submitted. Relaxed: a counter, incremented under the lock of the ranker.
     submitted: AtomicU64,
 }
 
-/// Bounds of a run.
+/// Bounds of one run of a task: bytes, and how often a source is polled and a step is measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
-    /// See [`limits::RUN_BYTES`].
+    /// Most bytes of records that one run may take. See [`limits::RUN_BYTES`].
     pub(crate) bytes_max: u64,
-    /// See [`limits::SOURCE_GRAIN_NS`].
+    /// Nanoseconds for which a source that has caught up is not polled. See [`limits::SOURCE_GRAIN_NS`].
     pub(crate) source_grain_ns: u64,
+    /// Interval between measured steps: of this many steps of a task, one is measured operator by operator.
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
 }
 
 impl Runs {
-    /// Returns true if operators are measured in the step with this number.
+    /// Returns true if the time of each operator is measured in the step with this number.
     pub(crate) fn is_measured(&self, step: u32) -> bool {
         self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
@@ -132,7 +138,7 @@ impl Runs {
 /// Result of a worker's search for work.
 pub(crate) enum Found {
     Task(Claim),
-    /// Nothing to do before this instant.
+    /// No task is ready, and none becomes ready by the clock before this instant.
     Nothing(ProcessingTime),
 }
 
@@ -171,7 +177,7 @@ impl Executor {
         self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
     }
 
-    /// Bounds of a run.
+    /// Returns the bounds of one run of a task.
     pub(crate) fn runs(&self) -> Runs {
         self.runs
     }
@@ -186,7 +192,8 @@ impl Executor {
         let mut turn = self.outside(now);
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
         let fits = || {
-            // Checked again under the lock: from here on the engine cannot close before the query is in.
+            // Checked again under the ranker's lock: from here on the engine cannot close before the query
+            // has been added.
             if self.is_closed() {
                 return Err(PlanError::EngineClosed);
             }
@@ -194,8 +201,8 @@ impl Executor {
             limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
-            // Dropping the tasks runs user code, so it happens without the lock. A panic there closes no
-            // engine.
+            // Dropping the refused tasks runs user code, so it happens without the ranker's lock. A panic in
+            // that code does not close the engine.
             drop(turn);
             tasks.into_iter().for_each(discard);
             return Err(refusal);
@@ -230,7 +237,8 @@ impl Executor {
             let filled = self.cells[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
-        // New tasks are ranked now, and compared with all others in a round that is due at once.
+        // New tasks are ranked when they are notified below. They are compared with all other tasks in a
+        // round, which is made due at once.
         self.next_round_ns.store(0, Ordering::Relaxed);
         ids.iter().for_each(|&id| turn.notify(id));
         turn.end();
@@ -238,8 +246,8 @@ impl Executor {
         Ok(query)
     }
 
-    /// Returns, for the first tasks, the preferred worker, whether the task is a source, and whether it is a
-    /// copy.
+    /// Returns, for each of the first `tasks` tasks, its preferred worker, whether the task is a source, and
+    /// whether it is a copy.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn preferred_workers(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
         let preferred = |preferred: &AtomicU32| {
@@ -254,11 +262,12 @@ impl Executor {
         self.preferred_workers[..tasks].iter().map(preferred).collect()
     }
 
-    /// Returns the last run, if there was one, and looks for the next.
+    /// Puts back the task whose run has ended, if there was one, and looks for the next task to run.
     pub(crate) fn next(&self, bench: &mut Bench, done: Option<Done>, now: ProcessingTime) -> Found {
         let mut ranker = self.ranker.try_lock();
         if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
-            // Another worker has held the lock for that many runs, in a round over very many tasks.
+            // Another worker has held the ranker's lock for so many runs that the notes are full. This
+            // happens in a round over very many tasks.
             ranker = Some(self.ranker.lock());
         }
         if let Some(ranker) = &mut ranker {
@@ -283,8 +292,8 @@ impl Executor {
         found
     }
 
-    /// Returns the next instant with work that no other party announces: a due source or copy, or the round
-    /// for which tasks wait.
+    /// Returns the next instant with work that no other party announces: a source or copy is due, or a round
+    /// is due for which tasks wait.
     fn next_due(&self) -> ProcessingTime {
         if self.is_closed() {
             return ProcessingTime::NEVER;
@@ -295,11 +304,12 @@ impl Executor {
         } else {
             NOTHING
         };
-        // `NEVER` is the last instant, as `NOTHING` is the last word.
+        // No case for "nothing is due" is needed: `NEVER` is the last instant, and `NOTHING` is the largest
+        // number.
         ProcessingTime::from_nanos(due_ns.min(round_ns))
     }
 
-    /// Looks once more, then sleeps until there may be something to do.
+    /// Looks for work once more, then puts the worker to sleep until there may be something to do.
     pub(crate) fn sleep(&self, bench: &mut Bench, clock: &dyn Clock) {
         bench.left = Left::default();
         if !bench.notes.is_empty() {
@@ -323,12 +333,12 @@ impl Executor {
         }
     }
 
-    /// Looks for work after a run, while another worker runs something that may leave some, for as long as a
-    /// wake-up would take. Without it, tasks that feed each other would let a worker fall asleep between any
-    /// two blocks. Returns true if there is work. That is only a first look: a worker that finds none looks
-    /// again while it falls asleep.
+    /// Looks for work after a run for as long as waking this worker would take, while another worker is in a
+    /// run that may leave work. Without this, tasks that feed each other would let a worker fall asleep
+    /// between any two blocks. Returns true if there is work. A worker that finds none looks again while it
+    /// falls asleep.
     ///
-    /// Other threads may want the core, so the worker yields it between two looks.
+    /// Other threads may need the core, so the worker yields the core between two looks.
     fn lingers(&self, clock: &dyn Clock) -> bool {
         let is_running = |since: &CacheAligned<AtomicU64>| since.load(Ordering::Relaxed) != NOTHING;
         let began = clock.now();
@@ -348,8 +358,8 @@ impl Executor {
         false
     }
 
-    /// Runs `act`, which may ask the policy or the clock, on a thread that is no worker's. If one of them
-    /// panics, the engine closes, as when a worker dies of it, and the panic continues.
+    /// Runs `act`, which may call the policy or the clock, on a thread that is not a worker's. If one of them
+    /// panics, the engine closes, as it does when a worker dies of a panic, and the panic continues.
     fn guarded<T>(&self, act: impl FnOnce() -> T) -> T {
         catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
             self.close(&|| QueryError::WorkerDied);
@@ -362,24 +372,25 @@ impl Executor {
         Turn { executor: self, ranker, bench: None, now, ended: Vec::new(), unused: Vec::new() }
     }
 
-    /// Wakes a sleeper for work that was made from outside.
+    /// Wakes a sleeping worker, because a thread outside the workers has made a task ready.
     fn rouse(&self) {
         if self.idle.has_sleepers() {
             self.idle.wake_one();
         }
     }
 
-    /// Publishes the due time of a task that waits for time: a source, or a copy.
+    /// Publishes the instant at which a task becomes ready by the clock. The task is a source, or a copy that
+    /// waits to claim a block.
     fn wait_for(&self, operator: OperatorId, due: ProcessingTime) {
         let due_ns = due.as_nanos();
         self.dues.set(operator.0 as usize, due_ns);
         if due_ns == NOTHING {
             return;
         }
-        // SeqCst: a worker that finds tasks due first sets `next_due_ns` to nothing and then reads the board.
-        // We store our due time and then load `next_due_ns`. With a fence on both sides at least one side
-        // sees the other's store: either the worker reads our due time, or we see that `next_due_ns` was
-        // reset, and lower it.
+        // SeqCst: a worker that looks for due tasks first sets `next_due_ns` to nothing and then reads the
+        // board of due times. This thread stores a due time and then loads `next_due_ns`. With a fence on
+        // both sides at least one side sees the other's store: either the worker reads the new due time, or
+        // this thread sees that `next_due_ns` was reset, and lowers it.
         fence(Ordering::SeqCst);
         if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
@@ -390,7 +401,8 @@ impl Executor {
 impl Driver for Executor {
     fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         if self.is_closed() {
-            // The engine may have closed because a clock or a policy panicked, so neither is asked here.
+            // The engine may have closed because a clock or a policy panicked. So neither of them is called
+            // to refuse the query.
             built.tasks.into_iter().for_each(discard);
             return Err(PlanError::EngineClosed);
         }
@@ -398,8 +410,8 @@ impl Driver for Executor {
     }
 
     fn notify(&self, operators: &[OperatorId]) {
-        // SeqCst: the event from outside comes before the looks at the cells, as the publications of a run
-        // do.
+        // SeqCst: the change made outside the workers comes before the looks at the task cells below. A run
+        // has the same fence between its publications and its looks at task cells.
         fence(Ordering::SeqCst);
         self.guarded(|| {
             let mut turn = self.outside(self.clock.now());
@@ -415,17 +427,19 @@ impl Driver for Executor {
             turn.fail(query, error);
             turn.end();
         });
-        // Places are reused, so this call may have held a task of another query for a moment. A worker may
-        // have missed that task meanwhile, and a worker that is woken looks again.
+        // The places of ended tasks are reused. So this call may have held a task of another query for a
+        // moment, and a worker may have missed that task. A worker that is woken looks again.
         self.rouse();
     }
 
-    /// Asks neither the clock nor the policy, because a panic of one of them may have ended a worker.
+    /// Closes the engine without calling the clock or the policy, because a panic of one of them may have
+    /// ended a worker.
     fn close(&self, reason: &dyn Fn() -> QueryError) {
         let mut turn = self.outside(ProcessingTime::ZERO);
         let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
         let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
-        // First every query fails. From then on no task is ranked, and a party that puts a task back ends it.
+        // First every query is marked as failed. From then on no task is ranked, and a thread that puts a
+        // task back ends it instead.
         queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
         self.is_closed.store(true, Ordering::Relaxed);
         queries.iter().for_each(|query| turn.bury_tasks(query));

@@ -38,24 +38,27 @@ use self::stream::Stream;
 use crate::latency::Latencies;
 use crate::output::Delivered;
 
-/// Firings on their way at once.
+/// Maximum number of firings whose results have not reached all sinks.
 const WAITING_MAX: usize = 64;
 
-/// Most firings reported as overdue at once: those of 2 h and 45 min, at one per second.
+/// Maximum number of firings that are reported as overdue at once. They are the firings of 2 h and 45 min, at
+/// one per second.
 const OVERDUE_MAX: usize = 10_000;
 
-/// Time between two sampled watermarks of one source, if any watermark may close something.
+/// Nanoseconds between two sampled watermarks of one source, if any watermark may make an operator emit
+/// results.
 const SAMPLE_NS: u64 = 1_000_000;
 
-/// Firings that are closed and not delivered.
+/// Firings that have begun and whose results have not reached all sinks. A firing is a watermark that makes
+/// an operator emit results, such as at the end of a window.
 #[derive(Debug)]
 pub(crate) struct FiringLatencies {
     horizon: Horizon,
-    /// True if something may happen at any instant.
+    /// True if any watermark may make an operator emit results, as with timers.
     is_everywhere: bool,
-    /// The instant of the first of `State::waiting`, as the bits of its microseconds; that of
-    /// `EventTime::MAX` without one. Written under the lock by sources before they set the watermark; read by
-    /// sinks that have received it. Relaxed: the path of the watermark orders the two.
+    /// The event time of the first firing that has not reached all sinks, as the bits of its microseconds;
+    /// that of `EventTime::MAX` if there is none. Written under the lock by sources before they set the
+    /// watermark; read by sinks that have received it. Relaxed: the path of the watermark orders the two.
     first_waiting: AtomicU64,
     state: Mutex<State>,
 }
@@ -63,14 +66,16 @@ pub(crate) struct FiringLatencies {
 #[derive(Debug)]
 struct State {
     sources: Vec<Stream>,
-    /// The next instant at which something happens; none before every source has set a watermark.
+    /// The next event time at which some operator emits results; `None` before every source has set a
+    /// watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Firing>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Firing {
-    /// Its results are delivered when sinks have seen this instant.
+    /// The event time at which the firing happens. Its results are delivered when all sinks have seen a
+    /// watermark that reaches this time.
     instant: EventTime,
     taken_in: ProcessingTime,
 }
@@ -83,9 +88,9 @@ impl FiringLatencies {
         FiringLatencies { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 
-    /// The first instant, after the watermark that sinks have `seen`, at which something happens by the rules
-    /// of windows. Before sinks have seen any, it is the first after the sources' watermarks. None if that is
-    /// not known.
+    /// Returns the first end of a window after the watermark that sinks have `seen`. Before sinks have seen
+    /// any watermark, it is the first end after the watermarks of the sources. Returns `None` if ends of
+    /// windows are not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         if self.is_everywhere {
             return None;
@@ -96,7 +101,8 @@ impl FiringLatencies {
         })
     }
 
-    /// Adds the policies' view of each source of `query`, when all sinks have `seen` that watermark.
+    /// Adds what policies may know about each source of `query` to `all`. `seen` is the watermark that all
+    /// sinks have seen.
     pub(crate) fn streams(&self, query: QueryId, seen: Option<EventTime>, all: &mut Vec<StreamState>) {
         all.extend(self.state.lock().sources.iter_mut().map(|source| source.state(query, seen)));
     }
@@ -111,7 +117,7 @@ impl FiringLatencies {
         }
         match state.next {
             Some(next) if least < next => return,
-            // Before the first watermark nothing is known, so it closes nothing.
+            // This is the first watermark. No window can be open before it, so it closes none.
             None => {}
             Some(next) => {
                 let instant = if self.is_everywhere { least } else { next };
@@ -129,17 +135,16 @@ impl FiringLatencies {
         self.first_waiting.store(bits(first), Ordering::Relaxed);
     }
 
-    /// Returns true if a firing is on its way for which a sink that has seen `watermark` may have been the
-    /// last to wait.
+    /// Returns true if a sink that has now seen `watermark` may be the last sink that a firing waited for.
     pub(crate) fn may_deliver(&self, watermark: EventTime) -> bool {
         EventTime::from_micros(self.first_waiting.load(Ordering::Relaxed).cast_signed()) <= watermark
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
     }
 
-    /// Returns the ages, at `now`, of the firings whose results not all sinks have, by the stamps of records.
-    /// These are the instants after the watermark that sinks have `seen`, or after `since` if they have seen
-    /// none, and up to `now`. Empty if any instant may close something, and if stamps are ahead of the clock.
-    /// At most [`OVERDUE_MAX`], the oldest first.
+    /// Returns how long ago, at `now`, windows have ended whose results have not reached all sinks, by the
+    /// stamps of records. The windows are those that end after the watermark which sinks have `seen`, or
+    /// after `since` if they have seen none, and up to `now`. The result is empty if any instant may be such
+    /// an end, and if stamps are ahead of the clock. It has at most [`OVERDUE_MAX`] ends, the oldest first.
     pub(crate) fn overdue(
         &self,
         seen: Option<EventTime>,
@@ -161,9 +166,9 @@ impl FiringLatencies {
         ages
     }
 
-    /// Calls `each` with the delay of each firing that is delivered `now`, when all sinks have `seen` that
-    /// watermark. The second argument is the time since the instant that it closes, if that instant is known
-    /// and both times are of one era.
+    /// Calls `each` with the output delay of each firing that is delivered at `now`, when all sinks have seen
+    /// the watermark `seen`. The second argument is the time since the end of the window by its event time.
+    /// It is `None` if this time is not known or not comparable with the clock.
     pub(crate) fn deliver(
         &self,
         seen: impl FnOnce() -> Option<EventTime>,
@@ -171,7 +176,8 @@ impl FiringLatencies {
         mut each: impl FnMut(u64, Option<u64>),
     ) {
         let mut state = self.state.lock();
-        // Under the lock: of two sinks that come at once, the second sees the watermark of the first.
+        // `seen` is called under the lock: if two sinks arrive at once, the second sees the watermark of the
+        // first.
         let Some(seen) = seen() else { return };
         while let Some(&Firing { instant, taken_in }) = state.waiting.front()
             && instant <= seen
@@ -189,18 +195,19 @@ fn bits(instant: EventTime) -> u64 {
     instant.as_micros().cast_unsigned()
 }
 
-/// Reports the watermarks that one source sets.
+/// Reports the watermarks of one source, so that output delays can be measured from their ingestion.
 pub(crate) struct Ingestion {
     delivered: Arc<Delivered>,
     index: usize,
-    /// The first watermark that makes a difference.
+    /// Watermarks of this source below this event time make no operator emit results, and are not reported.
     due: EventTime,
-    /// If any watermark makes a difference: the time before which none is reported.
+    /// If any watermark may make an operator emit results: the time before which no further watermark is
+    /// reported, because they are sampled.
     quiet_until: ProcessingTime,
 }
 
 impl Ingestion {
-    /// Adds a source of a query, before any source runs.
+    /// Adds a source of a query to the measurement of output delays, before any source runs.
     pub(crate) fn new(delivered: Arc<Delivered>) -> Self {
         let index = {
             let mut state = delivered.firings.state.lock();
@@ -210,12 +217,13 @@ impl Ingestion {
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
     }
 
-    /// The least watermark that must be [noted](Self::note_watermark): no lower one makes a difference.
+    /// Returns the least watermark that must be [noted](Self::note_watermark). Lower watermarks make no
+    /// operator emit results.
     pub(crate) fn next_due(&self) -> EventTime {
         self.due
     }
 
-    /// Records a watermark before it is set.
+    /// Records a watermark of the source before it is sent to the operators.
     #[inline]
     pub(crate) fn note_watermark(&mut self, watermark: EventTime, now: ProcessingTime) {
         if self.due <= watermark && self.quiet_until <= now {
@@ -235,10 +243,11 @@ impl Ingestion {
         }
     }
 
-    /// Records that the source is over, or silent until it sets a watermark again.
+    /// Records that the source has ended, or is silent until it sets a watermark again.
     pub(crate) fn note_away(&mut self, now: ProcessingTime) {
         self.delivered.firings.note(self.index, now, Stream::fall_away);
-        // The next watermark of the source must show that it is back.
+        // The source is silent or has ended. If it sets a watermark again, that watermark is reported in any
+        // case, because it shows that the source is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);
     }
 }

@@ -6,21 +6,21 @@
 
 use thalweg_model::ProcessingTime;
 
-/// Number of samples that are averaged.
+/// Number of samples of the latency gradient that are averaged.
 const SAMPLES: usize = 5;
 
-/// The last samples of the gradient.
+/// The last samples of a query's latency gradient (change of its mean latency per time).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gradient {
-    /// Sum and number of all latencies up to the last sample.
+    /// Sum and number of all latencies of the query up to the last sample.
     seen: LatencySums,
-    /// The mean latency of the last interval with latencies, and the end of that interval.
+    /// The mean latency of the last interval in which results arrived, and the end of that interval.
     last: Option<(f64, ProcessingTime)>,
     samples: [f64; SAMPLES],
     taken: u64,
 }
 
-/// The sum of all latencies since the start, in nanoseconds, and their number.
+/// The sum of all latencies of a query since its start, in nanoseconds, and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LatencySums {
     pub(crate) sum_ns: u64,
@@ -28,7 +28,7 @@ pub(crate) struct LatencySums {
 }
 
 impl Gradient {
-    /// Takes a sample, if there were latencies since the last.
+    /// Takes a sample of the latency gradient, if results have arrived since the last sample.
     pub(crate) fn sample(&mut self, sums: LatencySums, now: ProcessingTime) {
         let count = sums.count.wrapping_sub(self.seen.count);
         let mean_ns = sums.sum_ns.wrapping_sub(self.seen.sum_ns) as f64 / count as f64;
@@ -47,13 +47,13 @@ impl Gradient {
         self.last = Some((mean_ns, now));
     }
 
-    /// Mean of the last samples; 0 before the first.
+    /// Returns the mean of the last samples of the gradient; 0 before the first.
     pub(crate) fn mean(&self) -> f64 {
         let count = self.taken.min(SAMPLES as u64);
         if count == 0 { 0.0 } else { self.samples[..count as usize].iter().sum::<f64>() / count as f64 }
     }
 
-    /// Number of samples taken.
+    /// Returns the number of samples that were taken.
     pub(crate) fn samples(&self) -> u64 {
         self.taken
     }
@@ -63,7 +63,8 @@ impl Gradient {
 mod tests {
     use super::*;
 
-    /// Checks the gradient after each pair of a latency sum in ms and a count, 100 ms apart.
+    /// Checks the latency gradient after each pair of a latency sum in ms and a count of results. The pairs
+    /// are 100 ms apart.
     fn check(sums: &[(u64, u64)], expected: &[f64]) {
         let mut gradient = Gradient::default();
         for (step, (&(sum_ms, count), &expected)) in sums.iter().zip(expected).enumerate() {
@@ -75,13 +76,15 @@ mod tests {
 
     #[test]
     fn it_is_the_change_of_mean_latency_per_time() {
-        // Mean 10 ms, then 20 ms: ten milliseconds more in a hundred. Then 20 again: the mean of 0.1 and 0.
+        // The mean latency is 10 ms, then 20 ms: it grew by 10 ms in 100 ms, so the gradient is 0.1. Then the
+        // mean is 20 ms again: the average of 0.1 and 0.
         check(&[(10, 1), (50, 3), (70, 4)], &[0.0, 0.1, 0.05]);
-        // A falling latency.
+        // The mean latency falls, so the gradient is negative.
         check(&[(40, 1), (60, 2)], &[0.0, -0.2]);
     }
 
-    /// Intervals without latencies give no sample, and time continues: 10 ms more in two hundred.
+    /// An interval without results gives no sample, but its time counts: the mean latency grows by 10 ms in
+    /// 200 ms.
     #[test]
     fn nothing_is_no_sample() {
         check(&[(10, 1), (10, 1), (30, 2)], &[0.0, 0.0, 0.05]);

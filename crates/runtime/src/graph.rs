@@ -1,4 +1,4 @@
-//! A query before it runs: its tasks, the edges between them, and checks.
+//! A query before it runs: its tasks, the edges between them, and checks of both.
 //!
 //! A graph is built from front to back or from back to front. Each end of an edge is a value that can be used
 //! once, so an edge cannot have two writers. Neighbours whose types do not agree do not compile. [`check`]
@@ -39,13 +39,13 @@ pub use outputs::{
 };
 pub use physical::{LinkSpec, OperatorId, OperatorSpec, PhysicalPlan, TaskKind, TaskSpec, Transport};
 
-/// A link that several tasks read.
+/// A link (an edge, or the containers or partitions in its place) that several tasks read.
 pub type SharedEdge<T> = Link<T, Lending>;
 
-/// Reading end of a shared link.
+/// Reading end of a link that several tasks read.
 pub type SharedInputHandle<T> = InputHandle<T, Lending>;
 
-/// A query that does not run yet.
+/// The plan of a query that does not run yet: its tasks and the edges between them.
 pub struct Graph {
     name: String,
     aims: Aims,
@@ -53,42 +53,43 @@ pub struct Graph {
     edges: Vec<EdgePlan>,
 }
 
-/// Makes a task when its edges are open.
+/// Makes a task of the plan when its edges have been opened.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
-/// The way in which a planned task is made.
+/// The way in which a planned task is turned into tasks that run.
 enum Making {
-    /// One task.
+    /// The planned task becomes exactly one running task.
     Single(BuildTask),
-    /// Several tasks that share an operator and, if it has state, one task that closes their epochs.
+    /// The planned task becomes several running tasks that share an operator and, if the operator has state,
+    /// one task that closes their epochs.
     Stage(Box<dyn StagePlan>),
 }
 
 struct TaskPlan {
     name: String,
-    /// True if the task is a further copy of another task. The two count as one task.
+    /// True if the task is a further copy of another task of the plan. Both count as one task.
     is_copy: bool,
-    /// The preferred worker of the task, if the graph sets one.
+    /// The preferred worker of the task, if the plan sets one.
     preferred_worker: Option<u32>,
-    /// The watermark strategy of a source; none for other tasks.
+    /// The watermark strategy, if the task is a source; `None` for other tasks.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
-    /// Numbers of the edges that the task writes.
+    /// Numbers of the edges that this task writes.
     outputs: Vec<usize>,
-    /// The watermarks at which something happens in the chain of the task.
+    /// The watermarks at which some operator of this task has something to do, such as to end a window.
     horizon: Horizon,
-    /// True if the edges of the task may be queues. Only chains of one operator allow queues: every other
-    /// chain would have to be compiled once more for them.
+    /// True if the edges of this task may be queues. Only a chain of one operator allows queues, because
+    /// every longer chain would have to be compiled a second time for them.
     may_queue: bool,
-    /// Names of the operators of the chain, in the order in which records pass them.
+    /// Names of this task's operators, in the order in which records pass them.
     operators: Vec<String>,
-    /// True if the results of the task arrive in their own time.
+    /// True if the results of this task arrive asynchronously.
     is_deferred: bool,
     making: Making,
 }
 
 impl TaskPlan {
-    /// Makes the plan of a task without operators, whose edges are not queues.
+    /// Makes the plan of a task without operators, which does not allow queues as edges.
     fn new(name: String, inputs: Vec<ReaderOf>, outputs: Vec<usize>, making: Making) -> Self {
         TaskPlan {
             name,
@@ -106,7 +107,7 @@ impl TaskPlan {
     }
 }
 
-/// Reader of an edge.
+/// One reading end of an edge: the number of the edge, and the number of the reader among its readers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ReaderOf {
     edge: usize,
@@ -115,8 +116,8 @@ struct ReaderOf {
 
 struct EdgePlan {
     kind: EdgeKind,
-    /// Number of edges to which one writer distributes its records by key, this edge included; 1 without an
-    /// exchange.
+    /// Number of edges to which one writer distributes its records by key, this edge included; 1 if the edge
+    /// is not part of an exchange.
     exchange_width: u32,
     open: Box<dyn OpenEdge>,
 }
@@ -129,17 +130,17 @@ impl fmt::Debug for Graph {
 }
 
 impl Graph {
-    /// Makes an empty graph of the query called `name`.
+    /// Makes an empty plan of the query called `name`.
     pub fn new(name: impl Into<String>) -> Self {
         Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
     }
 
-    /// Sets the aims of the query. They are checked when the graph is submitted.
+    /// Sets the aims of the query (latency target and tokens). They are checked when the query is submitted.
     pub fn with_aims(self, aims: Aims) -> Self {
         Graph { aims, ..self }
     }
 
-    /// Returns the aims of the query.
+    /// Returns the aims of the query (latency target and tokens).
     pub fn aims(&self) -> Aims {
         self.aims
     }
@@ -149,7 +150,7 @@ impl Graph {
         &self.name
     }
 
-    /// Returns the names of the tasks, in the order in which they were added.
+    /// Returns the names of the planned tasks, in the order in which they were added.
     pub fn task_names(&self) -> impl Iterator<Item = &str> {
         self.tasks.iter().map(|task| task.name.as_str())
     }
@@ -158,17 +159,17 @@ impl Graph {
     /// limits and its memory.
     ///
     /// # Errors
-    /// [`PlanError`] for the first fault found.
+    /// [`PlanError`] for the first fault that is found in the plan.
     pub fn check(&self) -> Result<(), PlanError> {
         check::check(self).map(drop)
     }
 
-    /// Adds an edge with one reader, and returns its handles.
+    /// Adds an edge with one reader. Returns its writing end and its reading end.
     pub fn edge<T: Send + 'static>(&mut self) -> (OutputHandle<T>, InputHandle<T>) {
         self.edge_of(EdgeKind::Ordered)
     }
 
-    /// Adds a link of this kind with one reader, and returns its handles. Containers can be written by
+    /// Adds a link of this kind with one reader, and returns its two ends. Containers can be written by
     /// sources and by stateless chains that are [shared](Self::shared), and can be read by an operator that
     /// is shared. A link of kind partitions consists of as many edges as are [asked for](OutputPlan::again)
     /// before they are [read](InputPlan::partitions). Each partition has memory of its own.
@@ -204,13 +205,13 @@ impl Graph {
         (link.writer(), link)
     }
 
-    /// Adds a reader of a shared link.
+    /// Adds a reader to a link that several tasks may read.
     pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedInputHandle<T> {
         edge.reader()
     }
 
-    /// Adds a link, and an edge of the graph for it. A link of kind partitions gets no edge here, because
-    /// each partition has an edge of its own.
+    /// Adds a link to the plan, and an edge for it. A link of kind partitions gets no edge here, because each
+    /// of its partitions gets an edge of its own.
     fn link<T: Send + 'static, K: Reading<T>>(&mut self, kind: EdgeKind, exchange_width: u32) -> Link<T, K> {
         if kind == EdgeKind::Partitions {
             return Link::new(link::NO_EDGE, kind, exchange_width);
@@ -220,7 +221,7 @@ impl Graph {
         link
     }
 
-    /// Adds a source whose records go through `chain` to `output`.
+    /// Adds a source task to the plan. Its records go through the operators of `chain` to `output`.
     pub fn source<S, W, C, X>(
         &mut self,
         name: impl Into<String>,
@@ -263,22 +264,22 @@ impl Graph {
     }
 
     /// Records that the task added last is one of several tasks that run copies of one chain. `number` is its
-    /// number among them, from 0 on. If it `prefers_own_worker`, its preferred worker is the worker of that
-    /// number, whichever task feeds it. That is right for a copy with state, because many tasks feed it.
+    /// number among them, from 0 on. If `prefers_own_worker` is true, its preferred worker is the worker of
+    /// that number, whichever task feeds it. This is right for a copy with state, because many tasks feed it.
     pub fn note_copy(&mut self, number: u32, prefers_own_worker: bool) {
         let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.preferred_worker) = (number > 0, prefers_own_worker.then_some(number));
     }
 
     /// Gives the task added last a preferred worker, so that the state of the task stays in the cache of one
-    /// core. Unlike a copy, a source with a preferred worker may be run by another worker at any time:
-    /// another worker runs it if it finds no task of equal urgency that prefers that worker.
+    /// core. A copy always keeps its preferred worker. A source may still be run by another worker, if that
+    /// worker finds no task of equal urgency that prefers it.
     pub fn prefer_worker(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a note follows the task that it is about").preferred_worker =
             Some(worker);
     }
 
-    /// Adds a chain that reads `input` and writes `output`.
+    /// Adds a task to the plan that reads `input`, runs the operators of `chain`, and writes `output`.
     pub fn operator<T, N, C, X>(&mut self, name: impl Into<String>, input: N, chain: C, output: X)
     where
         T: Send + 'static,
@@ -344,8 +345,8 @@ impl Graph {
         });
     }
 
-    /// Adds an operator with asynchronous results. It reads `input`; its results go through `chain` to
-    /// `output`.
+    /// Adds a task with asynchronous results, such as answers of a lookup. The operator reads `input`, and
+    /// its results go through `chain` to `output`.
     pub fn deferred<T, N, D, C, X>(
         &mut self,
         name: impl Into<String>,
@@ -387,21 +388,21 @@ impl Graph {
     }
 }
 
-/// Returns the edges that a task writes.
+/// Returns the numbers of the edges that a task of the plan writes.
 fn edges_of<T>(output: &impl OutputPlan<T>) -> Vec<usize> {
     let mut edges = Vec::new();
     output.visit_edges(&mut |edge| edges.push(edge));
     edges
 }
 
-/// Returns the edges that a task reads, each with the number of the reader.
+/// Returns the numbers of the edges that a task of the plan reads, each with the number of the reader.
 fn readers_of<T>(input: &impl InputPlan<T>) -> Vec<ReaderOf> {
     let mut inputs = Vec::new();
     input.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
     inputs
 }
 
-/// Returns the names of the operators of a chain.
+/// Returns the names of the operators of a chain, in the order in which records pass them.
 fn operators_of<T>(chain: &impl Operator<T>) -> Vec<String> {
     let mut operators = Vec::new();
     chain.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));

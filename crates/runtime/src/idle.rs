@@ -16,51 +16,53 @@ use std::time::Duration;
 use thalweg_memory::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 use thalweg_model::{Clock, ProcessingTime};
 
-/// Delay of the second sleeper's alarm after the first, which waits for the next source; also the longest
-/// sleep of one worker while others are awake, because their steps may take longer than expected. The value
-/// is ours: it is far below what people notice, and a thousand wake-ups a second are 0.5 % of a core.
+/// Nanoseconds by which the second sleeper's alarm comes after the first, which waits for the next source. It
+/// is also the longest sleep of one worker while others are awake, because their steps may take longer than
+/// expected. The value is ours: it is far below what people notice, and a thousand wake-ups a second are 0.5
+/// % of a core.
 pub(crate) const BACKUP_NS: u64 = 1_000_000;
 
-/// The sleepers of an engine.
+/// The sleeping workers of an engine, and the means to wake them.
 #[derive(Debug)]
 pub(crate) struct Idle {
     workers: usize,
-    /// The shortest sleep for a source, so that one wake-up serves all sources that become due at about that
-    /// time.
+    /// The shortest sleep in ns of a worker that waits for a source, so that one wake-up serves all sources
+    /// that become due at about that time.
     grain_ns: u64,
-    /// Number of workers that sleep or are about to. Written under the lock; read without it, behind a fence,
-    /// by parties that make work.
+    /// Number of workers that sleep or are about to. Written under the lock of `sleepers`; read without it,
+    /// behind a fence, by parties that make work.
     sleeping: AtomicUsize,
     sleepers: Mutex<Vec<Sleeper>>,
-    /// One per worker.
+    /// One condition variable per worker, on which the worker sleeps.
     parkers: Box<[Condvar]>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sleeper {
     worker: usize,
-    /// The latest instant at which the worker wakes by itself.
+    /// The latest instant at which this sleeping worker wakes by itself.
     until: ProcessingTime,
 }
 
-/// Result of a worker's last look before it sleeps.
+/// Result of a worker's last look for work before it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outlook {
-    /// There is work, or the engine ends.
+    /// There is a task to run, or the engine ends, so the worker must not sleep.
     Work,
-    /// Nothing to do before this instant, unless other workers make work.
+    /// No task is ready, and none becomes ready by time before this instant. Other workers may make work
+    /// earlier.
     Nothing(ProcessingTime),
 }
 
-/// End of a sleep.
+/// Outcome of a worker's attempt to sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awoken {
-    /// The worker found something to do and did not sleep.
+    /// The worker found a task to run and did not sleep.
     NotAsleep,
-    /// Another party woke the worker, or the time was up. `is_covered` is true if another sleeper will look
-    /// by itself soon.
+    /// The worker slept, and another party woke it or its time was up. `is_covered` is true if another
+    /// sleeping worker has a timer and will look for work by itself soon.
     FromSleep {
-        /// See above.
+        /// True if another sleeping worker has a timer and will look for work by itself soon.
         is_covered: bool,
     },
 }
@@ -76,35 +78,36 @@ impl Idle {
         }
     }
 
-    /// Returns true if there is only one worker, which no other could help.
+    /// Returns true if the engine has only one worker, so that waking others never helps.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.workers == 1
     }
 
-    /// Returns true if a worker sleeps. For a party that has just made work: a fence orders that work before
-    /// the look.
+    /// Returns true if a worker sleeps. Meant for a party that has just made work: a fence orders the
+    /// publication of that work before this look.
     #[inline]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // SeqCst: a store of work before this and a load of `sleeping` behind it could otherwise pass each
-        // other. The sleeper has such a fence between its count and its look.
+        // SeqCst: without this fence, the store of new work before it and the load of `sleeping` behind it
+        // could pass each other. A worker that falls asleep has the same fence between its count and its last
+        // look.
         fence(Ordering::SeqCst);
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns true if a worker seems to sleep. No fence orders the look, so it is for a worker that asks
-    /// again soon.
+    /// Returns true if a worker seems to sleep. No fence orders this look, so it is meant for a worker that
+    /// asks again soon.
     #[inline]
     pub(crate) fn seems_to_have_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
-    /// Number of workers that sleep or are about to, for reports.
+    /// Returns the number of workers that sleep or are about to, for metrics.
     pub(crate) fn sleeping(&self) -> usize {
         self.sleeping.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until another party wakes this worker or the time is up, unless `look` finds work.
+    /// Puts a worker to sleep until another party wakes it or its time is up, unless `look` finds work.
     pub(crate) fn sleep(
         &self,
         worker: usize,
@@ -113,7 +116,7 @@ impl Idle {
     ) -> Awoken {
         let mut sleepers = self.sleepers.lock();
         self.count(sleepers.len() + 1);
-        // SeqCst: see `has_sleepers`.
+        // SeqCst: this fence pairs with the fence in `has_sleepers`, so that no wake-up is lost.
         fence(Ordering::SeqCst);
         let now = clock.now();
         let due = match look(now) {
@@ -144,9 +147,9 @@ impl Idle {
         }
     }
 
-    /// Returns the instant at which a worker that falls asleep now must wake. If no other sleeper wakes for
-    /// the next source, that is when the source is due. If only one does, it is a little later. If two do, it
-    /// is never.
+    /// Returns the instant at which a worker that falls asleep now must wake by itself. If no other sleeping
+    /// worker wakes for the next source, it is the instant at which the source is due. If one other does, it
+    /// is [`BACKUP_NS`] later. If two others do, it is never.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
         let due = due.max(now.plus_nanos(self.grain_ns));
         let by = |instant: ProcessingTime| sleepers.iter().filter(|sleeper| sleeper.until <= instant).count();
@@ -159,7 +162,8 @@ impl Idle {
             (_, _, 0 | 1) => late(due),
             _ => ProcessingTime::NEVER,
         };
-        // While a worker is awake, one sleeper looks from time to time whether that worker is held up.
+        // While some worker is awake, one sleeping worker looks from time to time whether that worker is held
+        // up.
         let is_alone = sleepers.len() + 1 == self.workers;
         let look = now.plus_nanos(BACKUP_NS);
         if is_alone || by(look) > 0 { for_sources } else { for_sources.min(look) }
@@ -169,7 +173,8 @@ impl Idle {
         self.sleeping.store(sleeping, Ordering::Relaxed);
     }
 
-    /// Wakes the worker that fell asleep last, if any sleeps, because its caches hold the most recent data.
+    /// Wakes the worker that fell asleep last, if any worker sleeps, because its caches hold the most recent
+    /// data.
     pub(crate) fn wake_one(&self) {
         let mut sleepers = self.sleepers.lock();
         if let Some(Sleeper { worker, .. }) = sleepers.pop() {
@@ -178,7 +183,7 @@ impl Idle {
         }
     }
 
-    /// Wakes all sleepers.
+    /// Wakes all sleeping workers.
     pub(crate) fn wake_all(&self) {
         let mut sleepers = self.sleepers.lock();
         for Sleeper { worker, .. } in sleepers.drain(..) {
@@ -188,7 +193,7 @@ impl Idle {
     }
 }
 
-/// Returns true if one of the sleepers will look by itself soon.
+/// Returns true if one of the sleeping workers has a timer and will look for work by itself soon.
 fn is_covered(sleepers: &[Sleeper], now: ProcessingTime) -> bool {
     sleepers.iter().any(|sleeper| sleeper.until <= now.plus_nanos(BACKUP_NS))
 }

@@ -1,10 +1,10 @@
-//! Latencies of a query, from the intended send time of a record to the sink.
+//! Latencies of a query, from the time at which a record should have been sent to its arrival at the sink.
 
 use std::fmt;
 
 use hdrhistogram::Histogram;
 
-/// Latencies above this value count as this value.
+/// Latencies above an hour are counted as an hour. In nanoseconds.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// A histogram of latencies with three significant digits. Histograms of several queries, or of several
@@ -16,12 +16,12 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 pub struct Latencies(Option<Histogram<u64>>);
 
 impl Latencies {
-    /// Makes an empty histogram.
+    /// Makes a histogram that has counted no latency.
     pub fn new() -> Self {
         Latencies::default()
     }
 
-    /// Counts one more latency. Above an hour it counts as an hour.
+    /// Counts one more latency. A latency above an hour counts as an hour.
     pub fn record(&mut self, latency_ns: u64) {
         let recorded = self.histogram().record(latency_ns.min(LATENCY_NS_MAX));
         recorded.expect("the histogram grows up to an hour");
@@ -31,24 +31,25 @@ impl Latencies {
         self.0.get_or_insert_with(|| Histogram::new(3).expect("three digits are a valid precision"))
     }
 
-    /// Adds everything that `others` has counted.
+    /// Adds all latencies that `others` has counted.
     pub fn merge(&mut self, others: &Latencies) {
         if let Some(others) = &others.0 {
             self.histogram().add(others).expect("the histogram grows up to an hour");
         }
     }
 
-    /// Number of latencies counted.
+    /// Returns the number of latencies counted.
     pub fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, Histogram::len)
     }
 
-    /// Number of latencies that were at most `limit_ns`, to three digits of the latency.
+    /// Returns the number of counted latencies that were at most `limit_ns`. The limit is compared with three
+    /// significant digits.
     pub fn count_within(&self, limit_ns: u64) -> u64 {
         self.0.as_ref().map_or(0, |counted| counted.count_between(0, limit_ns.min(LATENCY_NS_MAX)))
     }
 
-    /// Returns the main figures; none if no latency was counted.
+    /// Returns mean, maximum and quantiles; `None` if no latency was counted.
     pub fn summary(&self) -> Option<LatencySummary> {
         let counted = self.0.as_ref().filter(|counted| !counted.is_empty())?;
         let quantile = |share: f64| counted.value_at_quantile(share);
@@ -65,20 +66,20 @@ impl Latencies {
 }
 
 impl fmt::Debug for Latencies {
-    /// Shows the summary only, because there are thousands of counters.
+    /// Shows only the summary of the histogram, because it has thousands of counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Latencies").field(&self.summary()).finish()
     }
 }
 
-/// Main figures of latencies, in nanoseconds.
+/// Mean, maximum and quantiles of latencies, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LatencySummary {
     /// Number of latencies measured.
     pub count: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean of the latencies.
     pub mean_ns: f64,
-    /// Median.
+    /// Median of the latencies.
     pub p50_ns: u64,
     /// Latency that 9 of 10 do not exceed.
     pub p90_ns: u64,
@@ -86,7 +87,7 @@ pub struct LatencySummary {
     pub p99_ns: u64,
     /// Latency that 999 of 1,000 do not exceed.
     pub p999_ns: u64,
-    /// Largest latency.
+    /// The largest latency that was counted.
     pub max_ns: u64,
 }
 
@@ -100,7 +101,8 @@ mod tests {
         latencies
     }
 
-    /// Merged parts equal the whole, for any split and order, also if a part is empty.
+    /// Two histograms that count parts of the latencies give the same as one that counts all, when they are
+    /// merged. This holds in any order, also if a part is empty.
     #[test]
     fn merged_parts_are_the_whole() {
         let all = [5, 5, 70, 900, 1_000_000, 2 * LATENCY_NS_MAX];

@@ -5,28 +5,28 @@ use thalweg_model::window::WINDOWS_PER_RECORD_MAX;
 
 use crate::error::PlanError;
 
-/// One bound.
+/// A bound of something that can grow, block or wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// Name of the setting.
+    /// Name of the setting that this bound limits.
     pub name: &'static str,
-    /// Unit of the value.
+    /// Unit of the default, least and greatest value of the setting.
     pub unit: &'static str,
-    /// Value if none is set.
+    /// Value of the setting that applies if the user sets none.
     pub default: u64,
-    /// Least allowed value.
+    /// The least value that the setting accepts.
     pub min: u64,
-    /// Greatest allowed value.
+    /// The greatest value that the setting accepts.
     pub max: u64,
-    /// Reason for the bound and its value.
+    /// Reason for this bound and its default value, for the reference page.
     pub reason: &'static str,
 }
 
 impl Limit {
-    /// Accepts `value` if it is within the bound.
+    /// Returns `value` if it is within the bound.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] with name, value, bounds and unit.
+    /// [`PlanError::OutOfRange`] with the name of the setting, the value, the bounds and the unit.
     pub fn check(&self, value: u64) -> Result<u64, PlanError> {
         if (self.min..=self.max).contains(&value) {
             Ok(value)
@@ -37,7 +37,7 @@ impl Limit {
     }
 }
 
-/// Records per block, Enjima's N.
+/// Number of records in a block, which is N in the Enjima paper.
 pub const BLOCK_RECORDS: Limit = Limit {
     name: "block_records",
     unit: "records",
@@ -47,7 +47,7 @@ pub const BLOCK_RECORDS: Limit = Limit {
     reason: "a block of 384 YSB events is 21 KB and stays in a first-level cache (Enjima, section 5.3: 256 to 2048 do well)",
 };
 
-/// Blocks per chunk, Enjima's K.
+/// Number of blocks in a chunk, which is K in the Enjima paper.
 pub const CHUNK_BLOCKS: Limit = Limit {
     name: "chunk_blocks",
     unit: "blocks",
@@ -57,7 +57,7 @@ pub const CHUNK_BLOCKS: Limit = Limit {
     reason: "the unit of growth: small enough that an idle edge holds little, large enough that mapping is rare (Enjima, section 5.3: 4 to 16 do well)",
 };
 
-/// Chunks that an edge may own.
+/// Maximum number of chunks that one edge may own.
 pub const CHUNKS_PER_EDGE: Limit = Limit {
     name: "chunks_per_edge",
     unit: "chunks",
@@ -67,7 +67,7 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
     reason: "backpressure: two are reserved at submit, more absorb bursts; with the most blocks each, the list of an edge's blocks is 4 MiB; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
 };
 
-/// Marks that may wait on one edge.
+/// Maximum number of marks (watermarks, latency markers) that wait on one edge.
 pub const MARKS_PER_EDGE: Limit = Limit {
     name: "marks_per_edge",
     unit: "marks",
@@ -77,7 +77,7 @@ pub const MARKS_PER_EDGE: Limit = Limit {
     reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
 };
 
-/// Records of a queue, where a queue replaces the blocks of an edge.
+/// Capacity in records of a queue that replaces the blocks of an edge.
 pub const QUEUE_RECORDS: Limit = Limit {
     name: "queue_records",
     unit: "records",
@@ -87,7 +87,7 @@ pub const QUEUE_RECORDS: Limit = Limit {
     reason: "as many as the blocks may hold in whose place it stands, but no more than these hold by default, since all of a queue is reserved at submit",
 };
 
-/// Epochs that are open at once in front of one task that several workers run.
+/// Maximum number of epochs that are open at once in front of one task which several workers run.
 pub const EPOCHS: Limit = Limit {
     name: "epochs",
     unit: "epochs",
@@ -97,7 +97,7 @@ pub const EPOCHS: Limit = Limit {
     reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, and one that falls silent there waits until the oldest is closed, neither of which changes a result",
 };
 
-/// Bytes that edges, state and buffers may hold.
+/// Memory budget of an engine: bytes that edges, the state of operators and buffers may hold together.
 pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     name: "memory_budget_bytes",
     unit: "bytes",
@@ -107,7 +107,7 @@ pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     reason: "blocks, caches of generators, state, results of expressions and pages of files never exceed it, and the process holds at most 64 MiB more; state asks before it grows, results before they are built, buffers of sources and sinks are counted after each step; not counted are what keys and values hold on the heap themselves, unless an aggregate tells, and tables to join with",
 };
 
-/// Threads that run tasks.
+/// Number of worker threads that run tasks.
 pub const WORKERS: Limit = Limit {
     name: "workers",
     unit: "threads",
@@ -117,7 +117,8 @@ pub const WORKERS: Limit = Limit {
     reason: "one per core that the engine may use",
 };
 
-/// Bytes of records that one run may take or, for a source, put out, whatever the policy allows.
+/// Maximum number of bytes of records that one run of a task may take, whatever the policy allows. For a
+/// source it bounds the bytes that are put out.
 pub const RUN_BYTES: Limit = Limit {
     name: "run_bytes",
     unit: "bytes",
@@ -127,8 +128,8 @@ pub const RUN_BYTES: Limit = Limit {
     reason: "who runs next finds what was written in a second-level cache of 1 MiB; at least one record",
 };
 
-/// Shortest time between two polls of a source that has caught up with its pace, and shortest sleep for a
-/// source.
+/// Shortest time between two polls of a source that has caught up with its pace, and shortest sleep of a
+/// worker that waits for a source.
 pub const SOURCE_GRAIN_NS: Limit = Limit {
     name: "source_grain_ns",
     unit: "ns",
@@ -138,8 +139,8 @@ pub const SOURCE_GRAIN_NS: Limit = Limit {
     reason: "at 5 M records/s a source is due every 200 ns: a worker that came for each would use a whole core, and one that comes every 50 us a tenth; with 0 it comes for each, and latency at such rates is 1 us instead of 40",
 };
 
-/// Interval between measured steps. In one step of this many, the first block runs operator by operator, and
-/// each operator is timed. 0 means never.
+/// Interval between measured steps of a task. In one step of this many, the first block is processed
+/// operator by operator, and each operator is timed. 0 switches the measurement off.
 pub const MEASURED_STEPS: Limit = Limit {
     name: "measured_steps",
     unit: "steps",
@@ -149,7 +150,7 @@ pub const MEASURED_STEPS: Limit = Limit {
     reason: "that block's records are held between operators, in memory allocated for it; with none nothing is known of what an operator inside a chain takes",
 };
 
-/// Queries that run at once.
+/// Maximum number of queries that run at once in an engine.
 pub const QUERIES: Limit = Limit {
     name: "queries",
     unit: "queries",
@@ -159,7 +160,7 @@ pub const QUERIES: Limit = Limit {
     reason: "each has histograms of latencies once it has measured some, and a round of the policy passes over all of them",
 };
 
-/// Tasks of all queries.
+/// Maximum number of tasks of all queries of an engine together.
 pub const TASKS: Limit = Limit {
     name: "tasks",
     unit: "tasks",
@@ -169,7 +170,7 @@ pub const TASKS: Limit = Limit {
     reason: "their places on the boards of ranks and due times are made when the engine starts, 28 bytes each",
 };
 
-/// Threads of the tasks of all queries, if each task has a thread.
+/// Maximum number of task threads of all queries together, if each task has a thread of its own.
 pub const THREADS: Limit = Limit {
     name: "threads",
     unit: "threads",
@@ -179,7 +180,8 @@ pub const THREADS: Limit = Limit {
     reason: "each has a stack of its own, of which it uses a few pages that are not in the budget, and systems allow some ten thousand of them",
 };
 
-/// Notes for the policy that a worker keeps while another worker has the policy.
+/// Maximum number of notes (about ended runs and tasks) that a worker keeps while another worker holds the
+/// policy's lock.
 pub const NOTES_PER_WORKER: Limit = Limit {
     name: "notes_per_worker",
     unit: "notes",
@@ -189,7 +191,7 @@ pub const NOTES_PER_WORKER: Limit = Limit {
     reason: "of runs and ends; a worker with so many waits for the policy, which another then has held for as many runs",
 };
 
-/// Tasks of one query.
+/// Maximum number of tasks in one query.
 pub const TASKS_PER_QUERY: Limit = Limit {
     name: "tasks_per_query",
     unit: "tasks",
@@ -199,7 +201,7 @@ pub const TASKS_PER_QUERY: Limit = Limit {
     reason: "a plan of more operators than this was made by a loop that went wrong",
 };
 
-/// Edges that one task may read.
+/// Maximum number of edges that one task may read.
 pub const INPUTS_PER_TASK: Limit = Limit {
     name: "inputs_per_task",
     unit: "edges",
@@ -209,7 +211,7 @@ pub const INPUTS_PER_TASK: Limit = Limit {
     reason: "every one is looked at in every step; with several workers a stream may come on as many edges as there are, 32 at most: of more streams unite some first, and box what comes of them",
 };
 
-/// Readers of one edge.
+/// Maximum number of readers of one edge.
 pub const READERS_PER_EDGE: Limit = Limit {
     name: "readers_per_edge",
     unit: "readers",
@@ -219,7 +221,8 @@ pub const READERS_PER_EDGE: Limit = Limit {
     reason: "the writer looks at all of them before it uses a block again; of more branches let some share a second stream",
 };
 
-/// Longest time in which a task may run without moving a record or a mark.
+/// Longest time for which the runs of a task may move no record and no mark, before its query fails as
+/// stuck.
 pub const STUCK_AFTER_NS: Limit = Limit {
     name: "stuck_after_ns",
     unit: "ns",
@@ -229,7 +232,7 @@ pub const STUCK_AFTER_NS: Limit = Limit {
     reason: "a task is run when it has something to do and room to do it: one that does nothing for so long, and in a thousand runs, waits for something that cannot come, and its query fails",
 };
 
-/// Time within which a result should be out.
+/// Latency target of a query: the time within which a result should reach the sink.
 pub const LATENCY_TARGET_NS: Limit = Limit {
     name: "latency_target_ns",
     unit: "ns",
@@ -239,7 +242,8 @@ pub const LATENCY_TARGET_NS: Limit = Limit {
     reason: "policies that go by deadlines take a second, which people wait for, where a query has no target; below a microsecond nothing is ever on time (Cameo's bulk queries have 7200 s)",
 };
 
-/// Records per second that a query may make with tokens, which run before records without one.
+/// Number of records per second that the sources of a query may make with tokens. Records with a token run
+/// before records without one.
 pub const TOKENS_PER_S: Limit = Limit {
     name: "tokens_per_s",
     unit: "tokens",
@@ -249,7 +253,7 @@ pub const TOKENS_PER_S: Limit = Limit {
     reason: "a token for each record (Cameo, section 5.4); nobody makes more than a thousand in a nanosecond",
 };
 
-/// Windows to which one record belongs.
+/// Maximum number of windows to which one record may belong.
 pub const WINDOWS_PER_RECORD: Limit = Limit {
     name: "windows_per_record",
     unit: "windows",
@@ -259,7 +263,7 @@ pub const WINDOWS_PER_RECORD: Limit = Limit {
     reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; a day by 10 s is 8,640; more are refused when the query is planned",
 };
 
-/// Bytes that a job of `thalweg run` is charged before it is planned.
+/// Bytes that a job of `thalweg run` is charged against the memory budget before it is planned.
 pub const JOB_BYTES: Limit = Limit {
     name: "job_bytes",
     unit: "bytes",
@@ -269,7 +273,7 @@ pub const JOB_BYTES: Limit = Limit {
     reason: "a job that reads a table holds its plan, its tasks and two batches on each of its edges before it holds any state, about 1 MiB in all (300 of them took 0.8 to 1.0 MiB each), and is charged this; one that reads none is charged a thirty-second of it; the first job of a run is charged nothing",
 };
 
-/// The whole table.
+/// All bounds of the engine, in the order of the reference page.
 pub const ALL: [&Limit; 23] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
@@ -296,16 +300,16 @@ pub const ALL: [&Limit; 23] = [
     &JOB_BYTES,
 ];
 
-/// The bounds of each edge of a query.
+/// The bounds of the memory of each edge of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeLimits {
-    /// [`BLOCK_RECORDS`].
+    /// Number of records in a block; see [`BLOCK_RECORDS`].
     pub block_records: u32,
-    /// [`CHUNK_BLOCKS`].
+    /// Number of blocks in a chunk; see [`CHUNK_BLOCKS`].
     pub chunk_blocks: u32,
-    /// [`CHUNKS_PER_EDGE`].
+    /// Maximum number of chunks of the edge; see [`CHUNKS_PER_EDGE`].
     pub chunks_max: u32,
-    /// [`MARKS_PER_EDGE`].
+    /// Maximum number of marks that wait on the edge; see [`MARKS_PER_EDGE`].
     pub marks_max: u32,
 }
 
@@ -322,10 +326,10 @@ impl Default for EdgeLimits {
 }
 
 impl EdgeLimits {
-    /// Accepts these bounds if each is within its own bound.
+    /// Returns an error if one of these bounds of edges is out of its range.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for the first that is not.
+    /// [`PlanError::OutOfRange`] for the first bound that is out of its range.
     pub fn check(&self) -> Result<(), PlanError> {
         BLOCK_RECORDS.check(self.block_records.into())?;
         CHUNK_BLOCKS.check(self.chunk_blocks.into())?;
@@ -335,7 +339,7 @@ impl EdgeLimits {
     }
 }
 
-/// Returns the table as Markdown.
+/// Returns the table of all bounds as Markdown, for the reference page.
 pub fn table() -> String {
     let mut page =
         String::from("| name | unit | default | least | most | why |\n|---|---|---|---|---|---|\n");
@@ -349,7 +353,8 @@ pub fn table() -> String {
 mod tests {
     use super::*;
 
-    /// Checks that `docs/limits.md` equals the table; `UPDATE_GOLDEN=1` rewrites the page.
+    /// The page `docs/limits.md` equals the table of bounds in the code; `UPDATE_GOLDEN=1` rewrites the
+    /// page.
     #[test]
     fn the_reference_shows_the_table() {
         let path = "../../docs/limits.md";

@@ -1,4 +1,4 @@
-//! Counters and states of a task, written where it runs and read by any thread.
+//! Counters and states of a task for metrics, written where the task runs and read by any thread.
 //!
 //! Counters have one writer at a time, the holder of the task, so adding takes no locked instruction: a few
 //! plain stores per step. Relaxed: they are read for reports and policies. Each counter is exact up to the
@@ -25,37 +25,38 @@ use thalweg_model::{Counts, ProcessingTime};
 use crate::query::OperatorCounts;
 use crate::task::{Oddities, StepReport, Task};
 
-/// State of a task between two runs.
+/// State of a task between two of its runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
-    /// It has something to do and room for the results: it waits for a worker.
+    /// The task has input and room for its results: it waits for a worker.
     Ready,
-    /// It has something to do, but no room for the results.
+    /// The task has input, but no room for its results.
     Blocked,
-    /// It has nothing to do; a source may be due at this instant.
+    /// The task has nothing to do; if it is a source, it becomes due at this instant.
     Idle {
-        /// `NEVER` if it waits for other tasks.
+        /// The instant at which the task becomes due; `NEVER` if it waits for other tasks.
         due: ProcessingTime,
     },
 }
 
-/// State of a task in reports.
+/// State of a task as metrics show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskState {
-    /// It has nothing to do, or its query is paused.
+    /// The task has nothing to do, or its query is paused.
     Idle,
-    /// It has something to do and room for the results: it waits for a worker.
+    /// The task has input and room for its results: it waits for a worker.
     Ready,
-    /// A worker runs it.
+    /// A worker is running a step of the task.
     Running,
-    /// It has something to do, but no room for the results.
+    /// The task has input, but no room for its results.
     Blocked,
-    /// It has ended, or its query has failed.
+    /// The task has ended, or its query has failed.
     Ended,
 }
 
 impl TaskState {
-    /// All states, by the three lowest bits of a state's word.
+    /// All states of a task, in the order of their numbers. The number is stored in the lowest three bits of
+    /// a word.
     const ALL: [TaskState; 5] =
         [TaskState::Idle, TaskState::Ready, TaskState::Running, TaskState::Blocked, TaskState::Ended];
 
@@ -72,44 +73,45 @@ impl From<Standing> for TaskState {
     }
 }
 
-/// The word of a state that is changing now; no state has these bits.
+/// Stands in place of a state that is being changed at the moment; no state has these bits.
 const CHANGING: u64 = u64::MAX;
 
-/// Makes the word of a state: the state in the lowest bits, and above it the start of the state, in ns since
-/// the meter was made. The bits suffice for 73 years.
+/// Packs a state of a task and its start into one word: the state in the lowest three bits, and above it the
+/// start in ns since the meter was made. The bits suffice for 73 years.
 fn word(state: TaskState, since_ns: u64) -> u64 {
     since_ns << TaskState::BITS | state as u64
 }
 
-/// The counters of one task.
+/// The counters of one task, for metrics and policies.
 #[derive(Debug)]
 pub(crate) struct Meter {
     made: ProcessingTime,
     pub(crate) records_in: AtomicU64,
     pub(crate) records_out: AtomicU64,
     pub(crate) steps: AtomicU64,
-    /// Nanoseconds that workers spent in its steps.
+    /// Nanoseconds that workers have spent in the steps of this task.
     pub(crate) busy_ns: AtomicU64,
-    /// The state and its start: see [`word`]. Written by the holder of the task, with Release after the count
-    /// below that belongs to it. Read with Acquire before the counts, and again behind a fence.
+    /// The present state of the task and its start, as a [`word`]. Written by the holder of the task with
+    /// Release, after the waiting time of the previous state. Read with Acquire before the waiting times, and
+    /// again behind a fence.
     standing: AtomicU64,
-    /// Nanoseconds in which the task was ready, blocked and idle, up to its last change of state.
+    /// Nanoseconds for which the task was ready, blocked and idle, up to its last change of state.
     waited_ns: Waited<AtomicU64>,
-    /// Records that could not be parsed.
+    /// Number of input records that could not be parsed.
     pub(crate) bad: AtomicU64,
     pub(crate) ahead: AtomicU64,
     pub(crate) idled: AtomicU64,
-    /// Bytes of state and buffers, without blocks.
+    /// Bytes of the task's state and buffers, without the blocks of edges.
     pub(crate) held_bytes: AtomicU64,
-    /// The largest values of these times that were ever reported. Written by readers. Relaxed: each is a
-    /// maximum of its own. A worker counts from the instant at which its decision began, so a reader that
-    /// looked later has seen a slightly larger time.
+    /// The largest ready, blocked and idle times that were ever reported, so that reported times never fall.
+    /// Written by readers. Relaxed: each is a maximum of its own. A worker counts from the instant at which
+    /// its decision began, so a reader that looked later has seen a slightly larger time.
     shown_ns: Waited<AtomicU64>,
-    /// Counts of each operator of the chain, in order.
+    /// Counts of each operator of the task, in the order in which records pass them.
     pub(crate) operators: Box<[OperatorMeter]>,
 }
 
-/// One value for each way to wait.
+/// One value for each state in which a task waits: ready, blocked and idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Waited<C> {
     pub(crate) ready: C,
@@ -117,17 +119,17 @@ pub(crate) struct Waited<C> {
     pub(crate) idle: C,
 }
 
-/// The state of a task and its waiting times, up to one instant.
+/// The state of a task and the time that it has spent waiting, up to one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stood {
     pub(crate) state: TaskState,
-    /// Time since the start of the state.
+    /// Nanoseconds since the task entered its present state.
     pub(crate) lasting_ns: u64,
     pub(crate) waited_ns: Waited<u64>,
 }
 
-/// The counts of one operator, up to the last step that ended. Written by the holder of the task, read by any
-/// thread. Relaxed: a step may end between the reads of two words.
+/// The counts of one operator, up to the last step that has ended. Written by the holder of the task, read by
+/// any thread. Relaxed: a step may end between the reads of two counts.
 #[derive(Debug)]
 pub(crate) struct OperatorMeter {
     pub(crate) name: String,
@@ -136,23 +138,24 @@ pub(crate) struct OperatorMeter {
     folded: AtomicU64,
     filtered: AtomicU64,
     late: AtomicU64,
-    /// For the measured steps: nanoseconds that the operator took, and records that it read.
+    /// Nanoseconds that the operator took in the steps in which it was measured by itself. The next field
+    /// counts the records that it read in these steps.
     staged_ns: AtomicU64,
     staged_records: AtomicU64,
 }
 
-/// Adds to a counter that has one writer.
+/// Adds to a counter that only one thread at a time writes, without a locked instruction.
 fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
 }
 
-/// Reads a counter.
+/// Reads a counter of a task with Relaxed ordering, because it is only shown or compared.
 pub(crate) fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
 impl Meter {
-    /// Makes the meter of a task that is idle from `now` on, with operators of these names.
+    /// Makes the counters of a task that is idle from `now` on and has operators of these names.
     pub(crate) fn new(operators: Vec<String>, now: ProcessingTime) -> Self {
         Meter {
             made: now,
@@ -189,21 +192,21 @@ impl Meter {
         self.held_bytes.store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Copies the counts of the operators. Runs code of users' operators.
+    /// Copies the counts of the task's operators, which runs code of users' operators.
     ///
-    /// Called after every step: it takes a few plain stores, and so the counts shown of an idle task are
-    /// exact.
+    /// Called after every step. This takes a few plain stores, and keeps the counts that metrics show of an
+    /// idle task exact.
     pub(crate) fn note_counts(&self, task: &dyn Task) {
         let mut operators = self.operators.iter();
         task.visit_counts(&mut |_, counts| {
-            // Operators that appear only after submit are not counted.
+            // An operator that appears only after the query was submitted has no counter, so it is skipped.
             if let Some(operator) = operators.next() {
                 operator.set(counts);
             }
         });
     }
 
-    /// Counts of each operator of the task named `task`, up to the last step that ended.
+    /// Returns the counts of each operator of the task named `task`, up to the last step that has ended.
     pub(crate) fn operator_counts(&self, task: &str) -> Vec<OperatorCounts> {
         let counts = |operator: &OperatorMeter| OperatorCounts {
             operator: operator.name.clone(),
@@ -213,7 +216,7 @@ impl Meter {
         self.operators.iter().map(counts).collect()
     }
 
-    /// Records the time of each operator in a measured step.
+    /// Adds the time of each operator in a step that was measured operator by operator.
     pub(crate) fn note_stages(&self, stages: &Stages<'_>) {
         for (operator, stage) in self.operators.iter().zip(stages.spent()) {
             add(&operator.staged_ns, stage.nanos);
@@ -221,7 +224,8 @@ impl Meter {
         }
     }
 
-    /// Records that the task was in state `before` for `nanos`, and is in state `after` now.
+    /// Records that the task was in the state `before` for `nanos` ns, and is in the state `after` from `now`
+    /// on.
     #[inline]
     pub(crate) fn note_state(&self, before: TaskState, nanos: u64, after: TaskState, now: ProcessingTime) {
         let word = word(after, now.nanos_since(self.made));
@@ -229,7 +233,8 @@ impl Meter {
             TaskState::Ready => &self.waited_ns.ready,
             TaskState::Blocked => &self.waited_ns.blocked,
             TaskState::Idle => &self.waited_ns.idle,
-            // The step counts this time as busy; no count here changes with the word.
+            // The step itself counts the time of a running task as busy time. So no waiting time changes
+            // together with the state.
             TaskState::Running | TaskState::Ended => return self.standing.store(word, Ordering::Release),
         };
         self.standing.store(CHANGING, Ordering::Relaxed);
@@ -238,7 +243,8 @@ impl Meter {
         self.standing.store(word, Ordering::Release);
     }
 
-    /// Returns the state and the waiting times up to `now`. Times never go back from one call to the next.
+    /// Returns the state of the task and its waiting times up to `now`. Times never fall from one call to the
+    /// next.
     pub(crate) fn stood(&self, now: ProcessingTime) -> Stood {
         let (word, counted) = loop {
             let word = self.standing.load(Ordering::Acquire);
@@ -268,7 +274,7 @@ impl Meter {
         Stood { state, lasting_ns, waited_ns }
     }
 
-    /// The instant at which the task ended, if it has.
+    /// Returns the instant at which the task ended; `None` if it has not ended.
     pub(crate) fn ended(&self) -> Option<ProcessingTime> {
         let word = self.standing.load(Ordering::Acquire);
         let has_ended = word != CHANGING && word & ((1 << TaskState::BITS) - 1) == TaskState::Ended as u64;
@@ -304,7 +310,8 @@ impl OperatorMeter {
         self.late.store(counts.late, Ordering::Relaxed);
     }
 
-    /// Time and records of the operator in the measured steps.
+    /// Returns the nanoseconds and the records of the operator in the steps in which it was measured by
+    /// itself.
     pub(crate) fn staged(&self) -> Stage {
         Stage { nanos: read(&self.staged_ns), records: read(&self.staged_records) }
     }

@@ -1,4 +1,4 @@
-//! Figures of an engine and its queries at one moment, which can be read, subtracted from each other, or
+//! Metrics of an engine and its queries at one moment, which can be read, subtracted from each other, or
 //! exported to Prometheus.
 //!
 //! [`QueryHandle::metrics`](crate::QueryHandle::metrics) and [`Engine::metrics`](crate::Engine::metrics)
@@ -32,163 +32,169 @@ use crate::meter::TaskState;
 use crate::query::{self, EdgeCounts, OperatorCounts, QueryState};
 use crate::system::ProcessMetrics;
 
-/// Figures of a query.
+/// Metrics of a query at one moment, or over an interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryMetrics {
-    /// Name of the query; another query may have the same.
+    /// Name of the query. Several queries may have the same name.
     pub query: String,
-    /// Number of the query among all that the engine has admitted, from 1; never reused in this engine.
+    /// Number of the query among all that the engine has admitted, counted from 1; never reused in this
+    /// engine.
     pub serial: u64,
-    /// Aims of the query.
+    /// Aims of the query (latency target and tokens).
     pub aims: Aims,
-    /// State of the query.
+    /// State of the query: running, paused, finished or failed.
     pub state: QueryState,
-    /// Instant up to which the figures count: now, or the end of the query.
+    /// Instant up to which these metrics count: the time of the call, or the end of the query.
     pub at: ProcessingTime,
-    /// Nanoseconds that the counters cover: since the query was submitted, or since the earlier figures.
+    /// Nanoseconds that the counters cover: since the query was submitted or, for an interval, since the
+    /// earlier metrics.
     pub span_ns: u64,
-    /// Records that sources made.
+    /// Number of records that the sources of the query have made.
     pub events_in: u64,
-    /// Records that sinks wrote.
+    /// Number of records that the sinks of the query have written.
     pub results_out: u64,
-    /// The least of the last watermarks that its sinks have seen; none before every sink has seen one.
+    /// The least of the last watermarks that the sinks of the query have seen; `None` before every sink has
+    /// seen one.
     pub watermark: Option<EventTime>,
-    /// Latencies since they were last [taken](crate::QueryHandle::take_latencies).
+    /// Summary of the latencies measured since they were last [taken](crate::QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
-    /// Sum of all latencies in nanoseconds, whether taken or not.
+    /// Sum of all latencies of the query in nanoseconds, whether taken or not.
     pub latency_sum_ns: u64,
-    /// Number of all latencies.
+    /// Number of all latencies of the query, whether taken or not.
     pub latency_count: u64,
-    /// Output delays since they were last [taken](crate::QueryHandle::take_output_delays): the times from the
-    /// ingestion of a watermark that closes something until all sinks have seen it.
+    /// Summary of the output delays since they were last [taken](crate::QueryHandle::take_output_delays). An
+    /// output delay is the time from the ingestion of a watermark that ends a window or the like until all
+    /// sinks have seen the watermark.
     pub output_delay: Option<LatencySummary>,
-    /// Sum of all output delays in nanoseconds, whether taken or not.
+    /// Sum of all output delays of the query in nanoseconds, whether taken or not.
     pub output_delay_sum_ns: u64,
-    /// Number of all output delays.
+    /// Number of all output delays of the query, whether taken or not.
     pub output_delay_count: u64,
-    /// Results that had to meet the latency target of the query's [aims](Self::aims), whether taken or not;
-    /// none without a target. They are the firings of watermarks in a query with windows, otherwise the
-    /// latency markers.
+    /// Number of results that had to meet the latency target of the query's [aims](Self::aims), whether taken
+    /// or not; 0 without a target. In a query with windows the results that watermarks fire count, otherwise
+    /// the latency markers.
     pub deadlines: u64,
-    /// Results that met the latency target.
+    /// Number of results that met the latency target of the query, of those counted in `deadlines`.
     pub deadlines_met: u64,
-    /// Each task, in the order of the graph.
+    /// Metrics of each task of the query, in the order of the graph.
     pub tasks: Vec<TaskMetrics>,
-    /// Each edge.
+    /// Metrics of each edge of the query.
     pub edges: Vec<EdgeMetrics>,
 }
 
-/// Figures of a task, and the time it spent in each state.
+/// Metrics of a task, with the time that it spent in each state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskMetrics {
     /// Name of the task.
     pub task: String,
-    /// Its id for policies, valid while it lives.
+    /// Number of the task for policies, valid while the task lives.
     pub operator: OperatorId,
-    /// True if it has no input and makes records.
+    /// True if the task has no input and makes records.
     pub is_source: bool,
-    /// True if it ends in a sink.
+    /// True if the task ends in a sink.
     pub is_sink: bool,
-    /// State of the task.
+    /// State of the task: idle, ready, running, blocked or ended.
     pub state: TaskState,
-    /// Nanoseconds in the present state; for a running task, the time of its step so far.
+    /// Nanoseconds that the task has been in its present state; for a running task, the time of its step so
+    /// far.
     pub state_ns: u64,
-    /// Records taken from its edge; for a source, records made.
+    /// Number of records taken from the task's edges; for a source, records made.
     pub records_in: u64,
-    /// Records put out, to its edge or its sink.
+    /// Number of records that the task has put out, to its edge or its sink.
     pub records_out: u64,
-    /// Records that could not be parsed.
+    /// Number of input records that could not be parsed.
     pub bad: u64,
-    /// For a source: records stamped too far ahead of the clock to move a watermark.
+    /// For a source: number of records stamped too far ahead of the clock to move a watermark.
     pub ahead: u64,
-    /// For a source: times that it fell silent and was left out of merged watermarks.
+    /// For a source: number of times that it fell silent and was left out of merged watermarks.
     pub idled: u64,
-    /// Steps that workers ran.
+    /// Number of steps of the task that workers have run.
     pub steps: u64,
-    /// Nanoseconds that workers spent in its steps, including the choice of the task.
+    /// Nanoseconds that workers have spent in the task's steps, including the choice of the task.
     pub busy_ns: u64,
-    /// Nanoseconds in which it had something to do and room for the results, and waited for a worker.
+    /// Nanoseconds for which the task had input and room for its results, and waited for a worker.
     pub ready_ns: u64,
-    /// Nanoseconds in which it had something to do, but no room for the results.
+    /// Nanoseconds for which the task had input, but no room for its results.
     pub blocked_ns: u64,
-    /// Nanoseconds in which it had nothing to do, or its query was paused.
+    /// Nanoseconds for which the task had nothing to do, or its query was paused.
     pub idle_ns: u64,
-    /// Bytes of state and buffers that it holds, without blocks.
+    /// Bytes of state and buffers that the task holds, without the blocks of edges.
     pub held_bytes: u64,
-    /// Records that wait on its edge.
+    /// Number of records that wait on the task's input edges.
     pub pending: u64,
-    /// Each operator of its chain, in order. A window, a join or a function without a name has the name that
-    /// it was given. A source that passes its records on unchanged has no operator.
+    /// Counts of each operator of the task, in the order in which records pass them. A window, a join or a
+    /// function without a name has the name that it was given. A source that passes its records on unchanged
+    /// has no operator.
     pub operators: Vec<OperatorCounts>,
-    /// Time and records of each operator on the blocks that the chain processed operator by operator: the
-    /// first of one step in 256, except for chains with an operator that expands.
+    /// Time and records of each operator on the blocks that the chain processed operator by operator. These
+    /// are the first blocks of one step in 256. Chains with an operator that expands are not measured.
     pub stages: Vec<Stage>,
 }
 
-/// Figures of an edge: its records and its memory.
+/// Metrics of an edge: its records and its memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeMetrics {
-    /// Name and counts of the edge.
+    /// Name of the edge, and counts of its records.
     pub counts: EdgeCounts,
-    /// Chunks that it owns.
+    /// Number of chunks of memory that the edge owns.
     pub chunks: u64,
-    /// Bytes of these chunks.
+    /// Bytes of the edge's chunks.
     pub chunk_bytes: u64,
 }
 
-/// Figures of an engine.
+/// Metrics of an engine, with those of its queries and of the process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EngineMetrics {
-    /// Instant up to which the figures count.
+    /// Instant up to which these metrics count.
     pub at: ProcessingTime,
-    /// Queries admitted since the start of the engine.
+    /// Number of queries admitted since the start of the engine.
     pub queries_submitted: u64,
-    /// Nanoseconds that workers spent choosing tasks, estimated from one choice in 64.
+    /// Nanoseconds that workers have spent choosing tasks, estimated from one choice in 64.
     pub scheduling_ns: u64,
-    /// Bytes of the memory budget in use.
+    /// Bytes of the memory budget that are in use.
     pub memory_used_bytes: u64,
-    /// Most bytes of the budget ever in use.
+    /// The most bytes of the memory budget that were ever in use at once.
     pub memory_peak_bytes: u64,
-    /// Bytes of the budget.
+    /// Size of the memory budget in bytes.
     pub memory_limit_bytes: u64,
-    /// True if the policy chooses by memory now, for lack of it.
+    /// True if the policy at present chooses tasks so as to free memory, because memory is short.
     pub is_relieving_memory: bool,
-    /// Times that the policy has begun to choose by memory.
+    /// Number of times that the policy has begun to choose tasks so as to free memory.
     pub memory_reliefs: u64,
-    /// Nanoseconds for which the policy has chosen by memory.
+    /// Nanoseconds for which the policy has chosen tasks so as to free memory.
     pub memory_relief_ns: u64,
-    /// Workers that sleep or are about to; with a thread per task, such threads.
+    /// Number of workers that sleep or are about to. With a thread per task, these threads count instead.
     pub workers_asleep: u64,
-    /// Each worker, or each thread of a running task. The figures of a worker stepped by hand, which has no
-    /// thread, are unknown.
+    /// CPU and waiting times of each worker's thread, or of each task's thread. The times of a worker that is
+    /// stepped by hand are unknown, because it has no thread.
     pub workers: Vec<WorkerMetrics>,
-    /// Figures of the process.
+    /// CPU time and memory of the process.
     pub process: ProcessMetrics,
-    /// Its queries, in the order of their serial numbers.
+    /// Metrics of the engine's queries, in the order of their serial numbers.
     pub queries: Vec<QueryMetrics>,
 }
 
-/// Times of a worker's thread.
+/// CPU and waiting times of a thread that runs tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WorkerMetrics {
-    /// Nanoseconds on a core; none if the system does not tell.
+    /// Nanoseconds for which the thread ran on a core; `None` if the operating system does not tell.
     pub cpu_ns: Option<u64>,
-    /// Nanoseconds in which it was ready to run, but the system had no core for it.
+    /// Nanoseconds for which the thread was ready to run, but the operating system had no core for it.
     pub wait_ns: Option<u64>,
 }
 
-/// Returns `count` per `per`, if `per` is not zero.
+/// Returns `count / per`; `None` if `per` is 0.
 fn ratio(count: u64, per: u64) -> Option<f64> {
     (per > 0).then(|| count as f64 / per as f64)
 }
 
 impl QueryMetrics {
-    /// Returns the figures of the interval between `earlier` and this. Counters, and the time they cover, are
-    /// subtracted. State, held memory and pending records stay as they are now. Latency and output delay are
-    /// those of this moment; their sums and counts are of the interval.
+    /// Returns the metrics of the interval between `earlier` and this moment. Counters, and the time that
+    /// they cover, are subtracted. State, held memory and pending records stay as they are now. The summaries
+    /// of latency and output delay are those of this moment; their sums and counts are of the interval.
     ///
     /// # Panics
-    /// If the two are not of one query.
+    /// If the two metrics are not of one query.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         assert_eq!(
@@ -214,40 +220,40 @@ impl QueryMetrics {
         }
     }
 
-    /// Records that sources made per second; none over no time.
+    /// Returns the number of records that sources made per second; `None` if the metrics cover no time.
     pub fn throughput_per_s(&self) -> Option<f64> {
         ratio(self.events_in, self.span_ns).map(|per_ns| per_ns * 1e9)
     }
 
-    /// Mean latency in nanoseconds; none if none was measured.
+    /// Returns the mean latency in nanoseconds; `None` if no latency was measured.
     pub fn latency_ns_mean(&self) -> Option<f64> {
         ratio(self.latency_sum_ns, self.latency_count)
     }
 
-    /// Records that could not be parsed.
+    /// Returns the number of input records that could not be parsed, over all tasks.
     pub fn bad(&self) -> u64 {
         self.tasks.iter().map(|task| task.bad).sum()
     }
 
-    /// Nanoseconds that workers spent in its steps.
+    /// Returns the nanoseconds that workers have spent in the steps of the query's tasks.
     pub fn busy_ns(&self) -> u64 {
         self.tasks.iter().map(|task| task.busy_ns).sum()
     }
 
-    /// Records on its edges.
+    /// Returns the number of records that wait on the edges of the query.
     pub fn pending(&self) -> u64 {
         self.edges.iter().map(|edge| edge.counts.pending).sum()
     }
 
-    /// Each operator, task by task.
+    /// Returns the counts of every operator of the query, task by task.
     pub fn operators(&self) -> impl Iterator<Item = &OperatorCounts> {
         self.tasks.iter().flat_map(|task| &task.operators)
     }
 
-    /// Returns the first place at which records were lost or appeared from nowhere, if there is one: an edge
-    /// not read to its end, or an operator whose reads are not accounted for. It can be called any number of
-    /// times after the query has finished. While a query runs, records are on their way, and a query that
-    /// fails drops them. In both cases the result is `None`.
+    /// Returns the first place at which records were lost or appeared from nowhere: an edge that was not read
+    /// to its end, or an operator whose reads are not accounted for. Returns `None` if there is no such
+    /// place. The result is also `None` while a query runs, because records are on their way, and for a query
+    /// that failed, because it drops records.
     pub fn conservation_error(&self) -> Option<String> {
         if self.state != QueryState::Finished {
             return None;
@@ -257,7 +263,7 @@ impl QueryMetrics {
 }
 
 impl TaskMetrics {
-    /// Returns the figures of the interval between `earlier` and this.
+    /// Returns the task's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let operators = self.operators.iter().zip(&earlier.operators);
         let stages = self.stages.iter().zip(&earlier.stages);
@@ -278,23 +284,24 @@ impl TaskMetrics {
         }
     }
 
-    /// Nanoseconds that the running step has taken so far; 0 if none runs.
+    /// Returns the nanoseconds that the task's running step has taken so far; 0 if no step is running.
     pub fn running_ns(&self) -> u64 {
         if self.state == TaskState::Running { self.state_ns } else { 0 }
     }
 
-    /// Nanoseconds in its steps per record taken; none if none was taken.
+    /// Returns the nanoseconds in the task's steps per record taken; `None` if no record was taken.
     pub fn cost_ns_per_record(&self) -> Option<f64> {
         ratio(self.busy_ns, self.records_in)
     }
 
-    /// Nanoseconds per record of the operator at `place` of the chain, when it was measured by itself; none
-    /// if it never was, or took no record then. Together with its neighbours, in one loop, it takes less.
+    /// Returns the nanoseconds per record of the operator at `place` of the chain, in the steps in which each
+    /// operator was measured by itself. Returns `None` if the operator never was, or took no record then. In
+    /// one loop with its neighbours an operator takes less time.
     pub fn stage_cost_ns_per_record(&self, place: usize) -> Option<f64> {
         self.stages.get(place).and_then(|stage| ratio(stage.nanos, stage.records))
     }
 
-    /// Records put out per record taken; none if none was taken.
+    /// Returns the number of records that the task put out per record taken; `None` if no record was taken.
     pub fn selectivity(&self) -> Option<f64> {
         ratio(self.records_out, self.records_in)
     }
@@ -319,7 +326,7 @@ impl OperatorCounts {
 }
 
 impl EdgeMetrics {
-    /// Returns the figures of the interval between `earlier` and this.
+    /// Returns the edge's metrics of the interval between `earlier` and this moment: counters are subtracted.
     fn since(&self, earlier: &Self) -> Self {
         let (now, then) = (&self.counts, &earlier.counts);
         let counts = EdgeCounts {
@@ -333,15 +340,16 @@ impl EdgeMetrics {
 }
 
 impl EngineMetrics {
-    /// Adds the figures of a query of this engine, such as one that has ended, unless they are there.
+    /// Adds the metrics of a query of this engine, such as one that has ended, unless they are included
+    /// already.
     pub fn include(&mut self, query: QueryMetrics) {
         if let Err(place) = self.queries.binary_search_by_key(&query.serial, |query| query.serial) {
             self.queries.insert(place, query);
         }
     }
 
-    /// Returns the figures of the interval between `earlier` and this. A query that did not exist at
-    /// `earlier` keeps all its figures.
+    /// Returns the engine's metrics of the interval between `earlier` and this moment: counters are
+    /// subtracted. A query that did not exist at `earlier` keeps all its counts.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let queries = self.queries.iter().map(|now| {

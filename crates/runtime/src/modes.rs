@@ -13,30 +13,32 @@ use crate::limits::{self, EdgeLimits};
 /// The way in which the tasks of an engine are run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Execution {
-    /// A few workers, each on a core of its own. The policy decides which task each worker runs next.
+    /// A few worker threads run the tasks, each on a core of its own. The policy decides which task each
+    /// worker runs next.
     #[default]
     Workers,
     /// A thread for each task, on the cores that workers would have: the baseline of Enjima's ablation. The
-    /// operating system decides which thread runs. There is no policy.
+    /// operating system decides which thread runs, and no scheduling policy is asked.
     Threads,
 }
 
-/// Memory of the edges of an engine's queries.
+/// Kind of memory of which the edges of an engine's queries are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeMemory {
-    /// Blocks, which are used again while they are in the cache.
+    /// Edges are made of blocks, which are used again while they are in the cache.
     #[default]
     Blocks,
-    /// Bounded queues, into which records are put one by one, and from which they are taken one by one: the
-    /// baseline of Enjima's ablation. Only for serial queries. The costs of the single operators of a chain
-    /// are not measured.
+    /// Edges are bounded queues, into which records are put one by one, and from which they are taken one by
+    /// one: the baseline of Enjima's ablation. Only for serial queries. The costs of single operators of a
+    /// chain are not measured in this mode.
     Queue,
-    /// Bounded rings whose records are handed over in batches: the better baseline. Only for serial queries.
+    /// Edges are bounded rings whose records are handed over in batches, which is the faster of the two
+    /// baselines. Only for serial queries.
     QueueBatched,
 }
 
 impl EdgeMemory {
-    /// Returns the way in which values are handed over, if edges are queues.
+    /// Returns the way in which a queue hands over its values; `None` if edges are made of blocks.
     pub(crate) fn hand_over(self) -> Option<HandOver> {
         match self {
             EdgeMemory::Blocks => None,

@@ -1,4 +1,4 @@
-//! Outputs of tasks: edges to other tasks, or a sink.
+//! Outputs of tasks: the writing ends of edges to other tasks, or a sink.
 
 mod addressed;
 mod blocks;
@@ -21,71 +21,74 @@ pub use addressed::ToAddressed;
 pub(crate) use blocks::Epochs;
 pub use blocks::ToContainers;
 
-/// The end of a task's chain. It is generic, so that the loop of the chain calls nothing there.
+/// The output of a task, behind the last operator of its chain. It is generic, so that the loop of the chain
+/// makes no call to write a record.
 pub trait TaskOutput<T>: Send {
-    /// The output into which the chain pushes.
+    /// The type of output into which an operator chain pushes its records during a step.
     type Output<'a>: Output<T>
     where
         Self: 'a;
 
-    /// True if the task of this output is compiled a second time, to run operator by operator. False if edges
-    /// are queues: they exist for comparison only, and each chain is compiled a second time for them already.
+    /// True if a task with this output is compiled a second time, to run operator by operator for
+    /// measurements. False if edges are queues: these exist for comparison only, and each chain is compiled a
+    /// second time for them already.
     const IS_MEASURED: bool = true;
 
-    /// Gives a sink the allowance of its task, before the first step.
+    /// Gives a sink the memory allowance of its task, before the first step.
     fn fund(&mut self, _allowance: &Allowance) {}
 
-    /// Begins a step of this worker.
+    /// Begins a step of the task; the argument is the number of the worker that runs it.
     fn begin(&mut self, _worker: usize) {}
 
-    /// Opens the output for pushing. `arrival` is recorded for the records that are pushed.
+    /// Opens the output, so that a step can push records. `arrival` is stored with the records that are
+    /// pushed.
     fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
-    /// Returns true if a mark may be set, because none is held back.
+    /// Returns true if a mark may be set now, because no earlier mark is held back by a full edge.
     fn is_ready(&mut self) -> bool;
 
-    /// Returns true if the last mark is held back until an epoch is closed. Then
-    /// [`is_ready`](TaskOutput::is_ready) is called again when there may be room for one more epoch.
+    /// Returns true if the last mark is held back until an epoch is closed. In this case
+    /// [`is_ready`](TaskOutput::is_ready) is called again when one more epoch may be opened.
     fn awaits_epoch(&self) -> bool {
         false
     }
 
-    /// Returns the least watermark that makes a difference. Lower watermarks need not be
+    /// Returns the least watermark that some reader needs. Lower watermarks need not be
     /// [set](TaskOutput::mark).
     fn next_due(&self) -> EventTime {
         EventTime::MIN
     }
 
-    /// Sets a mark behind all records that were pushed, and records `arrival` for it. Called only while
-    /// [`is_ready`](TaskOutput::is_ready) holds.
+    /// Sets a mark behind all records that were pushed, and stores `arrival` with it. Called only while
+    /// [`is_ready`](TaskOutput::is_ready) returns true.
     ///
     /// # Errors
-    /// A sink's [`Fault`].
+    /// The [`Fault`] of a sink.
     fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault>;
 
-    /// Returns the fault that occurred while records were pushed, if there was one.
+    /// Returns an error if the sink failed while records were pushed.
     ///
     /// # Errors
-    /// A sink's [`Fault`].
+    /// The [`Fault`] of a sink.
     fn check(&mut self) -> Result<(), Fault>;
 
-    /// Ends a step: hands over the records that were pushed and not handed over yet.
+    /// Ends a step of the task: hands over the records that were pushed and not handed over yet.
     fn flush(&mut self) {}
 
-    /// Returns the number of records pushed since the start.
+    /// Returns the number of records pushed into this output since the start.
     fn pushed(&self) -> u64;
 
-    /// Returns the amount that a sink has written so far, if its records count for several.
+    /// Returns the number of rows that a sink has written so far, if one record stands for several rows.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Returns the bytes held for buffers, without blocks.
+    /// Returns the bytes that this output holds for buffers, without the blocks of edges.
     fn held_bytes(&self) -> usize;
 }
 
-/// An edge as an output.
+/// Writes the records of a task to an edge.
 pub struct ToEdge<T: Send + 'static>(pub(crate) Writer<T>);
 
 impl<T: Send + 'static> TaskOutput<T> for ToEdge<T> {
@@ -118,7 +121,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToEdge<T> {
     }
 }
 
-/// A queue as an output.
+/// Writes the records of a task to a queue.
 pub struct ToQueue<T: Send + 'static>(pub(crate) QueueWriter<T>);
 
 impl<T: Send + 'static> TaskOutput<T> for ToQueue<T> {
@@ -153,7 +156,7 @@ impl<T: Send + 'static> TaskOutput<T> for ToQueue<T> {
     }
 }
 
-/// Two edges as an output, for the values of either type.
+/// Writes the records of a task to two edges: the values of each side of `Either` go to an edge of their own.
 pub struct ToEdges<A, B> {
     pub(crate) left: A,
     pub(crate) right: B,
@@ -173,7 +176,8 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 
     fn is_ready(&mut self) -> bool {
-        // Both are asked, because `is_ready` also sets a mark that was held back, if there is room now.
+        // Both outputs are asked, even if the first is not ready, because `is_ready` also sets a mark that
+        // was held back, if there is room now.
         let (left, right) = (self.left.is_ready(), self.right.is_ready());
         left && right
     }
@@ -196,44 +200,48 @@ impl<L, R, A: TaskOutput<L>, B: TaskOutput<R>> TaskOutput<Either<L, R>> for ToEd
     }
 }
 
-/// Progress of a query as its sinks have seen it; shared with the handle of the query.
+/// Progress of a query as its sinks have seen it: results, latencies and watermarks. The handle of the query
+/// shares it.
 #[derive(Debug)]
 pub(crate) struct Delivered {
-    /// Records written. Relaxed: a counter for reports, exact once the query has ended.
+    /// Number of records that the sinks have written. Relaxed: a counter for reports, exact once the query
+    /// has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Delays,
-    /// The latest intended time of the latency markers that sinks have seen, in ns; 0 before the first.
-    /// Relaxed: a figure for people, which only grows.
+    /// The latest intended time of all latency markers that sinks have seen, in ns; 0 before the first.
+    /// Relaxed: it is only shown to people, and only grows.
     last_marker_ns: AtomicU64,
-    /// Delays from the ingestion of a watermark that closes something to its arrival at all sinks.
+    /// Times from the ingestion of a watermark that ends a window or the like to the arrival of the watermark
+    /// at all sinks.
     pub(crate) output_delays: Delays,
-    /// Delays from the instant that such a watermark closes, by the stamps of records, to its arrival at all
-    /// sinks.
+    /// Times from the end of a window, by the stamps of records, to the arrival at all sinks of the watermark
+    /// that ends it.
     pub(crate) result_latencies: Delays,
     pub(crate) firings: FiringLatencies,
-    /// True if something closes before the end of the stream.
+    /// True if some watermark before the end of the stream makes an operator emit results.
     has_firings: bool,
-    /// The last watermark of each sink. The lock is taken when a sink is made, when a handle asks, and when
-    /// results that a watermark has closed are delivered. A step that delivers no such results never takes
-    /// it.
+    /// The last watermark that each sink has seen. The lock is taken when a sink is made, when a handle asks,
+    /// and when results that a watermark has fired are delivered. A step that delivers no such results never
+    /// takes the lock.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
-/// Delays of one kind.
+/// Latencies of one kind: their histogram, their sum and count, and how many met the target.
 #[derive(Debug)]
 pub(crate) struct Delays {
-    /// Delays since they were last taken.
+    /// Histogram of the latencies that were measured since a handle of the query last took them.
     pub(crate) all: Mutex<Latencies>,
-    /// Sum, in ns, and number of all delays since the start. Relaxed: the policy uses their change over a
-    /// tenth of a second.
+    /// Sum in ns, and number, of all latencies since the start. Relaxed: the policy uses their change over
+    /// 100 ms.
     sum_ns: AtomicU64,
     count: AtomicU64,
-    /// The target of delays, and the number of delays within it. Relaxed, as above.
+    /// The latency target of the query. The next field counts the latencies that met it. Relaxed, because the
+    /// count is only shown and compared over long intervals.
     target_ns: Option<u64>,
     met: AtomicU64,
 }
 
-/// Numbers of all delays since the start, and of those within the target.
+/// Number of all latencies since the start, and of those that met the latency target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deadlines {
     pub(crate) met: u64,
@@ -256,28 +264,28 @@ impl Delays {
         }
     }
 
-    /// Returns the number of delays within the target, if there is a target. The two counters are read one
-    /// after the other: a delay noted between the two reads counts as not met.
+    /// Returns the number of latencies that met the target, if there is a target. The two counters are read
+    /// one after the other, so a latency recorded between the two reads counts as not met.
     fn deadlines(&self) -> Option<Deadlines> {
         let met = self.met.load(Ordering::Relaxed);
         self.target_ns.map(|_| Deadlines { met, all: self.count.load(Ordering::Relaxed) })
     }
 
-    /// Returns the sum and number of all delays since the start, including those that a handle has taken.
+    /// Returns the sum and number of all latencies since the start, including those that a handle has taken.
     pub(crate) fn sums(&self) -> LatencySums {
         LatencySums { sum_ns: self.sum_ns.load(Ordering::Relaxed), count: self.count.load(Ordering::Relaxed) }
     }
 
-    /// Takes the delays that were noted since the last call.
+    /// Takes the histogram of the latencies recorded since the last call.
     pub(crate) fn take(&self) -> Latencies {
-        // Made before the lock is taken, because sinks wait for that lock.
+        // The empty histogram is made before the lock is taken, because sinks wait for this lock.
         let nothing = Latencies::new();
         std::mem::replace(&mut *self.all.lock(), nothing)
     }
 }
 
 impl Delivered {
-    /// Makes the record for a query in which something happens at the watermarks of `horizon`, and whose
+    /// Makes the record of deliveries for a query. Operators emit results at the watermarks of `horizon`, and
     /// results have this latency target.
     pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
@@ -292,44 +300,45 @@ impl Delivered {
         })
     }
 
-    /// Returns the first instant at which something happens, after the watermark that all sinks have `seen`;
-    /// none if it is not known.
+    /// Returns the first instant after the watermark `seen` at which an operator emits results, such as the
+    /// end of a window. `seen` is the watermark that all sinks have seen. Returns `None` if the instant is
+    /// not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         self.firings.next_window_end(seen)
     }
 
-    /// Records a latency marker that a sink sees now.
+    /// Records the latency of a marker that arrives at a sink now.
     fn note_marker(&self, intended: ProcessingTime, clock: &dyn Clock) {
         self.latencies.note(clock.now().nanos_since(intended));
         self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A
-    /// marker that was intended for 0 ns counts as none.
+    /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
+    /// A marker that was intended for 0 ns counts as none.
     pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
         let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
         (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))
     }
 
-    /// Returns the ages, at `now`, of the firings that have closed by the stamps of records after `since` and
-    /// are not delivered.
+    /// Returns how long ago, at `now`, windows have ended whose results have not reached all sinks. Only ends
+    /// after `since`, by the stamps of records, count.
     pub(crate) fn overdue(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.firings.overdue(self.watermark(), since, now)
     }
 
-    /// Returns how many results were in time, if there is a target. For a query with windows, these are the
-    /// results that watermarks have closed, measured from the ingestion of the watermark (Cameo, section 4.1,
-    /// "latency"). For other queries they are latency markers.
+    /// Returns how many results met the latency target, if there is a target. In a query with windows these
+    /// are the results that watermarks fire, measured from the ingestion of the watermark (Cameo, section
+    /// 4.1, "latency"). In other queries they are the latency markers.
     pub(crate) fn deadlines(&self) -> Option<Deadlines> {
         if self.has_firings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
     }
 
-    /// Adds the policies' view of each source of `query`.
+    /// Adds what policies may know about each source of `query` to `all`.
     pub(crate) fn streams(&self, query: QueryId, all: &mut Vec<StreamState>) {
         self.firings.streams(query, self.watermark(), all);
     }
 
-    /// Records that a sink has seen a watermark.
+    /// Records that a watermark has arrived at a sink.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
         if self.firings.may_deliver(watermark) {
             let note = |delay_ns, since_end_ns: Option<u64>| {
@@ -340,7 +349,7 @@ impl Delivered {
         }
     }
 
-    /// Returns the least of the last watermarks of all sinks; none before every sink has seen one.
+    /// Returns the least of the last watermarks of all sinks; `None` before every sink has seen a watermark.
     pub(crate) fn watermark(&self) -> Option<EventTime> {
         let least = self.watermarks.lock().iter().map(|seen| seen.get()).min();
         least.filter(|&watermark| watermark > EventTime::MIN)
@@ -371,11 +380,11 @@ impl SeenWatermark {
     }
 }
 
-/// A sink as an output.
+/// Writes the records of a task to a sink.
 pub struct ToSink<S> {
     sink: S,
     pushed: u64,
-    /// Number of records of `pushed` that are counted in `delivered`.
+    /// Number of records written to the sink that are already counted for the whole query.
     reported: u64,
     fault: Option<Fault>,
     watermark: Arc<SeenWatermark>,
@@ -390,7 +399,7 @@ impl<S> ToSink<S> {
     }
 }
 
-/// An open sink.
+/// A sink that is open for the records of one step.
 pub struct SinkOutput<'a, S>(&'a mut ToSink<S>);
 
 impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
@@ -400,7 +409,7 @@ impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
 
     #[inline]
     fn push(&mut self, record: Record<T>) {
-        // A fault ends the query. Records that are still on their way to the sink are dropped.
+        // A fault of the sink ends the query, so records that are still on their way to the sink are dropped.
         if self.0.fault.is_none() {
             match self.0.sink.write(record) {
                 Ok(()) => self.0.pushed += 1,
@@ -412,7 +421,8 @@ impl<T, S: Sink<T>> Output<T> for SinkOutput<'_, S> {
 
 impl<S> Drop for SinkOutput<'_, S> {
     fn drop(&mut self) {
-        // Counted once per step, not per record, because several sinks of a query add to one counter.
+        // The records are counted once per step, not one by one, because several sinks of a query add to one
+        // counter.
         let news = self.0.pushed - self.0.reported;
         if news > 0 {
             self.0.reported = self.0.pushed;
@@ -484,8 +494,8 @@ mod tests {
         }
     }
 
-    /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the watermark at the end of the
-    /// stream.
+    /// Checks the least watermark of the two sinks `a` and `b` of a query. They see watermarks in seconds;
+    /// `max` is the watermark at the end of the stream.
     fn check(marks: &str, expected: Option<EventTime>) {
         let delivered = Delivered::new(Horizon::NONE, None);
         let mut sinks = [(); 2].map(|()| ToSink::new(Nowhere, Arc::clone(&delivered)));

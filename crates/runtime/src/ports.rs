@@ -1,4 +1,4 @@
-//! Ports: the edges that a task reads, addressed one by one, whatever their number and types are.
+//! Ports: the input edges of a task, addressed one by one, whatever their number and types are.
 //!
 //! ```text
 //!   Taken<T>           one edge, whose only reader takes values out
@@ -19,37 +19,38 @@ use thalweg_model::{Either, Input, Mark, Record};
 
 use crate::edge::{DrainInput, LentInput, QueueReader, Reader, SharedReader};
 
-/// Result of a read from a port.
+/// Result of a read from one input edge of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// Values were there, and were given to the visitor.
+    /// The edge had records, and they have been given to the visitor.
     Values,
-    /// A mark, which counts as read from now on.
+    /// The edge had a mark (such as a watermark) next. It counts as read from now on.
     Mark(Mark),
-    /// Nothing was there.
+    /// The edge has neither a record nor a mark at the moment.
     Nothing,
 }
 
-/// A receiver of runs of values.
+/// A receiver of the records that are read from the input edges of a task.
 pub trait Visit<T> {
-    /// Takes any number of the values of `input`, which has at least one. Values that are not taken come
-    /// again.
+    /// Takes any number of the records of `input`, which has at least one. Records that are not taken are
+    /// offered again.
     fn values<I: Input<T>>(&mut self, input: &mut I);
 }
 
-/// The input edges of a task.
+/// The input edges of a task, read one at a time.
 pub trait Ports<T>: Send {
-    /// True if there is never more than one edge.
+    /// True if the task never has more than one input edge.
     const IS_SINGLE: bool = false;
 
-    /// Returns the number of edges.
+    /// Returns the number of input edges.
     fn count(&self) -> usize;
 
-    /// Gives the next values of edge `port`, at most `max` of them, to `visitor`, or returns the next mark.
+    /// Reads the input edge with the number `port`. Gives its next records, at most `max` of them, to
+    /// `visitor`, or returns its next mark.
     fn next<V: Visit<T>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came;
 }
 
-/// One edge, whose values are taken out.
+/// One input edge whose records are moved out, because the edge has no other reader.
 pub struct Taken<T: Send + 'static>(pub(crate) Reader<T>);
 
 impl<T: Send + 'static> Ports<T> for Taken<T> {
@@ -72,7 +73,7 @@ impl<T: Send + 'static> Ports<T> for Taken<T> {
     }
 }
 
-/// One queue, whose values are taken out.
+/// One input queue whose only reader moves the records out.
 pub struct Queued<T: Send + 'static>(pub(crate) QueueReader<T>);
 
 impl<T: Send + 'static> Ports<T> for Queued<T> {
@@ -95,7 +96,7 @@ impl<T: Send + 'static> Ports<T> for Queued<T> {
     }
 }
 
-/// One of several readers of an edge. The values that it takes are cloned.
+/// One input edge that has other readers, too. The records that are taken are cloned.
 pub struct Lent<T: Send + Sync + 'static>(pub(crate) SharedReader<T>);
 
 impl<T: Clone + Send + Sync + 'static> Ports<T> for Lent<T> {
@@ -118,7 +119,7 @@ impl<T: Clone + Send + Sync + 'static> Ports<T> for Lent<T> {
     }
 }
 
-/// The edges of two inputs of one type.
+/// The input edges of two inputs of one record type, which are read as a union.
 pub struct United<P, Q>(pub(crate) P, pub(crate) Q);
 
 impl<T, P: Ports<T>, Q: Ports<T>> Ports<T> for United<P, Q> {
@@ -135,7 +136,7 @@ impl<T, P: Ports<T>, Q: Ports<T>> Ports<T> for United<P, Q> {
     }
 }
 
-/// Any number of edges of one type, each with the same kind of port.
+/// Any number of input edges of one record type, each read in the same way.
 pub struct Many<P>(pub(crate) Vec<P>);
 
 impl<T, P: Ports<T>> Ports<T> for Many<P> {
@@ -155,7 +156,7 @@ impl<T, P: Ports<T>> Ports<T> for Many<P> {
     }
 }
 
-/// The edges of two inputs, whose values keep their side.
+/// The input edges of two inputs, whose records become the left and the right side of `Either`.
 pub struct Sided<P, Q, L, R> {
     left: P,
     right: Q,
@@ -182,7 +183,7 @@ impl<L: Clone, R: Clone, P: Ports<L>, Q: Ports<R>> Ports<Either<L, R>> for Sided
     }
 }
 
-/// Passes values to a visitor that expects wrapped values.
+/// Passes records to a visitor that expects them wrapped in another type, such as `Either`.
 struct Wrapping<'a, V, U, W> {
     visitor: &'a mut V,
     wrap: W,
@@ -202,8 +203,8 @@ impl<T: Clone, U, V: Visit<U>, W: Fn(T) -> U + Copy> Visit<T> for Wrapping<'_, V
     }
 }
 
-/// An input whose values are wrapped as they are taken. A value that is only inspected is cloned for that,
-/// because wrapping consumes it; joins take their values.
+/// An input whose values are wrapped in another type as they are taken. Wrapping consumes a value, so a
+/// value that is only inspected is cloned first. Joins take their values, so they clone none.
 struct Wrapped<'a, T, I, W> {
     input: &'a mut I,
     wrap: W,

@@ -18,49 +18,51 @@ use crate::output::Delivered;
 use crate::stuck;
 use crate::task::{Probe, Stop};
 
-/// State of a query.
+/// State of a query from its submission to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryState {
-    /// Its tasks run.
+    /// The tasks of the query run.
     Running,
-    /// Its tasks rest until it is resumed.
+    /// The tasks of the query rest until the query is resumed.
     Paused,
-    /// Every stream has ended.
+    /// The query has ended, because every stream has ended.
     Finished,
-    /// It failed or was cancelled.
+    /// The query has ended, because it failed or was cancelled.
     Failed,
 }
 
-/// The part of a query that its tasks share with its handle.
+/// The part of a query that its tasks, its handle and the engine share.
 pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
     entry: Entry,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
-    /// Views of its tasks, in the order of the graph.
+    /// Counters and probes of the query's tasks, for threads that do not hold the tasks, in the order of the
+    /// graph.
     seen: Vec<SeenTask>,
-    /// Places of its tasks; known before any task runs.
+    /// Numbers that the executor gave to the query's tasks; set before any of the tasks runs.
     tasks: OnceLock<Vec<OperatorId>>,
-    /// True if its tasks rest. Relaxed: the thread that sets it notifies the tasks afterwards.
+    /// True if the query is paused, so that its tasks rest. Relaxed: the thread that sets it notifies the
+    /// tasks afterwards.
     is_paused: AtomicBool,
-    /// True if the query has not ended. Relaxed: a worker that sees it late runs one step more, whose effect
-    /// is never visible.
+    /// True until the query has ended. Relaxed: a worker that sees the end late runs one step more, whose
+    /// effect is never visible.
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
 }
 
-/// Admission of a query.
+/// Data of a query from the moment at which the engine admitted it.
 pub(crate) struct Entry {
-    /// Number of the query among all that the engine has admitted, from 1.
+    /// Number of the query among all that the engine has admitted, counted from 1 and never reused.
     pub(crate) serial: u64,
     pub(crate) submitted: ProcessingTime,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) aims: Aims,
 }
 
-/// A view of a task for threads that do not hold it.
+/// The counters and the probe of a task, for threads that do not hold the task.
 pub(crate) struct SeenTask {
     pub(crate) name: String,
     pub(crate) meter: Arc<Meter>,
@@ -69,123 +71,128 @@ pub(crate) struct SeenTask {
 
 struct Outcome {
     state: QueryState,
-    /// Tasks that are not dropped yet. The query has ended only when the last is dropped, and with it every
-    /// sink: a caller that waits for the end may write the same file next.
+    /// Number of tasks that are not dropped yet. The query has ended only when the last task is dropped, and
+    /// with it every sink: a caller that waits for the end may write the same file next.
     tasks_left: usize,
-    /// Tasks whose stream has ended. The query has finished only when this is the number of all tasks.
+    /// Number of tasks whose stream has ended. The query has finished only when this is the number of all
+    /// tasks.
     tasks_ended: usize,
     error: Option<QueryError>,
-    /// Counts of operators, added as tasks end.
+    /// Counts of the query's operators, added when their tasks end.
     operators: Vec<OperatorCounts>,
 }
 
-/// Counts of one operator.
+/// Numbers of records that one operator has read, forwarded, folded, filtered or found late.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OperatorCounts {
     /// Name of the operator.
     pub operator: String,
-    /// Name of its task.
+    /// Name of the task that runs the operator.
     pub task: String,
-    /// Its counts.
+    /// Numbers of records by what the operator has done with them.
     pub counts: Counts,
 }
 
-/// The counts of one edge, for one of its readers. A shared edge is listed for each reader.
+/// Numbers of records on one edge, for one of its readers. A shared edge is listed once for each reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeCounts {
-    /// The edge, as `from -> to`.
+    /// Name of the edge, written as `from -> to`.
     pub edge: String,
-    /// Records written.
+    /// Number of records written to the edge.
     pub written: u64,
-    /// Records read.
+    /// Number of records that this reader has read from the edge.
     pub read: u64,
-    /// Records not read yet.
+    /// Number of records on the edge that this reader has not read yet.
     pub pending: u64,
-    /// Latency markers dropped because the ring was full.
+    /// Number of latency markers dropped because the ring of marks was full.
     pub marks_dropped: u64,
 }
 
-/// Progress of a query.
+/// Progress of a query at one moment, in a few numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// State of the query.
+    /// State of the query: running, paused, finished or failed.
     pub state: QueryState,
-    /// Records that sources have made.
+    /// Number of records that the sources of the query have made.
     pub events_in: u64,
-    /// Records that sinks have written.
+    /// Number of records that the sinks of the query have written.
     pub results_out: u64,
-    /// Records that could not be parsed.
+    /// Number of input records that could not be parsed.
     pub bad: u64,
-    /// Records on edges.
+    /// Number of records that wait on the edges of the query.
     pub pending: u64,
-    /// The least of the last watermarks that its sinks have seen; none before every sink has seen one.
+    /// The least of the last watermarks that the sinks have seen; `None` before every sink has seen one.
     pub watermark: Option<EventTime>,
-    /// Latencies since they were last [taken](QueryHandle::take_latencies).
+    /// Summary of the latencies measured since they were last [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
 }
 
-/// Report of a query that has finished.
+/// Report of a query that has finished: its counts, its latencies and its edges.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryReport {
     /// Name of the query.
     pub query: String,
-    /// Records that sources made.
+    /// Number of records that the sources of the query have made.
     pub events_in: u64,
-    /// Records that each source, or split of one, has made, in the order in which they were planned.
+    /// Number of records that each source, or each split of a source, has made, in the order in which they
+    /// were planned.
     pub made: Vec<u64>,
-    /// Records that sinks wrote.
+    /// Number of records that the sinks of the query have written.
     pub results_out: u64,
-    /// Records that could not be parsed.
+    /// Number of input records that could not be parsed.
     pub bad: u64,
-    /// Records stamped so far ahead of the clock that they moved no watermark
-    /// ([`ahead_max`](thalweg_model::WatermarkStrategy::ahead_max)). If there are any, another run of the
-    /// same input may find other records ahead.
+    /// Number of records stamped so far ahead of the clock that they moved no watermark
+    /// ([`ahead_max`](thalweg_model::WatermarkStrategy::ahead_max)). If there are any, another run over the
+    /// same input may find other records ahead of the clock.
     pub ahead: u64,
-    /// Times that a source fell silent and was left out of merged watermarks
+    /// Number of times that a source fell silent and was left out of merged watermarks
     /// ([`idle_after`](thalweg_model::WatermarkStrategy::idle_after)). If there are any, other records may be
-    /// late in another run of the same input.
+    /// late in another run over the same input.
     pub idled: u64,
-    /// Nanoseconds that workers spent in its steps.
+    /// Nanoseconds that workers have spent in the steps of the query's tasks.
     pub busy_ns: u64,
-    /// Steps that workers ran.
+    /// Number of steps that workers have run for the query.
     pub steps: u64,
-    /// Each operator, in the order in which their tasks ended. Operators of one name, such as copies that
-    /// several workers have run, are one.
+    /// Counts of each operator, in the order in which the tasks ended. Operators with the same name, such as
+    /// copies that several workers have run, are added up.
     pub operators: Vec<OperatorCounts>,
-    /// Each edge.
+    /// Counts of each edge of the query.
     pub edges: Vec<EdgeCounts>,
-    /// Summary of the latencies from intended send to sink, since they were last
+    /// Summary of the latencies from the intended send time of a record to the sink, since they were last
     /// [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
-    /// All of these latencies, which can be merged with others.
+    /// Histogram of the latencies from intended send time to the sink. It can be merged with other
+    /// histograms.
     pub latencies: Latencies,
     /// Summary of the output delays, since they were last [taken](QueryHandle::take_output_delays). An output
-    /// delay is the time from the ingestion of a watermark that closes something, such as a window, until all
-    /// sinks have seen it. None if nothing closes before the end of the stream.
+    /// delay is the time from the ingestion of a watermark that ends something, such as a window, until all
+    /// sinks have seen the watermark. `None` if nothing ends before the end of the stream.
     pub output_delay: Option<LatencySummary>,
-    /// All of these delays, which can be merged with others.
+    /// Histogram of the output delays. It can be merged with other histograms.
     pub output_delays: Latencies,
-    /// Result latencies, since they were last [taken](QueryHandle::take_result_latencies). A result latency
-    /// is the time from the end that such a watermark closes, by the stamps of records, until all sinks have
-    /// seen the watermark. The end of a window's allowed lateness is one, too. They are meaningful if records
-    /// are stamped by the engine's clock, and at most an hour.
+    /// Histogram of the result latencies, since they were last [taken](QueryHandle::take_result_latencies). A
+    /// result latency is the time from the end of a window, by the stamps of records, until all sinks have
+    /// seen the watermark that ends it. The end of a window's allowed lateness counts, too. Result latencies
+    /// are meaningful if records are stamped by the engine's clock. They are at most an hour.
     pub result_latencies: Latencies,
 }
 
 impl QueryReport {
-    /// Sum of one count over all operators.
+    /// Returns the sum of one kind of count over all operators of the query.
     pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
         self.operators.iter().map(|operator| count(&operator.counts)).sum()
     }
 
-    /// Returns the first place at which records were lost or appeared from nowhere, if there is one: an edge
-    /// not read to its end, or an operator whose reads are not accounted for.
+    /// Returns the first place at which records were lost or appeared from nowhere: an edge that was not read
+    /// to its end, or an operator whose reads are not accounted for. Returns `None` if there is no such
+    /// place.
     pub fn conservation_error(&self) -> Option<String> {
         conservation_error(self.edges.iter(), self.operators.iter())
     }
 }
 
-/// Returns the first edge that was not read to its end, or operator whose reads are not accounted for.
+/// Returns the first edge that was not read to its end, or else the first operator whose reads are not
+/// accounted for.
 pub(crate) fn conservation_error<'a>(
     mut edges: impl Iterator<Item = &'a EdgeCounts>,
     mut operators: impl Iterator<Item = &'a OperatorCounts>,
@@ -199,7 +206,7 @@ pub(crate) fn conservation_error<'a>(
     Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
 }
 
-/// One task's share of its query. It is dropped after the task itself, and the query then has one task less.
+/// One task's share in its query. It is dropped after the task itself, and the query then has one task less.
 pub(crate) struct TaskOfQuery(pub(crate) Arc<QueryShared>);
 
 impl std::ops::Deref for TaskOfQuery {
@@ -246,12 +253,13 @@ impl QueryShared {
         })
     }
 
-    /// Number of the query among all that the engine ever admitted. Unlike its id it is never reused.
+    /// Returns the number of the query among all that the engine has admitted. Unlike the query's id it is
+    /// never reused.
     pub(crate) fn serial(&self) -> u64 {
         self.entry.serial
     }
 
-    /// Returns the aims of the query.
+    /// Returns the aims of the query (latency target and tokens).
     pub(crate) fn aims(&self) -> Aims {
         self.entry.aims
     }
@@ -273,7 +281,8 @@ impl QueryShared {
         assert!(is_first, "a query comes in once");
     }
 
-    /// Present or former places of its tasks.
+    /// Returns the numbers of the query's tasks in the executor. If a task has ended, its number may belong
+    /// to another task.
     pub(crate) fn tasks(&self) -> &[OperatorId] {
         self.tasks.get().map_or(&[], Vec::as_slice)
     }
@@ -282,7 +291,7 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
-    /// Returns the chain of tasks for which the task with this probe waits.
+    /// Returns the names of the tasks that wait for each other, from the task with this probe on.
     pub(crate) fn waits_for(&self, start: &Probe) -> String {
         let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
         stuck::waits_for(&tasks, start)
@@ -293,11 +302,11 @@ impl QueryShared {
         if state == QueryState::Running && self.is_paused() { QueryState::Paused } else { state }
     }
 
-    /// Returns its figures up to now, or up to its end.
+    /// Returns the metrics of the query up to now, or up to its end.
     pub(crate) fn metrics(&self) -> QueryMetrics {
         let Entry { serial, submitted, clock, aims } = &self.entry;
-        // The state is read first. If it says that the query has ended, all figures are exact: the last task
-        // released the lock of the state after its last count.
+        // The state is read before the counters. If it says that the query has ended, all counters are final:
+        // the last task released the lock of the state after its last count.
         let state = self.state();
         let ended = || self.seen.iter().filter_map(|task| task.meter.ended()).max();
         let has_ended = matches!(state, QueryState::Finished | QueryState::Failed);
@@ -333,28 +342,28 @@ impl QueryShared {
         }
     }
 
-    /// The sum of a counter over all tasks.
+    /// Returns the sum of a counter over all tasks of the query.
     fn sum(&self, counter: impl Fn(&Meter) -> &AtomicU64) -> u64 {
         self.seen.iter().map(|task| read(counter(&task.meter))).sum()
     }
 
-    /// Records that its sources have made.
+    /// Returns the number of records that the sources of the query have made.
     fn events_in(&self) -> u64 {
         self.made().sum()
     }
 
-    /// Returns how many records each source has made.
+    /// Returns the number of records that each source of the query has made.
     fn made(&self) -> impl Iterator<Item = u64> {
         let sources = self.seen.iter().filter(|task| task.probe.is_source());
         sources.map(|task| read(&task.meter.records_in))
     }
 
-    /// Records that the stream of a task has ended, with the counts of its operators.
+    /// Records that the stream of a task has ended, and adds the counts of its operators.
     pub(crate) fn add_ended(&self, operators: Vec<OperatorCounts>) {
         let mut outcome = self.outcome.lock();
         outcome.tasks_ended += 1;
         for counted in operators {
-            // Copies of one operator in several tasks count as one.
+            // Several tasks run copies of one operator; the counts of these copies are added up.
             match outcome.operators.iter_mut().find(|known| known.operator == counted.operator) {
                 Some(known) => known.counts = known.counts.plus(counted.counts),
                 None => outcome.operators.push(counted),
@@ -362,8 +371,8 @@ impl QueryShared {
         }
     }
 
-    /// Makes the query fail, unless it fails already. The first reason counts; a later one is returned. The
-    /// query has ended when its last task is dropped.
+    /// Makes the query fail, unless it fails already or has ended. The first reason counts, and a later error
+    /// is returned to the caller. The query has ended when its last task is dropped.
     #[must_use = "an error may hold user code, and is dropped without a lock"]
     pub(crate) fn fail(&self, error: QueryError) -> Option<QueryError> {
         let mut outcome = self.outcome.lock();
@@ -380,7 +389,8 @@ impl QueryShared {
         outcome.tasks_left -= 1;
         if outcome.tasks_left == 0 {
             if outcome.error.is_none() && outcome.tasks_ended < self.seen.len() {
-                // A task was dropped before its stream ended, because the worker that held it died.
+                // A task was dropped before its stream ended. This happens if the worker that held the task
+                // died.
                 outcome.error = Some(QueryError::WorkerDied);
             }
             outcome.state = if outcome.error.is_some() { QueryState::Failed } else { QueryState::Finished };
@@ -414,7 +424,7 @@ impl QueryShared {
 }
 
 impl SeenTask {
-    /// Makes the view of a task that is admitted now.
+    /// Makes the counters of a task that is admitted to the engine at `now`.
     pub(crate) fn new(task: &BuiltTask, now: ProcessingTime) -> Self {
         SeenTask {
             name: task.name.clone(),
@@ -453,11 +463,12 @@ impl SeenTask {
 
 fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
     let ReadEdge { name, kind } = edge;
-    // The reader's cursor comes first, so that the reader has not passed `written`. Each cursor is read once,
-    // so that `written` equals `read` plus `pending` while other threads write and read.
+    // The reader's cursor is read before the writer's, so that the reader has not passed `written`. Each
+    // cursor is read once, so that `written` equals `read` plus `pending` while other threads write and read.
     let (read, written, marks_dropped) = match kind {
         ReadKind::Ordered(cursors, reader) => {
-            // The reader of a queue may be ahead of the count that its writer has published.
+            // The reader of a queue may be ahead of the count that the writer has published, so the lesser
+            // count is taken.
             let (read, written) = (cursors.read(*reader), cursors.written());
             (read.min(written), written, cursors.marks_dropped())
         }
@@ -473,14 +484,15 @@ fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
 fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
     let (chunks, chunk_bytes) = match &edge.kind {
         ReadKind::Ordered(cursors, 0) => (cursors.chunks(), cursors.chunk_bytes()),
-        // An edge shared by several readers is counted with the first.
+        // The memory of an edge with several readers is counted with the first reader only.
         ReadKind::Ordered(..) => (0, 0),
         ReadKind::Containers(tracker) => (tracker.space.chunks(), tracker.space.chunk_bytes()),
     };
     EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }
 
-/// A running query, from outside. Dropping the handle does not affect the query.
+/// Handle of a running query, for the program that submitted it. Dropping the handle does not affect the
+/// query.
 pub struct QueryHandle {
     shared: Arc<QueryShared>,
     driver: Weak<dyn Driver>,
@@ -491,55 +503,55 @@ impl QueryHandle {
         QueryHandle { shared, driver: Arc::downgrade(driver) }
     }
 
-    /// The query's name.
+    /// Returns the name of the query.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Returns the state of the query; cheap enough for frequent calls.
+    /// Returns the state of the query. The call is cheap enough to be made often.
     pub fn state(&self) -> QueryState {
         self.shared.state()
     }
 
-    /// Takes out the latencies measured since they were last taken; later ones are counted from zero. For the
-    /// figures of an interval, take them at both of its ends. For the figures of the whole run, merge
-    /// everything that was taken.
+    /// Takes the latencies measured since the last call; later ones are counted from zero. For the latencies
+    /// of an interval, call this at both of its ends. For those of the whole run, merge everything that was
+    /// taken.
     pub fn take_latencies(&self) -> Latencies {
         self.shared.delivered.latencies.take()
     }
 
-    /// Takes out the output delays in the same way.
+    /// Takes the output delays measured since the last call; later ones are counted from zero.
     pub fn take_output_delays(&self) -> Latencies {
         self.shared.delivered.output_delays.take()
     }
 
-    /// Takes out the result latencies in the same way.
+    /// Takes the result latencies measured since the last call; later ones are counted from zero.
     pub fn take_result_latencies(&self) -> Latencies {
         self.shared.delivered.result_latencies.take()
     }
 
-    /// Returns the ages, at `now` on the engine's clock, of the overdue results. These are the instants after
-    /// `since` at which a window closes by the stamps of records, and whose results not all sinks have seen.
-    /// So a query that is left waiting cannot appear fast. Empty if nothing closes before the end of the
-    /// stream, if any instant may close something, and if records are stamped ahead of the clock. At most
-    /// 10,000, the oldest first.
+    /// Returns how long ago, at `now` on the engine's clock, windows have ended whose results not all sinks
+    /// have seen. Only ends after `since`, by the stamps of records, count. So a query that is left waiting
+    /// cannot appear fast. The result is empty in three cases: nothing ends before the end of the stream, any
+    /// instant may be an end, or records are stamped ahead of the clock. It has at most 10,000 ends, the
+    /// oldest first.
     pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
         self.shared.delivered.overdue(since, now)
     }
 
-    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first. A
-    /// marker with the intended time 0 ns counts as none.
+    /// Returns the latest intended time of all latency markers that sinks have seen; `None` before the first.
+    /// A marker with the intended time 0 ns counts as none.
     pub fn last_marker(&self) -> Option<ProcessingTime> {
         self.shared.delivered.last_marker()
     }
 
-    /// Returns the figures of each task, operator and edge of the query, up to now or to its end. The
-    /// difference of two such figures gives the [interval](QueryMetrics::since) between them.
+    /// Returns the metrics of each task, operator and edge of the query, up to now or up to its end. The
+    /// difference of two readings gives the [interval](QueryMetrics::since) between them.
     pub fn metrics(&self) -> QueryMetrics {
         self.shared.metrics()
     }
 
-    /// Returns the progress of the query.
+    /// Returns the progress of the query in a few numbers.
     pub fn progress(&self) -> Progress {
         let QueryShared { delivered, edges, .. } = &*self.shared;
         Progress {
@@ -553,16 +565,16 @@ impl QueryHandle {
         }
     }
 
-    /// Pauses the query: running steps are finished, then nothing of it runs until it is
-    /// [resumed](Self::resume). It keeps its blocks and state. Its sources catch up with what they miss
-    /// meanwhile.
+    /// Pauses the query: running steps are finished, then no task of the query runs until it is
+    /// [resumed](Self::resume). The query keeps its blocks and state. When it is resumed, its sources catch
+    /// up with the records that have become due.
     pub fn pause(&self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.set_paused(&self.shared, true);
         }
     }
 
-    /// Resumes a query that was paused.
+    /// Resumes a query that was paused; its tasks run again.
     pub fn resume(&self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.set_paused(&self.shared, false);
@@ -570,17 +582,18 @@ impl QueryHandle {
     }
 
     /// Asks the sources to end with the promise that nothing follows. Records already made are processed,
-    /// every window fires, also partly filled ones, and sinks finish. Flink's `stop` with `--drain` ends in
-    /// the same way. A paused query is resumed. Of this and [`stop_at_watermark`](Self::stop_at_watermark)
-    /// the first call counts.
+    /// every window fires, also if it is only partly filled, and sinks finish. Flink's `stop` with `--drain`
+    /// ends a job in the same way. A paused query is resumed. If both this and
+    /// [`stop_at_watermark`](Self::stop_at_watermark) are called, the first call counts.
     pub fn stop(&self) {
         self.stop_sources(Stop::Drained);
     }
 
     /// Asks the sources to end at their last watermark. Records already made are processed, and sinks finish.
-    /// The results that watermarks have closed are written. Open windows, and other state that waits for a
-    /// later watermark, are dropped, because they are not complete. Flink's `stop` without `--drain` ends in
-    /// the same way. A paused query is resumed. Of this and [`stop`](Self::stop) the first call counts.
+    /// The results that watermarks have fired are written. Open windows, and other state that waits for a
+    /// later watermark, are dropped, because they are not complete. Flink's `stop` without `--drain` ends a
+    /// job in the same way. A paused query is resumed. If both this and [`stop`](Self::stop) are called, the
+    /// first call counts.
     pub fn stop_at_watermark(&self) {
         self.stop_sources(Stop::AtWatermark);
     }
@@ -600,11 +613,11 @@ impl QueryHandle {
         }
     }
 
-    /// Waits until the query has ended and all of its sinks are dropped. Its place among the engine's queries
-    /// and tasks is free a moment later.
+    /// Waits until the query has ended and all of its sinks are dropped. The engine has room for another
+    /// query in its place a moment later.
     ///
     /// # Errors
-    /// The error that ended the query, if its streams did not.
+    /// The error that ended the query, if it did not finish.
     pub fn wait(self) -> Result<QueryReport, QueryError> {
         let mut outcome = self.shared.outcome.lock();
         while outcome.state == QueryState::Running {

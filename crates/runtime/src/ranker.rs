@@ -1,12 +1,13 @@
-//! Calls of the policy, and their times: the only place where the snapshot is gathered and ranks are made.
+//! The ranker: calls the policy, and decides when. Only here is the snapshot for the policy gathered, and
+//! only here are ranks made.
 //!
-//! One party at a time holds the ranker, behind a lock that workers only try. A worker that finds it taken
-//! continues with the ranks as they were, keeps its notes, and delivers them when it next gets the ranker.
+//! One thread at a time holds the ranker, behind a lock that workers only try. A worker that finds the ranker
+//! taken continues with the published ranks, keeps its notes, and delivers them when it next gets the ranker.
 //!
-//! Between two rounds only the entry of the operator to be ranked is renewed. A round renews everything.
-//! Rounds come every [`ROUND_NS`], or less often, so that they take at most 0.5 % of the time. Costs and
-//! selectivities are measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over [`GRADIENT_NS`]
-//! (Enjima's program).
+//! Between two rounds only the snapshot's entry of the operator to be ranked is renewed. A round renews the
+//! whole snapshot. Rounds come every [`ROUND_NS`], or less often, so that they take at most 0.5 % of the
+//! time. Costs and selectivities are measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over
+//! [`GRADIENT_NS`] (Enjima's program).
 
 use std::sync::Arc;
 
@@ -23,19 +24,21 @@ use crate::meter::{Meter, read};
 use crate::query::QueryShared;
 use crate::task::Probe;
 
-/// Time between two rounds: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
+/// Nanoseconds between two rounds, in which all ready tasks are ranked again: Enjima, section 5.3, "1 ms";
+/// results do not change up to 5 ms.
 pub(crate) const ROUND_NS: u64 = 1_000_000;
 
-/// Least ratio of the time between two rounds to the duration of a round.
+/// Least ratio of the time between two rounds of ranking to the duration of a round; so rounds take at most
+/// 0.5 % of the time.
 const ROUND_PER_COST: u64 = 200;
 
-/// Time over which costs and selectivities are averaged: Enjima, section 4, "50 ms".
+/// Nanoseconds over which costs and selectivities of tasks are averaged: Enjima, section 4, "50 ms".
 const METRICS_NS: u64 = 50_000_000;
 
-/// Time between two samples of a query's latency: as in Enjima's program, 100 ms.
+/// Nanoseconds between two samples of a query's latency: as in Enjima's program, 100 ms.
 const GRADIENT_NS: u64 = 100_000_000;
 
-/// Memory in use, and its limit.
+/// Bytes of the memory budget that are in use, and the size of the budget.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Memory {
     used_bytes: u64,
@@ -43,7 +46,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory of this pool and its budget: the reserved bytes, without the spare pages that no edge owns.
+    /// Returns the memory in use of this pool and its budget: the reserved bytes, without the spare pages
+    /// that no edge owns.
     pub(crate) fn of(pool: &Pool) -> Self {
         let budget = pool.budget();
         let used_bytes = budget.used_bytes().saturating_sub(pool.spare_bytes());
@@ -51,17 +55,18 @@ impl Memory {
     }
 }
 
-/// Times during which the policy has chosen by memory.
+/// Counts how often and how long the policy has chosen tasks so as to free memory, because memory is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Relief {
     pub(crate) is_on: bool,
     pub(crate) times: u64,
-    /// Nanoseconds of relief up to the last round.
+    /// Nanoseconds for which the policy has chosen tasks so as to free memory, up to the last round.
     pub(crate) ns: u64,
 }
 
 impl Relief {
-    /// Records a round, `since_ns` after the one before.
+    /// Records whether the policy chooses so as to free memory in this round, which comes `since_ns` after
+    /// the round before.
     fn note(&mut self, is_on: bool, since_ns: u64) {
         self.ns += if self.is_on { since_ns } else { 0 };
         self.times += u64::from(is_on && !self.is_on);
@@ -69,15 +74,16 @@ impl Relief {
     }
 }
 
-/// A message of a worker to the ranker. Ids of queries and operators are reused, and a note may arrive long
-/// after its query has ended. The serial number of the query tells which one is meant.
+/// A message of a worker to the policy about a run or the end of a task. Numbers of queries and tasks are
+/// reused, and a note may arrive long after its query has ended. The serial number of the query tells which
+/// query is meant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
     Ran { completion: Completion, serial: u64 },
     Ended { operator: OperatorId, serial: u64 },
 }
 
-/// The policy with everything that it sees.
+/// The policy with the snapshot that it sees and everything from which the snapshot is made.
 pub(crate) struct Ranker {
     policy: Box<dyn Policy>,
     refresh: Refresh,
@@ -85,10 +91,10 @@ pub(crate) struct Ranker {
     snapshot: Snapshot,
     views: Vec<Option<View>>,
     queries: Vec<Option<QueryView>>,
-    /// Places of tasks that have ended.
+    /// Numbers of tasks that have ended; new tasks get these numbers again.
     free: Vec<OperatorId>,
-    /// True if `snapshot.order` contains tasks that have ended, or lacks new ones. It is renewed in the next
-    /// round.
+    /// True if the order of tasks in the snapshot contains tasks that have ended, or lacks new ones. The
+    /// order is renewed in the next round.
     is_order_old: bool,
     measured_at: ProcessingTime,
     sampled_at: ProcessingTime,
@@ -96,24 +102,24 @@ pub(crate) struct Ranker {
     relief: Relief,
 }
 
-/// The observed state of a task.
+/// Measurements of a task from which its entry in the policy's snapshot is made.
 struct View {
     probe: Arc<Probe>,
     meter: Arc<Meter>,
     query: QueryId,
-    /// The serial number of the query, which is never reused.
+    /// The serial number of the task's query, which is never reused.
     serial: u64,
-    /// Counters of the meter at the last measurement of costs.
+    /// Values of the task's counters at the last measurement of its cost.
     seen: Seen,
     cost_ns: f64,
     cost_ns_per_run: f64,
     selectivity: f64,
-    /// End of the last run of which the ranker has heard.
+    /// The instant at which the last run of this task ended, of those that workers have reported.
     last_run_ended: ProcessingTime,
-    /// Watermarks at which something happens in a chain with windows.
+    /// Watermarks at which the task has something to do, if its chain has windows.
     horizon: Option<Horizon>,
-    /// The last watermark that the task has taken, as far as the ranker has heard, and the next instant of
-    /// the horizon after it.
+    /// The last watermark that the task has taken, as far as workers have reported. `frontier` is the next
+    /// instant after it at which the task has something to do.
     watermark: Option<EventTime>,
     frontier: Option<EventTime>,
 }
@@ -128,19 +134,19 @@ struct Seen {
 
 struct QueryView {
     shared: Arc<QueryShared>,
-    /// Tasks of the query, upstream before downstream.
+    /// Tasks of the query, each before the tasks that read its output.
     order: Vec<OperatorId>,
     tasks_left: usize,
     gradient: Gradient,
 }
 
-/// A task of a new query.
+/// A task of a new query, as it is given to the ranker.
 pub(crate) struct NewTask {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
-    /// Watermarks at which something happens in its chain.
+    /// Watermarks at which some operator of the task has something to do.
     pub(crate) horizon: Horizon,
-    /// Readers of its output, by place in the query.
+    /// Tasks that read the output of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
 }
 
@@ -162,44 +168,45 @@ impl Ranker {
         }
     }
 
-    /// Returns true if ranks are made again when more input arrives at a task that has some already.
+    /// Returns true if the policy wants a task that already has input to be ranked again when more input
+    /// arrives.
     pub(crate) fn ranks_on_arrival(&self) -> bool {
         self.refresh.contain(Refresh::ON_ARRIVAL)
     }
 
-    /// Returns true if a worker may run tasks that the policy does not rank; otherwise they wait for a round
-    /// to rank them.
+    /// Returns true if workers may run tasks that the policy has not ranked. Otherwise such tasks wait for a
+    /// round to rank them.
     pub(crate) fn conserves_work(&self) -> bool {
         self.policy.conserves_work()
     }
 
-    /// Number of queries that run.
+    /// Returns the number of queries that have not ended.
     pub(crate) fn query_count(&self) -> usize {
         self.queries.iter().flatten().count()
     }
 
-    /// Number of tasks that run.
+    /// Returns the number of tasks that have not ended.
     pub(crate) fn task_count(&self) -> usize {
         self.views.iter().flatten().count()
     }
 
-    /// Upper bound of the places of tasks in use.
+    /// Returns an upper bound of the numbers of tasks in use.
     pub(crate) fn places(&self) -> usize {
         self.views.len()
     }
 
-    /// Queries that run.
+    /// Returns the queries that have not ended.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &Arc<QueryShared>> {
         self.queries.iter().flatten().map(|query| &query.shared)
     }
 
-    /// Returns an id for a new query: the first free one.
+    /// Returns the first free number, for a new query.
     pub(crate) fn next_query(&self) -> QueryId {
         let free = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         QueryId(u32::try_from(free).expect("the number of queries is bounded"))
     }
 
-    /// Adds a query, and returns the places of its tasks.
+    /// Adds a query to the snapshot of the policy, and returns the numbers of its tasks.
     pub(crate) fn admit(
         &mut self,
         shared: Arc<QueryShared>,
@@ -258,12 +265,12 @@ impl Ranker {
         }
     }
 
-    /// Processes a note.
+    /// Processes a worker's note about a run or the end of a task.
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
             Note::Ran { completion, serial } => {
-                // The place of an ended task may belong to another task by now, and so may the id of its
-                // query.
+                // The number of the ended task may belong to another task by now, and the number of its query
+                // to another query. The serial number tells them apart.
                 let view = self.views[completion.operator.0 as usize].as_mut();
                 if let Some(view) = view.filter(|view| view.serial == serial) {
                     view.note_run(&completion);
@@ -274,7 +281,7 @@ impl Ranker {
         }
     }
 
-    /// Removes a task that has ended. Its place becomes free.
+    /// Removes a task that has ended from the snapshot, so that another task can get its number.
     fn dismiss(&mut self, operator: OperatorId, serial: u64) {
         let place = operator.0 as usize;
         let Some(view) = self.views[place].take_if(|view| view.serial == serial) else { return };
@@ -293,8 +300,8 @@ impl Ranker {
         self.is_order_old = true;
     }
 
-    /// Returns the word under which a task with something to do is published; `None` if the task must not run
-    /// before a round ranks it.
+    /// Asks the policy for the rank of a ready task, and returns it as the word under which the task is
+    /// published. Returns `None` if the task must not run before a round ranks it.
     pub(crate) fn word(&mut self, body: &TaskBody, now: ProcessingTime) -> Option<u64> {
         let place = body.operator.0 as usize;
         let view = self.views[place].as_ref().expect("a task that is ranked has not ended");
@@ -307,20 +314,21 @@ impl Ranker {
         }
     }
 
-    /// Returns how many records a task may take.
+    /// Returns the number of records that the policy lets a task take in its next run; at least 1.
     pub(crate) fn quantum(&mut self, operator: OperatorId, now: ProcessingTime) -> u32 {
         self.snapshot.now = now;
         self.policy.quantum(&self.snapshot, operator).records.max(1)
     }
 
-    /// Cost of a record in nanoseconds, by the last measurement.
+    /// Returns the cost of a record of this task in nanoseconds, by the last measurement.
     pub(crate) fn cost_ns(&self, operator: OperatorId) -> f64 {
         self.views[operator.0 as usize]
             .as_ref()
             .map_or(OperatorState::ASSUMED_COST_NS_PER_RECORD, |view| view.cost_ns)
     }
 
-    /// Renews the whole snapshot and lets the policy prepare. The duration of the round counts from `now`.
+    /// Begins a round: renews the whole snapshot and lets the policy prepare. The duration of the round
+    /// counts from `now`.
     pub(crate) fn prepare(
         &mut self,
         now: ProcessingTime,
@@ -377,12 +385,12 @@ impl Ranker {
         self.prepared_at = now;
     }
 
-    /// Returns how often and how long the policy has chosen by memory.
+    /// Returns how often and how long the policy has chosen tasks so as to free memory.
     pub(crate) fn relief(&self) -> Relief {
         self.relief
     }
 
-    /// Returns the instant of the next round, from the begin and end of this one.
+    /// Returns the instant of the next round of ranking, from the begin and end of this round.
     pub(crate) fn next_round(&mut self, began: ProcessingTime, ended: ProcessingTime) -> ProcessingTime {
         let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(ROUND_NS);
         self.snapshot.round_end = began.plus_nanos(length_ns);
@@ -415,7 +423,8 @@ impl View {
         }
     }
 
-    /// Records a run, unless a later run was reported first: workers report when they get the ranker.
+    /// Records a reported run of the task, unless a later run was reported before. Reports may come out of
+    /// order, because workers report when they get the ranker.
     fn note_run(&mut self, done: &Completion) {
         if done.ended < self.last_run_ended {
             return;
@@ -440,7 +449,7 @@ impl View {
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         let (head, frontier) = if reads.contain(Fields::CONTEXTS) {
-            // With shared epochs, the input knows the epoch of its oldest block.
+            // If the task reads containers, its input knows the epoch of its oldest block.
             let due = probe.inputs.first().and_then(|inlet| inlet.due(now));
             (probe.head(now), if self.horizon.is_some() { due.or(self.frontier) } else { None })
         } else {
@@ -477,7 +486,7 @@ impl View {
     /// epochs, measures only the cost of a run. Without input both values stay. With input and no output, as
     /// for a window that has not fired, selectivity is measured since the start of the task, with one record
     /// of output more than there was. So it falls while nothing comes out, but never to zero, from which no
-    /// order would follow.
+    /// order of tasks would follow.
     fn measure(&mut self) {
         let meter = &self.meter;
         let seen = Seen {
@@ -490,7 +499,8 @@ impl View {
         let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
         if self.probe.closes_epochs() {
-            // Such a task takes no records: its cost is per run, and its pending work is a number of epochs.
+            // A task that closes epochs takes no records: its cost is per run, and its pending work is a
+            // number of epochs.
             if steps > 0.0 {
                 let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
                 self.cost_ns = (busy_ns / steps).max(f64::MIN_POSITIVE);
@@ -511,8 +521,8 @@ impl View {
     }
 }
 
-/// Places of a query's tasks, upstream before downstream (Kahn, "Topological Sorting of Large Networks", CACM
-/// 1962). A graph that passed its checks has no cycle.
+/// Returns the numbers of a query's tasks, upstream before downstream (Kahn, "Topological Sorting of Large
+/// Networks", CACM 1962). A graph that passed its checks has no cycle.
 fn upstream_first(downstream: &[Vec<usize>]) -> Vec<usize> {
     let mut inputs = vec![0usize; downstream.len()];
     downstream.iter().flatten().for_each(|&reader| inputs[reader] += 1);

@@ -1,5 +1,5 @@
-//! Memory for the state of a task, from the engine's budget: requested before the state grows, and settled
-//! after the step.
+//! Memory for the state of a task, taken from the engine's budget: requested before the state grows, and
+//! settled after the step.
 //!
 //! While a step runs, each request is reserved in addition to the bytes that the state held before, with some
 //! more bytes beside: most requests are small and frequent. After the step the state reports its size, and
@@ -11,29 +11,30 @@ use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
 use thalweg_model::{Allowance, GrantSource, Payment};
 
-/// Bytes that are reserved beyond a request, if they are available. Each running task may hold this many
-/// bytes that another task lacks when it asks for the last bytes of the budget.
+/// Number of bytes that are reserved beyond a request, if they are available, so that small requests seldom
+/// reach the budget. Each running task may hold this many bytes that another task lacks when it asks for the
+/// last bytes of the budget.
 const SPARE_BYTES: usize = 1 << 12;
 
-/// The memory grant of one task.
+/// The memory grant of one task: bytes of the engine's budget that the task's state may use.
 pub(crate) struct StateGrant {
     pool: Arc<Pool>,
-    /// Bytes reserved since the last settlement and not requested yet; at most [`SPARE_BYTES`]. Taken by
-    /// compare-and-swap, because other tasks may merge the state of a copy while the copy runs. Relaxed: as
-    /// `was_asked`.
+    /// Number of bytes reserved since the last settlement and not requested yet; at most [`SPARE_BYTES`].
+    /// Taken by compare-and-swap, because other tasks may merge the state of a copy while the copy runs.
+    /// Relaxed: as `was_asked`.
     spare_bytes: AtomicUsize,
-    /// True if there was a request since the last settlement. Relaxed: the holder of the task requests and
-    /// settles, and the task's cell orders its runs. Other tasks that request put the state down behind a
-    /// lock.
+    /// True if the task has requested memory since the last settlement (the end of its last step). Relaxed:
+    /// the holder of the task requests and settles, and the task's cell orders its runs. Other tasks that
+    /// request put the state down behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Granted>,
-    /// The first refusal, reported or not.
+    /// The first refusal of memory to this task, whether it was reported or not.
     first_refusal: OnceLock<BudgetExceeded>,
 }
 
 #[derive(Default)]
 struct Granted {
-    /// Bytes reserved since the last settlement.
+    /// Bytes reserved since the end of the last step in addition to what the state held.
     reserved: Option<Reservation>,
     refused: Option<BudgetExceeded>,
 }
@@ -49,13 +50,13 @@ impl StateGrant {
         })
     }
 
-    /// Returns the first refusal, if there was one, even if it was reported to the holder of the task and the
-    /// query is about to fail.
+    /// Returns the first refusal of memory, if there was one, even if it was reported already and the query
+    /// is about to fail.
     pub(crate) fn first_refusal(&self) -> Option<BudgetExceeded> {
         self.first_refusal.get().copied()
     }
 
-    /// Fails the query because of a refusal to another task.
+    /// Makes the query fail because another task was refused memory.
     pub(crate) fn refuse(&self, exceeded: BudgetExceeded) {
         self.was_asked.store(true, Ordering::Relaxed);
         self.first_refusal.get_or_init(|| exceeded);
@@ -67,16 +68,17 @@ impl StateGrant {
         Allowance::new(Arc::clone(self) as _)
     }
 
-    /// Returns true if there was a refusal that is not reported yet.
+    /// Returns true if the budget refused a request of this task and the refusal is not reported yet.
     pub(crate) fn has_refused(&self) -> bool {
         self.was_asked.load(Ordering::Relaxed) && self.lent.lock().refused.is_some()
     }
 
-    /// Makes `state` pay for `held_bytes`, using the bytes reserved since the last settlement.
+    /// Makes the reservation `state` pay for `held_bytes`, the size of the state after a step. Uses the bytes
+    /// reserved during the step, and gives back the rest.
     ///
     /// # Errors
-    /// [`BudgetExceeded`] if a request was refused, or if the state holds more than it requested and that
-    /// does not fit.
+    /// [`BudgetExceeded`] if a request was refused in the step, or if the state holds more than it requested
+    /// and that does not fit.
     pub(crate) fn settle(&self, state: &mut Reservation, held_bytes: usize) -> Result<(), BudgetExceeded> {
         if self.was_asked.load(Ordering::Relaxed) {
             self.was_asked.store(false, Ordering::Relaxed);
@@ -88,7 +90,8 @@ impl StateGrant {
             }
         }
         if held_bytes != state.bytes() && state.resize(held_bytes).is_err() {
-            // State takes precedence over spare pages of the pool.
+            // State takes precedence over the spare pages that the pool keeps for edges, so these are given
+            // up first.
             self.pool.give_up_spare();
             state.resize(held_bytes)?;
         }
@@ -97,12 +100,12 @@ impl StateGrant {
 }
 
 impl StateGrant {
-    /// Reserves the bytes that the spare ones do not cover.
+    /// Reserves memory for a request, as far as the spare bytes do not cover it.
     fn reserve(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
         loop {
-            // Spare bytes are reserved already, and are used first, so that the request is smaller if little
-            // else is left.
+            // Spare bytes are reserved already. They are used first, so that the request to the budget is
+            // smaller if little is left.
             let rest = spare_bytes.saturating_sub(bytes);
             let taken = self.spare_bytes.compare_exchange_weak(
                 spare_bytes,
@@ -189,20 +192,21 @@ mod tests {
         let mut state = budget.reserve(10).unwrap();
         assert!(state_grant.lend(50) && state_grant.lend(20));
         assert_eq!(budget.used_bytes(), 80);
-        // It grew to forty, for a moment with the old twenty beside it.
+        // The state grew to 40 bytes. During the step the old 20 bytes were reserved beside the new ones.
         assert_eq!(state_grant.settle(&mut state, 40), Ok(()));
         assert_eq!((budget.used_bytes(), state.bytes()), (40, 40));
 
         assert!(!state_grant.lend(61) && state_grant.lend(60));
         let refused = state_grant.settle(&mut state, 100).unwrap_err();
         assert_eq!(refused, BudgetExceeded { wanted_bytes: 61, used_bytes: 40, limit_bytes: 100 });
-        // The granted bytes stay reserved until the state is dropped, and the refusal is reported once.
+        // The granted bytes stay reserved until the state is dropped. The refusal is reported only once.
         assert_eq!(state_grant.settle(&mut state, 90), Ok(()));
         drop(state);
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// An offer is paid like any request if there is memory, and has no effect if there is none.
+    /// An offer of a task to use more memory is paid like a request if there is memory, and has no effect if
+    /// there is none.
     #[test]
     fn a_refused_offer_fails_nothing() {
         let budget = Budget::new(100);
@@ -215,7 +219,8 @@ mod tests {
         assert_eq!((budget.used_bytes(), state_grant.settle(&mut state, 100)), (100, Ok(())));
     }
 
-    /// Temporary memory is free again within the step, and payments outlive the step.
+    /// Memory that is needed only for a moment is free again within the same step. Payments that a task keeps
+    /// outlive the step.
     #[test]
     fn memory_is_given_back_within_a_step_and_payments_when_they_are_dropped() {
         let budget = Budget::new(100);
@@ -232,7 +237,8 @@ mod tests {
         assert_eq!(budget.used_bytes(), 10);
     }
 
-    /// Some more is reserved than was requested, while there is enough, and given back with the rest.
+    /// Small requests reserve more than they ask for while there is enough memory. The rest is given back at
+    /// the end of the step.
     #[test]
     fn who_asks_for_little_asks_the_budget_seldom() {
         let budget = Budget::new(2 * SPARE_BYTES);
@@ -240,18 +246,18 @@ mod tests {
         let mut state = budget.reserve(0).unwrap();
         assert!((0..=SPARE_BYTES / 8).all(|_| state_grant.lend(8)));
         assert_eq!(budget.used_bytes(), SPARE_BYTES + 8);
-        // Spare bytes do not prevent a request for all that is left.
+        // Bytes reserved beyond earlier requests do not prevent a request for all that is left.
         assert!(state_grant.lend(SPARE_BYTES - 8));
         assert_eq!(budget.used_bytes(), 2 * SPARE_BYTES);
         assert!(!state_grant.lend(1));
         state_grant.settle(&mut state, 3 * 8).unwrap_err();
         state_grant.settle(&mut state, 3 * 8).unwrap();
         assert_eq!(budget.used_bytes(), 3 * 8);
-        // After a settlement there are no spare bytes.
+        // The reservation was settled after the step, so no bytes are reserved beyond what the state holds.
         assert!(state_grant.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }
-    /// A request for more than the spare bytes asks the budget only for the rest.
+    /// A request for more than the spare bytes takes only the missing bytes from the budget.
     #[test]
     fn what_is_spare_is_not_missed() {
         let budget = Budget::new(8 + SPARE_BYTES + 100);
@@ -261,7 +267,8 @@ mod tests {
         assert!(!state_grant.lend(1));
     }
 
-    /// The spare bytes stay bounded, however many requests exceed them.
+    /// The bytes reserved beyond the requests stay within [`SPARE_BYTES`], however many requests exceed that
+    /// number.
     #[test]
     fn no_more_than_a_little_is_ever_spare() {
         let budget = Budget::new(usize::MAX);

@@ -15,10 +15,10 @@ use thalweg_model::ProcessingTime;
 use crate::limits;
 use crate::task::{Inlet, Outlet, Probe};
 
-/// Runs without effect before the clock counts.
+/// Number of runs without effect after which a task may count as stuck, if enough time has passed, too.
 const BARREN_RUNS_MIN: u32 = 1 << 10;
 
-/// Runs of a task without effect, and the time of the first.
+/// Number of consecutive runs of a task that moved no record and no mark, and the time of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barren {
     runs: u32,
@@ -26,7 +26,8 @@ pub(crate) struct Barren {
 }
 
 impl Barren {
-    /// Records a run that ended at `now`. Returns true if the task has run without effect for too long.
+    /// Records a run that ended at `now`. Returns true if the task has run without moving anything for too
+    /// long.
     pub(crate) fn note_run(&mut self, had_effect: bool, now: ProcessingTime) -> bool {
         if had_effect {
             self.runs = 0;
@@ -40,8 +41,8 @@ impl Barren {
     }
 }
 
-/// Returns the names of tasks from `start` on, each of which waits for the next. If they wait in a cycle, the
-/// last name is one that came before. `tasks` are all tasks of the query.
+/// Returns the names of tasks from `start` on, joined by arrows: each task waits for the next. If they wait
+/// in a cycle, the last name is one that came before. `tasks` has all tasks of the query.
 pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     let place_of = |wanted: &Probe| tasks.iter().position(|(_, probe)| std::ptr::eq(*probe, wanted));
     let mut path: Vec<usize> = place_of(start).into_iter().collect();
@@ -55,8 +56,8 @@ pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
     path.iter().map(|&place| tasks[place].0).collect::<Vec<_>>().join(" -> ")
 }
 
-/// Returns the task for which a task waits: the reader of a full output edge, or the writer of an empty input
-/// edge.
+/// Returns the task for which the given task waits: the reader of a full output edge, or the writer of an
+/// empty input edge.
 fn blocker(tasks: &[(&str, &Probe)], place: usize) -> Option<usize> {
     let probe = tasks[place].1;
     let is_same = Arc::<Cursors>::ptr_eq;

@@ -1,8 +1,8 @@
-//! The operating system: threads, and its figures of the process and its threads, which are CPU time, memory
-//! and page faults.
+//! Interface to the operating system: threads, and readings of CPU time, memory and page faults of the
+//! process and its threads.
 //!
-//! Figures are read from `/proc` on request, never by a step. If the system does not provide one, as outside
-//! of Linux, the figure is missing instead of wrong.
+//! These values are read from `/proc` on request, never by a step. If the system does not provide a value,
+//! as outside of Linux, the value is missing instead of wrong.
 
 use std::fs::read_to_string;
 use std::thread::{Builder, JoinHandle};
@@ -11,23 +11,24 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::PlanError;
 
-/// Figures of the process up to one moment.
+/// CPU time, memory and page faults of the process up to one moment. A value is `None` if the system does
+/// not tell it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProcessMetrics {
-    /// CPU time of all threads, in nanoseconds.
+    /// CPU time of all threads of the process, in nanoseconds.
     pub cpu_ns: Option<u64>,
-    /// Bytes of memory that the process holds now.
+    /// Bytes of memory that the process holds now (resident set size).
     pub rss_bytes: Option<u64>,
-    /// Most bytes held at once since [`forget_rss_peak`].
+    /// The most bytes of memory that the process has held at once since [`forget_rss_peak`].
     pub rss_peak_bytes: Option<u64>,
-    /// Page faults that were served without reading from a disk.
+    /// Number of page faults that were served without reading from a disk.
     pub page_faults_minor: Option<u64>,
-    /// Page faults that had to read from a disk.
+    /// Number of page faults that had to read from a disk.
     pub page_faults_major: Option<u64>,
 }
 
 impl ProcessMetrics {
-    /// Reads the figures from the system.
+    /// Reads these values of the process from the operating system.
     pub fn now() -> Self {
         let status = read_to_string("/proc/self/status").unwrap_or_default();
         let stat = read_to_string("/proc/self/stat").unwrap_or_default();
@@ -40,7 +41,8 @@ impl ProcessMetrics {
         }
     }
 
-    /// Returns the time and page faults between `earlier` and this. Memory stays as it is now.
+    /// Returns the CPU time and page faults between `earlier` and this moment. The memory values stay as
+    /// they are now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let used = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -58,36 +60,36 @@ fn cpu_ns() -> u64 {
     used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
-/// Seconds of CPU time that all threads of the process have used.
+/// Returns the seconds of CPU time that all threads of the process have used.
 pub fn cpu_seconds() -> f64 {
     cpu_ns() as f64 / 1e9
 }
 
-/// Most bytes of memory that the process held at once since [`forget_rss_peak`]; 0 if the system does not
-/// tell.
+/// Returns the most bytes of memory that the process has held at once since [`forget_rss_peak`]; 0 if the
+/// system does not tell.
 pub fn rss_peak_bytes() -> u64 {
     let status = read_to_string("/proc/self/status").unwrap_or_default();
     status_bytes(&status, "VmHWM:").unwrap_or(0)
 }
 
-/// Resets the peak to the memory held now, so that the peak of a run does not include earlier runs. If the
-/// system does not allow it, the peak stays that of the whole process.
+/// Resets the peak of the process's memory to the memory held now, so that the peak of a run does not
+/// include earlier runs. If the system does not allow this, the peak stays that of the whole process.
 pub fn forget_rss_peak() {
-    // 5 is the kernel's code for the peak (proc_pid_clear_refs(5)).
+    // 5 is the kernel's code to reset the peak of memory (proc_pid_clear_refs(5)).
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 /// Starts a thread. A thread whose name is `refused` requests a stack that exceeds any machine's address
-/// space. So the system refuses it, as it does when it is out of threads.
+/// space. So the system refuses this thread, as it does when it is out of threads.
 ///
 /// # Errors
-/// [`PlanError::NoThread`] if the system refuses.
+/// [`PlanError::NoThread`] if the system refuses the thread.
 pub(crate) fn spawn(
     name: &str,
     refused: Option<&str>,
     body: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>, PlanError> {
-    // Names of threads end at a zero.
+    // The operating system ends the name of a thread at the first zero byte, so zero bytes are replaced.
     let builder = Builder::new().name(name.replace('\0', " "));
     let builder = if refused == Some(name) { builder.stack_size(1 << 60) } else { builder };
     let refusal =
@@ -95,25 +97,25 @@ pub(crate) fn spawn(
     builder.spawn(body).map_err(refusal)
 }
 
-/// The calling thread's number, as the system counts threads; never 0.
+/// Returns the number that the operating system gave to the calling thread; never 0.
 pub(crate) fn thread_number() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Nanoseconds for which a thread of this process has run, and for which it was ready but waited for a core;
-/// none once it has ended.
+/// Returns the nanoseconds for which a thread of this process has run, and those for which it was ready but
+/// waited for a core. Returns `None` once the thread has ended.
 pub(crate) fn thread_times_ns(number: u32) -> Option<(u64, u64)> {
     parse_schedstat(&read_to_string(format!("/proc/self/task/{number}/schedstat")).ok()?)
 }
 
-/// Time on a core and time in wait for one, both in ns (Linux, "Scheduler Statistics",
-/// `/proc/<pid>/schedstat`).
+/// Parses a line of the kernel's scheduler statistics. Returns the time on a core and the time waiting for
+/// one, both in ns (Linux, "Scheduler Statistics", `/proc/<pid>/schedstat`).
 fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut words = text.split_whitespace().map(|word| word.parse().ok());
     Some((words.next()??, words.next()??))
 }
 
-/// Reads a line of `/proc/self/status`, which counts in kB of 1024 bytes.
+/// Reads one line of `/proc/self/status`, and converts its value from kB of 1024 bytes to bytes.
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(thread_times_ns(0), None);
     }
 
-    /// The peak goes down again when held memory is given back.
+    /// The reported peak of the process's memory falls when it is reset after memory was given back.
     #[test]
     fn a_peak_can_be_forgotten() {
         let held = std::hint::black_box(vec![1u8; 64 << 20]);

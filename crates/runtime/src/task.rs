@@ -37,117 +37,124 @@ use crate::arrival::{Arrival, context_of};
 use crate::meter::Meter;
 use crate::state_grant::StateGrant;
 
-/// Surroundings of a task in one step.
+/// Everything that a task is given for one step: clock, quantum, memory grant and worker.
 #[derive(Clone, Copy)]
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
-    /// Start of the step.
+    /// Processing time at which the step started.
     pub(crate) now: ProcessingTime,
-    /// Arrival that is recorded for the output of the step.
+    /// Metadata (time of the step and scheduling context) that is stored with the output of the step.
     pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
-    /// The grant that pays for the task's state.
+    /// The memory grant that pays for the growth of the task's state.
     pub(crate) state_grant: &'a StateGrant,
-    /// The worker that runs the step.
+    /// Number of the worker that runs the step.
     pub(crate) worker: usize,
-    /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
+    /// Nanoseconds for which a source that has caught up is not polled. See
+    /// [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
-    /// Set in a step that measures every operator of the chain: the meter that receives the costs.
+    /// The counters that receive the time of each operator, if this step is measured operator by operator;
+    /// otherwise `None`.
     pub(crate) measured: Option<&'a Meter>,
 }
 
-/// Length of a step.
+/// Bound of the length of one step, in records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantum {
-    /// Records that the step may take or, for a source, put out.
+    /// Number of records that the step may take or, if the task is a source, put out.
     pub(crate) records: u32,
-    /// Records that a source may make.
+    /// Number of records that a source may make in the step, before its operators drop some of them.
     pub(crate) made_records: u32,
 }
 
-/// Result of a step.
+/// Result of a step: the numbers of records in and out, and the progress of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StepReport {
-    /// Records taken, or rows if records count for several.
+    /// Number of records that the step took; number of rows if a record stands for several rows.
     pub(crate) records_in: u64,
-    /// Records put out, or rows if records count for several.
+    /// Number of records that the step put out; number of rows if a record stands for several rows.
     pub(crate) records_out: u64,
-    /// Records taken off edges, each of which may count for several.
+    /// Number of records taken off edges, where each record may stand for several rows.
     pub(crate) taken: u64,
-    /// The last watermark taken, in this step or before, as far as it is known.
+    /// The last watermark that the task has taken, in this step or before, as far as it is known.
     pub(crate) watermark: Option<EventTime>,
-    /// True if the end of the stream has passed through.
+    /// True if the end of the stream has passed through the task, so that the task has ended.
     pub(crate) ended: bool,
 }
 
-/// Irregularities that a source has met.
+/// Irregularities that a source has met in its input, counted for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Oddities {
-    /// Records that could not be parsed.
+    /// Number of input records that could not be parsed.
     pub(crate) bad: u64,
-    /// Records stamped too far ahead of the clock to move a watermark.
+    /// Number of records stamped too far ahead of the clock to move a watermark.
     pub(crate) ahead: u64,
-    /// Times that the source fell silent, and was left out of merged watermarks.
+    /// Number of times that the source fell silent and was left out of merged watermarks.
     pub(crate) idled: u64,
 }
 
-/// A schedulable instance of an operator or a chain.
+/// The unit that a worker runs: an operator, or a chain of operators compiled into one loop, with its inputs
+/// and outputs.
 pub(crate) trait Task: Send {
-    /// Runs for a quantum.
+    /// Runs the task for one quantum of records.
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
-    /// Takes the grant that pays for its state, before the first step.
+    /// Gives the task the memory grant that pays for its state, before the first step.
     fn fund(&mut self, state_grant: &Arc<StateGrant>);
 
-    /// Draws seeds, before the first step.
+    /// Lets the task's operators draw seeds for their hash tables, before the first step.
     fn seed(&mut self, entropy: &mut dyn Entropy);
 
-    /// Bytes held for state and buffers, without blocks.
+    /// Returns the bytes that the task holds for state and buffers, without the blocks of edges.
     fn held_bytes(&self) -> usize;
 
-    /// Returns the irregularities in the input of a source.
+    /// Returns the irregularities that a source has met in its input.
     fn oddities(&self) -> Oddities {
         Oddities::default()
     }
 
-    /// Visits the name and the counts of each operator of the chain.
+    /// Visits the name and the counts of each operator of the task.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// Most rows of a record, if its records count for several.
+    /// Returns the maximum number of rows in a record, if a record stands for several rows.
     fn rows_max(&self) -> Option<u32> {
         None
     }
 
-    /// Returns true if its results arrive in their own time.
+    /// Returns true if the results of the task arrive asynchronously.
     fn is_deferred(&self) -> bool {
         false
     }
 
-    /// Returns, after a panic, the name of the operator whose code panicked, if it was an operator's.
+    /// Returns the name of the operator whose code panicked, after a panic in a step; `None` if no operator's
+    /// code did.
     fn faulted(&self) -> Option<&str>;
 }
 
-/// Positions of a task's edges at one moment.
+/// Positions of a task's edges at one moment. Comparing two of them shows what a run of the task has changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Positions of the inputs, in order.
+    /// Positions up to which the task's inputs were read, in the order of the inputs.
     read: Box<[Position]>,
-    /// Records and marks on all outputs.
+    /// Number of records and marks that the task has written to all its outputs together.
     written: u64,
-    /// Version of the epochs there and downstream.
+    /// Version of the epochs that the task reads or writes and of those downstream. It grows when such an
+    /// epoch is completed.
     closed: u64,
 }
 
-/// Changes that a run has made for other tasks.
+/// Changes that a run of a task has made for other tasks, which must be notified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Changes {
-    /// Tasks downstream have more to read.
+    /// True if tasks downstream have more to read.
     pub(crate) wrote: bool,
-    /// An epoch was retrieved, the stream is over, or the like: that concerns the tasks that close epochs.
+    /// True if an epoch was completed, the stream is over, or the like, so that tasks which work on epochs
+    /// must check again.
     pub(crate) closed: bool,
-    /// Tasks that write its inputs may have been without room, and have some now.
+    /// True if the tasks that write this task's inputs may have been without room, and have some now.
     pub(crate) freed: bool,
-    /// Other tasks that write its outputs may have been without room, and have some now.
+    /// True if other tasks that write the same containers may have been without free blocks, and have some
+    /// now.
     pub(crate) gave_back: bool,
 }
 
@@ -155,55 +162,59 @@ pub(crate) struct Changes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Stop {
-    /// With a watermark of the end of time, at which every window fires.
+    /// The source ends with a watermark of the end of time, at which every window fires.
     Drained = 1,
-    /// With its last watermark, so that windows behind it never fire.
+    /// The source ends at its last watermark, so that windows that end later never fire.
     AtWatermark = 2,
 }
 
-/// A view of a task for schedulers, which do not touch the task. Only the task writes it, except for `stop`
-/// and `is_woken`. Relaxed: the values are hints, exact while the task does not run, and the task's cell
-/// orders its runs.
+/// A view of a task for the scheduler and other threads that do not hold the task. Only the task writes it,
+/// except for `stop` and `is_woken`. Relaxed: the values are hints, exact while the task does not run, and
+/// the task's cell orders its runs.
 pub(crate) struct Probe {
-    /// The inputs; none for a source.
+    /// The input edges of the task; empty for a source.
     pub(crate) inputs: Box<[Inlet]>,
-    /// The outputs; none for a sink.
+    /// The output edges of the task; empty if it ends in a sink.
     pub(crate) outputs: Box<[Outlet]>,
-    /// For a source: due time of its next record, in ns; zero for at once.
+    /// For a source: instant at which its next record is due, in ns; 0 if it makes records whenever it is
+    /// polled.
     due_ns: AtomicU64,
-    /// For a source: time of its next poll, in ns; not before `due_ns`.
+    /// For a source: instant of its next poll, in ns; not before `due_ns`.
     poll_ns: AtomicU64,
-    /// For a source: time of its last poll, in ns.
+    /// For a source: instant of its last poll, in ns.
     polled_ns: AtomicU64,
-    /// For a source: interval between its records from `due_ns` on, in ns.
+    /// For a source: nanoseconds between its records, from the record due at `due_ns` on.
     spacing_ns: AtomicU64,
-    /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; zero if none did.
+    /// For a source: the way in which a handle asked it to end, as the code of a [`Stop`]; 0 if none did.
     stop: AtomicU32,
-    /// For a task whose results arrive in their own time: it takes no more input for now.
+    /// For a task whose results arrive asynchronously: true if the task takes no more input for now.
     is_full: AtomicBool,
-    /// For such a task: its waker was called since it last emitted. Written by any thread, which then
-    /// notifies the task: see `deferred`.
+    /// For a task whose results arrive asynchronously: true if its waker was called since the task last
+    /// looked for results. Written by any thread, which then notifies the task: see `deferred`.
     is_woken: AtomicBool,
-    /// For a source: its last mark waits until an epoch is closed.
+    /// For a source: true if its last mark cannot be sent before an epoch is closed, because too many are
+    /// open.
     awaits_epoch: AtomicBool,
-    /// Time, in ns, from which a mark or an emission is unfinished, so that there is work without input;
-    /// `SETTLED` if there is none.
+    /// Instant, in ns, from which a mark or an emission of the task is unfinished, so that there is work
+    /// without input; `SETTLED` if none is unfinished.
     unsettled_since_ns: AtomicU64,
-    /// Context of the unfinished mark or emission: the time at which it was observed, in ns, and its token.
+    /// Scheduling context of the unfinished mark or emission: the time at which it was observed, in ns. The
+    /// next field has its token.
     unsettled_observed_ns: AtomicU64,
     unsettled_token_ns: AtomicU64,
-    /// Rows taken, and the records that contained them, where records count for several. Relaxed: policies
-    /// see their ratio.
+    /// Number of rows that the task has taken. `carriers_taken` counts the records that contained them, where
+    /// a record stands for several rows. Relaxed: policies see only the ratio.
     rows_taken: AtomicU64,
     carriers_taken: AtomicU64,
-    /// Tokens of a source, if its query has a rate of tokens.
+    /// The tokens of a source, if its query has a rate of tokens (a token lets a record run before others).
     tokens: Option<Tokens>,
 }
 
-/// Spacing of a source without a pace: one record may be due, as far as is known.
+/// Stands for the time between two records of a source without a pace: it is not known whether more than one
+/// record is due.
 const UNKNOWN_SPACING: u64 = u64::MAX;
 
-/// Later than any instant.
+/// Stands for "no unfinished mark or emission" in place of an instant; later than any instant.
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
@@ -228,7 +239,7 @@ impl Probe {
         }
     }
 
-    /// Gives the probe of a source its tokens.
+    /// Returns the probe with the tokens of a source, if its query has a rate of tokens.
     pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
         Probe { tokens, ..self }
     }
@@ -241,13 +252,14 @@ impl Probe {
         self.outputs.iter().all(|outlet| matches!(outlet, Outlet::Closes(_)))
     }
 
-    /// Sets the name of the writer of the output edges, which the pool reports when it has made a chunk for
-    /// one.
+    /// Sets the number under which the pool reports the task that writes the output edges, when it has made a
+    /// chunk for one of them.
     pub(crate) fn name_writer(&self, name: u32) {
         self.outputs.iter().for_each(|outlet| outlet.name_writer(name.into()));
     }
 
-    /// Records the worker on whose core the edges are read and written from now on.
+    /// Records for the input and output edges that the task runs on this worker from now on, so that blocks
+    /// are reused in the order that suits its cache.
     pub(crate) fn note_core(&self, worker: usize) {
         self.inputs
             .iter()
@@ -256,12 +268,12 @@ impl Probe {
         self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_core(worker));
     }
 
-    /// Makes an empty record of edge positions.
+    /// Makes a record of the positions of this task's edges, in which no position is known yet.
     pub(crate) fn no_reach(&self) -> Reach {
         Reach { read: vec![Position::default(); self.inputs.len()].into(), written: 0, closed: 0 }
     }
 
-    /// Records the positions of the edges.
+    /// Stores the present positions of the task's edges in `reach`.
     pub(crate) fn note_reach(&self, reach: &mut Reach) {
         for (inlet, read) in self.inputs.iter().zip(&mut reach.read) {
             *read = inlet.position();
@@ -269,7 +281,7 @@ impl Probe {
         (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
-    /// Records and marks on all outputs; grows with either.
+    /// Returns the number of records and marks written to all outputs so far; it grows with either.
     fn written(&self) -> u64 {
         self.outputs.iter().map(Outlet::written).sum()
     }
@@ -279,12 +291,12 @@ impl Probe {
         read + self.outputs.iter().map(Outlet::closed).sum::<u64>()
     }
 
-    /// Returns the waiting work, by epochs.
+    /// Returns the work that waits for the task, counted by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
-    /// Returns the changes for other tasks since `reach` was recorded.
+    /// Returns what the task has changed for other tasks since `reach` was recorded.
     pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
         let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);
         Changes {
@@ -295,7 +307,7 @@ impl Probe {
         }
     }
 
-    /// Returns true if a mark or a block was taken since `reach` was recorded.
+    /// Returns true if the task has taken a mark or a block since `reach` was recorded.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
         let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
@@ -307,17 +319,18 @@ impl Probe {
         self.outputs.iter().all(has_room)
     }
 
-    /// Returns true if readers of its output hold back blocks that they claim when there is no room.
+    /// Returns true if tasks that read the output of this task hold back blocks which they must claim when no
+    /// free block is left.
     pub(crate) fn is_held(&self) -> bool {
         self.outputs.iter().any(Outlet::holds_blocks)
     }
 
-    /// Records on the input edges.
+    /// Returns the number of records that wait on the input edges of the task.
     pub(crate) fn pending_records(&self) -> u64 {
         self.inputs.iter().map(Inlet::pending_records).sum()
     }
 
-    /// Waiting records and marks, at least one if there is anything to do.
+    /// Returns the number of waiting records and marks, at least 1 if the task has anything to do.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         if self.is_source() {
@@ -330,14 +343,14 @@ impl Probe {
         self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
     }
 
-    /// Returns [`pending`](Probe::pending) in rows: each waiting record counts as many rows as the average
-    /// record taken.
+    /// Returns the number of waiting records as rows: each waiting record counts as many rows as the average
+    /// record taken so far. See [`pending`](Probe::pending).
     pub(crate) fn pending_rows(&self, now: ProcessingTime) -> u64 {
         self.in_rows(self.pending(now))
     }
 
-    /// Converts a number of records to rows, by the mean of the records taken. The number is unchanged if
-    /// each record counts once.
+    /// Converts a number of records to rows, by the mean number of rows in the records taken so far. The
+    /// number is unchanged if a record is one row.
     pub(crate) fn in_rows(&self, records: u64) -> u64 {
         match self.carriers_taken.load(Ordering::Relaxed) {
             0 => records,
@@ -348,7 +361,7 @@ impl Probe {
         }
     }
 
-    /// Records the rows and records taken in a step, where records count for several.
+    /// Records how many rows a step took and in how many records, if a record stands for several rows.
     pub(crate) fn note_rows(&self, report: StepReport) {
         if report.records_in != report.taken && report.taken > 0 {
             self.rows_taken.fetch_add(report.records_in, Ordering::Relaxed);
@@ -356,24 +369,25 @@ impl Probe {
         }
     }
 
-    /// Records of a source that are due and not yet polled, as far as is known.
+    /// Returns the number of records of a source that are due and not yet polled, as far as that is known.
     fn due_count(&self, now: ProcessingTime) -> u64 {
         if now < self.due() {
             return 0;
         }
         let due = ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed));
-        // On demand a source could make any number, of which one is sure.
+        // A source that makes records on demand could make any number, of which one is certain.
         let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
-    /// Returns the arrival time of the oldest waiting record, mark or rest of an emission.
+    /// Returns the time at which the oldest waiting record, mark or unfinished emission of the task arrived.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
         let arrived = if !self.is_source() {
             self.inputs.iter().filter_map(Inlet::oldest_ns).min().unwrap_or(u64::MAX)
         } else if self.is_on_demand() {
-            // Records with a due time have waited since then; those made on demand, since the last poll.
+            // Records of a source with a pace have waited since their due time. Records made on demand count
+            // as waiting since the last poll.
             self.polled_ns.load(Ordering::Relaxed)
         } else {
             self.due_ns.load(Ordering::Relaxed)
@@ -381,7 +395,7 @@ impl Probe {
         ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
     }
 
-    /// Returns the time of a source's next poll; `ZERO` for at once.
+    /// Returns the instant of a source's next poll; `ZERO` if it can be polled at once.
     pub(crate) fn due(&self) -> ProcessingTime {
         if self.stop_asked().is_some() {
             return ProcessingTime::ZERO;
@@ -389,14 +403,15 @@ impl Probe {
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if time alone can give it something to do: a source, whose next record becomes due, or a
-    /// copy, which may claim blocks that have waited for long on other work queues.
+    /// Returns true if the passing of time alone can make this task ready. This holds for a source, whose
+    /// next record becomes due, and for a copy, which may claim blocks that have waited for long on other
+    /// work queues.
     pub(crate) fn waits_for_time(&self) -> bool {
         self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
     }
 
-    /// Returns when it has something to do if no event happens until then. To be asked when it has nothing to
-    /// do at `now`.
+    /// Returns the instant at which the task has something to do if no event happens until then. Call this
+    /// when the task has nothing to do at `now`.
     pub(crate) fn next_due(&self, now: ProcessingTime) -> ProcessingTime {
         if self.is_source() {
             return self.due();
@@ -405,35 +420,37 @@ impl Probe {
         claimable.min().unwrap_or(ProcessingTime::NEVER)
     }
 
-    /// Bytes of the output edges that hold no unread records.
+    /// Returns the number of bytes of the output edges that hold no unread records.
     pub(crate) fn empty_bytes(&self) -> u64 {
         self.outputs.iter().filter_map(Outlet::edge).map(|edge| edge.empty_bytes()).sum()
     }
 
-    /// Returns true for a source that makes records whenever it is polled.
+    /// Returns true if the task is a source that makes records whenever it is polled.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Returns true if the task closes epochs, and so takes no records.
+    /// Returns true if the task closes epochs of a parallel operator. Such a task takes no records.
     pub(crate) fn closes_epochs(&self) -> bool {
         matches!(&*self.inputs, [Inlet::Epochs(..)])
     }
 
-    /// Records that a source may still let in with a token, if there are any.
+    /// Returns the number of records that a source may still make with a token; `None` if there are no
+    /// tokens.
     pub(crate) fn tokens_left(&self, now: ProcessingTime) -> Option<u64> {
         self.tokens.as_ref().map(|tokens| tokens.left(now)).filter(|&left| left > 0)
     }
 
-    /// Records a poll at `now` of a source that can make more at once.
+    /// Records a poll at `now` of a source that can make more records at once.
     pub(crate) fn note_poll(&self, now: ProcessingTime) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(0, Ordering::Relaxed);
         self.poll_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Records a poll at `now` of a source whose next record is due at `due`, and later ones `spacing_ns`
-    /// apart. It is polled again at `due`, but not before `grain_ns` have passed.
+    /// Records a poll at `now` of a source that has caught up. Its next record is due at `due`, and later
+    /// ones come `spacing_ns` apart. The source is polled again at `due`, but not before `grain_ns` have
+    /// passed.
     pub(crate) fn note_caught_up(
         &self,
         now: ProcessingTime,
@@ -445,10 +462,10 @@ impl Probe {
         self.note_due(now, due, spacing_ns);
     }
 
-    /// Records a poll at `now` of a source whose next record has been due since `due`, and later ones
-    /// `spacing_ns` apart. It can be polled again at once.
+    /// Records a poll at `now` of a source that is behind. Its next record has been due since `due`, and
+    /// later ones come `spacing_ns` apart. The source can be polled again at once.
     pub(crate) fn note_behind(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
-        // Zero would mean that the source makes any number on demand.
+        // A due time of 0 would mean that the source makes any number of records on demand.
         let due = due.max(ProcessingTime::from_nanos(1));
         self.poll_ns.store(due.as_nanos(), Ordering::Relaxed);
         self.note_due(now, due, spacing_ns);
@@ -457,12 +474,14 @@ impl Probe {
     fn note_due(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
-        // For records that are all due at once, one per nanosecond is enough.
+        // If all records are due at once, the time between two of them would be 0. One nanosecond is short
+        // enough and avoids a division by zero.
         self.spacing_ns
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
     }
 
-    /// Records the arrival of an unfinished mark or emission, or `None` if everything is finished.
+    /// Records that a mark or an emission which arrived at that time is unfinished, or that nothing is
+    /// unfinished if `arrival` is `None`.
     pub(crate) fn set_unsettled(&self, arrival: Option<Arrival>) {
         let before = self.unsettled_since_ns.load(Ordering::Relaxed);
         let Some(Arrival { now, context }) = arrival else {
@@ -476,12 +495,13 @@ impl Probe {
         self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
     }
 
-    /// Records whether the last mark waits for an epoch to be closed.
+    /// Sets whether the task's last mark must wait until an epoch is closed, because too many are open.
     pub(crate) fn set_awaits_epoch(&self, awaits_epoch: bool) {
         self.awaits_epoch.store(awaits_epoch, Ordering::Relaxed);
     }
 
-    /// Context of the oldest waiting work; for a source, the context that its next records get.
+    /// Returns the scheduling context of the oldest work that waits for the task; for a source, the context
+    /// that its next records get.
     pub(crate) fn head(&self, now: ProcessingTime) -> Context {
         if self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED {
             let token_ns = self.unsettled_token_ns.load(Ordering::Relaxed);
@@ -498,65 +518,67 @@ impl Probe {
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
     }
 
-    /// Returns the context of the mark that was just taken off this port. That is the context of the record
-    /// which waits behind the mark, to within a block, or the mark's own if nothing waits. It is `of_step`,
-    /// which is no later, if only marks wait behind it, or if no edge is read. Never inlined: marks are rare,
-    /// and the callers are loops over records.
+    /// Returns the scheduling context of the mark that was just taken from the input edge `port`. It is the
+    /// context of the record that waits behind the mark, to within a block, or the mark's own if nothing
+    /// waits. If only marks wait behind it, or if no edge is read, it is `of_step`, which is no later. Never
+    /// inlined: marks are rare, and the callers are loops over records.
     #[cold]
     #[inline(never)]
     pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             match (edge.pending(reader), edge.pending_marks(reader)) {
                 (0, 0) => context_of(edge.mark_stamp()),
-                // Of several waiting marks only the stamp of the last is kept.
+                // An edge keeps only the stamp of the last mark, so the stamp of an earlier waiting mark is
+                // not known.
                 (0, _) => of_step,
                 _ => context_of(edge.head_stamp(reader)),
             }
         })
     }
 
-    /// Returns the arrival for the output of a step that begins now.
+    /// Returns the metadata (time and scheduling context) for the output of a step that begins now.
     #[inline]
     pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
         let head = self.head(now);
-        // Records made on demand are observed when they are made.
+        // If a source makes its records on demand, they count as observed at the moment at which they are
+        // made.
         let observed = if self.is_on_demand() { now } else { head.observed };
         Arrival { now, context: Context { observed, ..head } }
     }
 
-    /// Records that a source has made this many records.
+    /// Records that a source has made this many records, which uses up some of its tokens.
     pub(crate) fn spend_tokens(&self, now: ProcessingTime, records: u64) {
         if let Some(tokens) = &self.tokens {
             tokens.spend(now, records);
         }
     }
 
-    /// Records whether the task takes more input.
+    /// Records whether a task with asynchronous results takes no more input for now.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// Records that there may be something to emit. Returns `false` if that was known.
+    /// Records that there may be results to emit. Returns `false` if this was recorded already.
     pub(crate) fn wake(&self) -> bool {
-        // A caller that finds the flag set need not notify the task: the caller that set it does so. The task
-        // clears the flag before it looks.
+        // A caller that finds the flag set need not notify the task, because the caller that set the flag
+        // does so. The task clears the flag before it looks for results.
         !self.is_woken.swap(true, Ordering::AcqRel)
     }
 
-    /// Clears the flag of [`wake`](Self::wake), before the task looks for results. AcqRel, as there: a look
-    /// that follows sees everything published before the call.
+    /// Clears the flag of [`wake`](Self::wake), before the task looks for results. AcqRel, as in `wake`: a
+    /// look that follows sees everything that was published before `wake` was called.
     pub(crate) fn take_wake(&self) {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
 
-    /// Asks a source to end, unless it was asked before.
+    /// Asks a source to end, unless a handle has asked it before.
     pub(crate) fn stop(&self, stop: Stop) {
-        // The first request is kept, so that sources which have seen it already and others end in the same
-        // way.
+        // The first request is kept, so that sources which have seen it already and all other sources end in
+        // the same way.
         let _first = self.stop.compare_exchange(0, stop as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Returns the way in which a source was asked to end, if it was.
+    /// Returns the way in which a source was asked to end; `None` if it was not asked.
     #[inline]
     pub(crate) fn stop_asked(&self) -> Option<Stop> {
         match self.stop.load(Ordering::Relaxed) {
@@ -575,8 +597,8 @@ mod tests {
         ProcessingTime::from_nanos(ns)
     }
 
-    /// Checks a source at 1,000 ns: its pending records, the time of the oldest, and whether it makes records
-    /// on demand.
+    /// Checks the view of a source at 1,000 ns: the number of its pending records, the time of the oldest,
+    /// and whether it makes records on demand.
     fn check(note: impl FnOnce(&Probe), expected: (u64, u64, bool)) {
         let probe = Probe::new(Box::default(), Box::default());
         note(&probe);

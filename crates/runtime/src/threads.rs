@@ -39,25 +39,27 @@ use crate::system;
 use crate::task::{Changes, Probe, Quantum, StepReport};
 use crate::worker;
 
-/// The threads of an engine's tasks.
+/// Runs tasks without a scheduling policy: each task has a thread of its own, and the operating system
+/// schedules them.
 pub(crate) struct Threads {
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     runs: Runs,
-    /// Cores on which all threads run; if empty, the system chooses.
+    /// Cores on which all task threads run; if empty, the operating system chooses.
     cores: Vec<usize>,
-    /// In tests, the name of a thread that the system refuses.
+    /// Name of a thread that a test makes impossible to start.
     refused: Option<&'static str>,
     register: Mutex<Register>,
 }
 
-/// Tasks and queries that run. Behind a lock, which is taken when queries start and end, and for events from
-/// outside.
+/// Tasks and queries that run. A lock around the register is taken when queries start and end, and for events
+/// from outside the task threads.
 #[derive(Default)]
 struct Register {
     is_closed: bool,
     submitted: u64,
-    /// Seats by the number of the task, and queries by their number. Free numbers are reused.
+    /// Tasks by their numbers. The next field has the queries by theirs. Numbers of what has ended are used
+    /// again.
     seats: Vec<Option<Arc<Seat>>>,
     queries: Vec<Option<Running>>,
     handles: Vec<JoinHandle<()>>,
@@ -68,17 +70,17 @@ struct Running {
     tasks_left: usize,
 }
 
-/// A task as seen by other threads.
+/// A task with a thread of its own, as other threads see it.
 struct Seat {
-    /// The parker in which only the task's thread sleeps.
+    /// The place in which the task's thread sleeps; no other thread sleeps in it.
     parker: Idle,
     probe: Arc<Probe>,
-    /// The system's number of its thread; 0 before the thread has started. Relaxed: set once by the thread,
-    /// for reports.
+    /// The number that the operating system gave to the task's thread; 0 before the thread has started.
+    /// Relaxed: set once by the thread, read for metrics.
     number: AtomicU32,
-    /// The instant until which its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the
-    /// thread before it counts as a sleeper and when it has looked; read behind a fence by parties that make
-    /// work. Relaxed: the fences of the parker order it.
+    /// The latest instant until which the task's thread sleeps, in ns; `NEVER` before the thread has looked.
+    /// Written by the thread before it counts as a sleeper and when it has looked; read behind a fence by
+    /// parties that make work. Relaxed: the fences of the parker order it.
     sleeps_until_ns: AtomicU64,
 }
 
@@ -92,12 +94,13 @@ impl Seat {
         })
     }
 
-    /// Wakes the task's thread if it sleeps and the task could run; called only behind a fence. While a
-    /// thread sleeps, its published words do not change. So of the parties that make work and room for it,
-    /// the last sees both.
+    /// Wakes the task's thread if it sleeps and the task could run. May be called only behind a fence. While
+    /// a thread sleeps, its published words do not change. So of the parties that make work and room for the
+    /// task, the last sees both.
     fn wake_to_work(&self, now: ProcessingTime) {
-        // A source may have nothing due at our instant, but at its own, which may be later. A copy may claim
-        // by time a block that was deposited for another, and sleeps at most until then.
+        // A source may have nothing due at the caller's instant, but at its own thread's instant, which may
+        // be later. A copy may claim a block that was deposited for another copy when enough time has passed,
+        // and sleeps at most until then.
         let wakes_late =
             || self.probe.next_due(now).as_nanos() < self.sleeps_until_ns.load(Ordering::Relaxed);
         let has_work = || self.probe.is_source() || self.probe.pending(now) > 0 || wakes_late();
@@ -107,8 +110,8 @@ impl Seat {
         }
     }
 
-    /// Puts its thread to sleep until there may be something to do. `look` returns the task's state once
-    /// more, at an instant.
+    /// Puts the task's thread to sleep until there may be something to do. `look` returns the task's state
+    /// once more, at the instant that it is given.
     fn rest(&self, clock: &dyn Clock, look: impl FnOnce(ProcessingTime) -> Standing) {
         self.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
         let look = |now: ProcessingTime| match look(now) {
@@ -122,7 +125,7 @@ impl Seat {
         self.parker.sleep(0, clock, look);
     }
 
-    /// Wakes the thread for any reason; called only behind a fence.
+    /// Wakes the task's thread, whatever the reason. May be called only behind a fence.
     fn wake(&self) {
         if self.parker.seems_to_have_sleepers() {
             self.parker.wake_one();
@@ -131,7 +134,7 @@ impl Seat {
 }
 
 impl Register {
-    /// Puts a value into the first free place, and returns the number of the place.
+    /// Puts a value into the first free place of a list, and returns the number of that place.
     fn place<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
         let free = places.iter().position(Option::is_none).unwrap_or(places.len());
         if free == places.len() {
@@ -145,7 +148,7 @@ impl Register {
         operators.iter().filter_map(|operator| self.seats.get(operator.0 as usize)?.as_ref())
     }
 
-    /// Takes out the handles of threads that have ended.
+    /// Removes and returns the handles of threads that have ended.
     fn ended(&mut self) -> Vec<JoinHandle<()>> {
         let (ended, others) =
             std::mem::take(&mut self.handles).into_iter().partition(JoinHandle::is_finished);
@@ -165,7 +168,7 @@ impl Threads {
         Arc::new(Threads { pool, clock, runs, cores, refused, register: Mutex::default() })
     }
 
-    /// Admits a query: gives its tasks their places.
+    /// Admits a query: gives its tasks their numbers.
     fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<TaskThread>), PlanError> {
         let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
@@ -178,8 +181,8 @@ impl Threads {
             limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)
         };
         if let Err(refusal) = fits() {
-            // Dropping the tasks runs user code, so it happens without the lock. A panic there is not an
-            // error of the caller.
+            // Dropping the refused tasks runs user code, so it happens without the lock. A panic there is not
+            // an error of the caller.
             drop(register);
             tasks.into_iter().for_each(discard);
             return Err(refusal);
@@ -209,8 +212,8 @@ impl Threads {
             let neighbours = Neighbours::new(&task, &seats);
             let preferred_worker = task.preferred_worker.map(|preferred_worker| preferred_worker as usize);
             let mut body = TaskBody::new(task, ids[index], meter, &entrance);
-            // The longest run, so that the system's time slices apply: a run of Enjima's threads ends when
-            // nothing is left.
+            // The task gets the longest possible run, so that the operating system's time slices apply: a run
+            // of Enjima's threads ends when no input is left.
             body.quantum = Quantum { records: body.run_records, made_records: body.run_records };
             let threads = Arc::clone(self);
             TaskThread {
@@ -226,7 +229,7 @@ impl Threads {
         Ok((Arc::clone(&query), threads.collect()))
     }
 
-    /// Frees the place of a task that has ended, and the place of its query after the last task.
+    /// Frees the number of a task that has ended, and the number of its query after the last task.
     fn leave(&self, operator: OperatorId, query: QueryId) {
         let mut register = self.register.lock();
         register.seats[operator.0 as usize] = None;
@@ -248,12 +251,13 @@ impl Driver for Threads {
         for task in tasks {
             let name = task.body.name.clone();
             if refused.is_some() {
-                // No thread waits for this task, and threads that have started end at their next look.
+                // An earlier task of the query got no thread, so this task gets none either. Threads that
+                // have started end at their next look.
                 task.end();
                 continue;
             }
-            // The thread takes the task out if it starts, and otherwise this function does. So the task is
-            // not dropped in the place where the system refuses the thread.
+            // The new thread takes the task out of the shared place if it starts, and otherwise this function
+            // does. So the task is not dropped inside the call in which the system refuses the thread.
             let task = Arc::new(Mutex::new(Some(task)));
             let theirs = Arc::clone(&task);
             let live = move || {
@@ -284,8 +288,8 @@ impl Driver for Threads {
     }
 
     fn notify(&self, operators: &[OperatorId]) {
-        // SeqCst: the event from outside comes before the looks at the parkers, as the publications of a run
-        // do.
+        // SeqCst: the event from outside comes before the looks at sleeping threads below. A run has the same
+        // fence between its publications and its looks.
         fence(Ordering::SeqCst);
         self.register.lock().seats_of(operators).for_each(|seat| seat.wake());
     }
@@ -329,20 +333,20 @@ impl Driver for Threads {
     fn join(&self) {
         let handles = std::mem::take(&mut self.register.lock().handles);
         for handle in handles {
-            // The cause of the thread's death was reported where it happened.
+            // If the thread died of a panic, the panic was reported where it happened.
             let _ended = handle.join();
         }
     }
 }
 
-/// Neighbours of a task, which its runs concern.
+/// The tasks that the runs of a task may concern, and that it must wake.
 struct Neighbours {
-    /// Tasks that write its inputs, and tasks that read its outputs.
+    /// Tasks that write the inputs of this task. The next field has the tasks that read its outputs.
     upstream: Vec<Arc<Seat>>,
     downstream: Vec<Arc<Seat>>,
-    /// Tasks that must learn of changes to the epochs that it writes or reads.
+    /// Tasks that must be woken when the epochs change that this task writes or reads.
     further: Vec<Arc<Seat>>,
-    /// Other tasks that write the same containers.
+    /// Other tasks that write into the same containers of blocks as this task.
     peers: Vec<Arc<Seat>>,
 }
 
@@ -358,22 +362,22 @@ impl Neighbours {
     }
 }
 
-/// A task and its own thread.
+/// A task together with the thread that runs it.
 struct TaskThread {
     threads: Arc<Threads>,
     body: Box<TaskBody>,
     seat: Arc<Seat>,
     neighbours: Neighbours,
-    /// For one of several copies of an operator: the number of its own work queue.
+    /// If the task is one of several copies of an operator: the number of its own work queue.
     preferred_worker: Option<usize>,
-    /// The last reading of the clock.
+    /// The instant that the thread has read from the clock last.
     now: ProcessingTime,
     steps: u32,
 }
 
 impl TaskThread {
-    /// Runs the task on its thread until it has ended. If an assertion or a clock panics in the thread, the
-    /// engine closes and every query fails. So no caller waits for a task whose thread has died.
+    /// Runs the task on its thread until the task has ended. If an assertion or a clock panics in the thread,
+    /// the engine closes and every query fails. So no caller waits for a task whose thread has died.
     fn live(mut self) {
         cores::pin(&self.threads.cores);
         self.seat.number.store(system::thread_number(), Ordering::Relaxed);
@@ -383,7 +387,7 @@ impl TaskThread {
         self.end();
     }
 
-    /// Drops the task. That runs code of operators, sinks and users' values. A panic there can no longer
+    /// Drops the task, which runs code of operators, sinks and users' values. A panic there can no longer
     /// change the outcome of the query.
     fn end(self) {
         let TaskThread { threads, mut body, now, .. } = self;
@@ -392,7 +396,7 @@ impl TaskThread {
         discard(body);
     }
 
-    /// Runs the task until its stream has ended, or its query fails.
+    /// Runs the task until its stream has ended or its query fails.
     fn work(&mut self) {
         let threads = Arc::clone(&self.threads);
         let clock = &*threads.clock;
@@ -402,8 +406,8 @@ impl TaskThread {
             if standing != Standing::Ready {
                 self.body.note_state(standing.into(), self.now);
                 if standing == Standing::Blocked && self.body.probe.is_held() {
-                    // Blocks that the readers hold back are room for this task. The fence is that of the end
-                    // of a run.
+                    // Blocks that the readers hold back are room for this task, so the readers are woken. The
+                    // fence is the one that also ends a run.
                     fence(Ordering::SeqCst);
                     self.neighbours.downstream.iter().for_each(|seat| seat.wake_to_work(self.now));
                 }
@@ -421,15 +425,15 @@ impl TaskThread {
         }
     }
 
-    /// Looks once more, then sleeps until there may be something to do.
+    /// Looks for work once more, then puts the task's thread to sleep until there may be something to do.
     fn sleep(&self, clock: &dyn Clock) {
-        // If the query does not run any more, its threads run once more, to end.
+        // If the query no longer runs, the thread must not sleep: it runs once more, to end.
         let is_running = || self.body.query.is_running();
         self.seat.rest(clock, |now| if is_running() { self.body.look(now) } else { Standing::Ready });
     }
 
-    /// Runs the task for a quantum and wakes the tasks that the run concerns. Returns how the task has ended,
-    /// if it has.
+    /// Runs the task for a quantum and wakes the tasks that the run concerns. Returns how the task has ended;
+    /// `None` if it has not.
     fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
         let TaskThread { threads, body, neighbours, preferred_worker, .. } = self;
         let worker = preferred_worker.unwrap_or_else(|| cores::place_among(&threads.cores));
@@ -438,8 +442,9 @@ impl TaskThread {
         self.steps = self.steps.wrapping_add(1);
         let (outcome, now) = worker::run(body, threads.runs, clock, self.now, (worker, self.steps));
         self.now = now;
-        // SeqCst: the publications of the run come before the looks at parkers and cursors below. A thread
-        // that falls asleep has such a fence before its last look. One of the two sees the other's writes.
+        // SeqCst: what the run has published comes before the looks at sleeping threads and cursors below. A
+        // thread that falls asleep has such a fence before its last look. So one of the two sees the other's
+        // writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
@@ -459,9 +464,9 @@ impl TaskThread {
     }
 }
 
-/// End of a task.
+/// Ways in which a task with its own thread can end.
 enum Ended {
-    /// Its stream has ended.
+    /// The stream of the task has ended.
     Over,
     Failed(Box<QueryError>),
 }

@@ -1,4 +1,4 @@
-//! A worker: runs the task that it was given, returns it and gets the next, one step at a time.
+//! A worker: runs the task that it was given, returns the task, and gets the next, one step at a time.
 //!
 //! In production a thread calls [`Worker::step`]. A simulation calls it from one thread for many workers, in
 //! an order that a seed determines. A worker keeps its task between two steps, so that also in a simulation
@@ -15,24 +15,25 @@ use crate::error::QueryError;
 use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
-/// One step in this many measures the time of choosing its task.
+/// The time of choosing a task is measured in one step of this many.
 const SCHEDULING_SAMPLE: u32 = 64;
 
-/// Runs tasks.
+/// Runs tasks, one step at a time, on one thread of the engine.
 pub struct Worker {
     executor: Arc<Executor>,
     bench: Bench,
-    /// The task to run, and the instant at which it was requested.
+    /// The task that the worker will run next, and the instant at which it asked for a task.
     claim: Option<(Claim, ProcessingTime)>,
     steps: u32,
 }
 
-/// Result of a step of a worker.
+/// Result of one step of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The worker ran a task, or took one to run.
+    /// The worker ran a task in this step, or took one that it will run in the next step.
     Busy,
-    /// Nothing to do before this instant, unless other workers make work.
+    /// No task is ready, and none becomes ready by time before this instant. Other workers may make work
+    /// earlier.
     Idle(ProcessingTime),
 }
 
@@ -41,10 +42,10 @@ impl Worker {
         Worker { executor, bench: Bench::new(index), claim: None, steps: 0 }
     }
 
-    /// Runs the current task, if there is one, and gets the next.
+    /// Runs the worker's present task, if there is one, and gets the next.
     ///
-    /// The clock is read once per step. A run counts from the request for its task, and so includes the
-    /// choice. In one step of 64 the time of the choice is measured separately.
+    /// The clock is read once per step. The time of a run counts from the request for its task, and so
+    /// includes the choice of the task. In one step of 64 the time of the choice is measured separately.
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
         let (done, now) = match self.claim.take() {
             Some((mut claim, mut started)) => {
@@ -74,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Sleeps until there may be something to do.
+    /// Puts the worker to sleep until there may be something to do.
     pub(crate) fn sleep(&mut self, clock: &dyn Clock) {
         self.executor.sleep(&mut self.bench, clock);
     }
@@ -89,8 +90,8 @@ impl Worker {
     }
 }
 
-/// Runs a task for its quantum. A panic of user code is caught here and becomes an error with the operator's
-/// name.
+/// Runs a task for its quantum. A panic of user code is caught here, and becomes an error with the
+/// operator's name.
 pub(crate) fn run(
     body: &mut TaskBody,
     runs: Runs,
@@ -100,7 +101,8 @@ pub(crate) fn run(
 ) -> (Outcome, ProcessingTime) {
     let meter = runs.is_measured(step).then(|| Arc::clone(&body.meter));
     let (quantum, source_grain_ns) = (body.quantum, runs.source_grain_ns);
-    // Counting also runs code of users: of sources, operators and sinks.
+    // Reading the counters after the step also runs code of users (sources, operators and sinks), so panics
+    // are caught there, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
         let TaskBody { task, state_grant, probe, .. } = &mut *body;
         let arrival = probe.arrival(started);
@@ -139,14 +141,14 @@ pub(crate) fn run(
     (outcome, ended)
 }
 
-/// Counts the work of the step, and pays for the state that it left.
+/// Adds the work of a step to the task's counters, and pays for the state that the task holds after it.
 fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
         body.meter.note_oddities(body.task.oddities());
     }
     body.meter.note_counts(body.task.as_ref());
     if report.ended {
-        // The sink has published. The remaining state is dropped now.
+        // The sink has published its results. The remaining state of the task is dropped now.
         body.query.add_ended(body.meter.operator_counts(&body.name));
         return Ok(());
     }

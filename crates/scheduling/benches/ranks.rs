@@ -1,7 +1,8 @@
-//! Question: what does a rank cost, which a worker asks for up to three times per decision, and what does a round cost,
-//! which is due every millisecond?
-//! Workload: 10 to 10,000 operators in queries of five, A -> B -> {C, D} -> E, all saturated; ranks and words through
-//! `dyn Policy`, for operators in a scattered order. The ceiling of a rank is the word of one field of the snapshot.
+//! Question: what does it cost to rank an operator, which a worker asks for up to three times per decision,
+//! and what does a round of ranking cost, which is due every millisecond?
+//! Workload: 10 to 10,000 operators in queries of five, A -> B -> {C, D} -> E, all saturated; ranks and words
+//! through `dyn Policy`, for operators in a scattered order. The ceiling of a rank is the word of one field
+//! of the snapshot.
 //! Unit: ns per rank, us per round. The figures are for regressions, not for claims.
 //!
 //! `cargo bench -p thalweg-scheduling --bench ranks`; under `cargo test` it runs once, small.
@@ -14,7 +15,7 @@ use thalweg_scheduling::{OperatorId, OperatorState, QueryId, QueryState, Rank, S
 
 const NOW: ProcessingTime = ProcessingTime::from_nanos(1_800_000_000_000_000_000);
 
-/// The readers and the selectivity of each operator of a query.
+/// The example query of the benchmark: for each of its five operators, the readers and the selectivity.
 const QUERY: [(&[u32], f64); 5] = [(&[1], 1.0), (&[2, 3], 1.0), (&[4], 0.3), (&[4], 0.25), (&[], 1.0)];
 
 fn snapshot(count: u32) -> Snapshot {
@@ -42,7 +43,7 @@ fn snapshot(count: u32) -> Snapshot {
     }
 }
 
-/// Returns ns per call of `run`: the median of `repeats` measurements of `calls` calls each.
+/// Returns the nanoseconds per call of `run`: the median of `repeats` measurements of `calls` calls each.
 fn median_ns(repeats: usize, calls: usize, mut run: impl FnMut()) -> f64 {
     let mut runs: Vec<f64> = (0..repeats)
         .map(|_| {
@@ -60,7 +61,8 @@ fn main() {
     let (repeats, rank_count) = if is_bench { (9, 1_000_000) } else { (1, 100) };
     for count in [10, 100, 1_000, 10_000] {
         let snapshot = snapshot(count);
-        // 7,919 is prime, so every operator comes once before any comes again.
+        // 7,919 is a prime number, so the order is scattered and every operator comes once before any comes
+        // again.
         let order: Vec<OperatorId> = (0..count).map(|turn| OperatorId(turn * 7_919 % count)).collect();
         let passes = (rank_count / count as usize).max(1);
         let per_rank = |word: &dyn Fn(OperatorId) -> u64| {

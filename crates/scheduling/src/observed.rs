@@ -1,26 +1,26 @@
-//! Policies with an observer: the one wrapper behind [`Traced`](crate::Traced) and [`Logged`](crate::Logged). An
-//! observer sees calls and answers, and changes neither.
+//! Policies with an observer: the wrapper that [`Traced`](crate::Traced) and [`Logged`](crate::Logged) are
+//! made of. An observer sees the calls to a policy and its answers, and changes neither.
 
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// Observer of calls to a policy. By default a call is ignored.
+/// Observer of the calls to a policy. The default of each method ignores the call.
 pub trait Observe: Send {
-    /// Called before a round is prepared.
+    /// Called before the policy prepares a round.
     fn prepared(&self, _snapshot: &Snapshot) {}
 
-    /// Called after an operator was ranked.
+    /// Called after the policy has ranked an operator.
     fn ranked(&self, _snapshot: &Snapshot, _operator: OperatorId, _rank: Option<Rank>) {}
 
-    /// Called after an operator was given a quantum.
+    /// Called after the policy has given an operator a quantum.
     fn given(&self, _snapshot: &Snapshot, _operator: OperatorId, _quantum: Quantum) {}
 
-    /// Called after a run has ended.
+    /// Called after the policy got the report of a run that has ended.
     fn ended(&self, _done: &Completion) {}
 }
 
-/// A policy with its observer.
+/// A policy together with an observer of its calls.
 pub struct Observed<O> {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) observer: O,

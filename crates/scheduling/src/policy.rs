@@ -1,4 +1,4 @@
-//! The contract of policies, and their names.
+//! The contract of scheduling policies, and the names by which users choose one.
 
 pub mod ageing;
 pub mod cameo;
@@ -25,19 +25,20 @@ use self::enjima::EnjimaSettings;
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// Events after which ranks must be renewed, besides the first input of an empty operator. A set, joined with `|`.
+/// Events after which operators must be ranked again, besides the first input of an operator that had none. A
+/// set; its values are joined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refresh(u8);
 
 impl Refresh {
-    /// Every round: all operators that wait are ranked, after [`Policy::prepare`].
+    /// In every round, all operators that wait are ranked again, after [`Policy::prepare`].
     pub const EVERY_ROUND: Refresh = Refresh(1);
-    /// Return from a run: the operator that ran is ranked.
+    /// When a run ends, the operator that ran is ranked again.
     pub const ON_RETURN: Refresh = Refresh(2);
-    /// Arrival of more input at an operator that waits already: that operator is ranked.
+    /// When more input arrives at an operator that waits already, this operator is ranked again.
     pub const ON_ARRIVAL: Refresh = Refresh(4);
 
-    /// Returns true if this set contains all of `other`.
+    /// Returns true if this set of events contains all events of `other`.
     pub const fn contain(self, other: Refresh) -> bool {
         self.0 & other.0 == other.0
     }
@@ -50,18 +51,19 @@ impl std::ops::BitOr for Refresh {
     }
 }
 
-/// Meaning of a score's amount, for translation into something else, such as priorities of the operating system.
+/// Meaning of the size of a policy's scores, for translation into something else, such as priorities of the
+/// operating system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// Ratios are meaningful: twice the score, twice the weight.
+    /// Ratios of scores are meaningful: twice the score means twice the weight.
     Ratio,
-    /// Differences are meaningful.
+    /// Differences of scores are meaningful.
     Interval,
-    /// Only the order is meaningful.
+    /// Only the order of scores is meaningful.
     Ordinal,
 }
 
-/// A rule that picks the next operator from a snapshot.
+/// A rule that picks the next operator to run from a snapshot of the engine.
 ///
 /// State changes only in [`prepare`](Policy::prepare) and [`feedback`](Policy::feedback), which are called serially, so
 /// that every executor replays the same calls. `rank` and `quantum` are pure. An executor drives a policy like this:
@@ -82,23 +84,25 @@ pub enum Scale {
 /// By default a round is due 1 ms after the last one while there is work, and at once when a query is submitted. An
 /// operator may be ranked before the first `prepare` that sees it; any rank will do until that round.
 pub trait Policy: Send {
-    /// Returns the name by which users choose the policy.
+    /// Returns the name by which users choose this scheduling policy.
     fn name(&self) -> &'static str;
 
-    /// Returns the snapshot fields that the policy reads. Called once.
+    /// Returns the fields of the snapshot that the policy reads. Called once.
     fn reads(&self) -> Fields;
 
-    /// Returns when ranks must be renewed, at least. The worker pool renews them in every round and on every return
-    /// in any case, so the default asks for no more. Called once.
+    /// Returns the events after which the policy needs operators to be ranked again. The worker pool ranks
+    /// them in every round and after every run in any case, so the default asks for no more. Called once.
     fn refresh(&self) -> Refresh {
         Refresh::EVERY_ROUND | Refresh::ON_RETURN
     }
 
-    /// Returns the meaning of the policy's scores. Called once.
+    /// Returns whether ratios, differences or only the order of the policy's scores are meaningful. Called
+    /// once.
     fn scale(&self) -> Scale;
 
-    /// Returns true if operators that can run but are not eligible may run when nothing else is left: the executor
-    /// publishes them as [unranked](Rank::unranked_word). If false, they wait until a round ranks them. Called once.
+    /// Returns true if operators that can run but are not eligible may run when nothing else is left. The
+    /// executor then publishes them as [unranked](Rank::unranked_word). If false, they wait until a round
+    /// ranks them. Called once.
     fn conserves_work(&self) -> bool {
         true
     }
@@ -110,8 +114,8 @@ pub trait Policy: Send {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 
-    /// Returns true if, as of the last round, the policy chooses by memory because memory is short (Klink, section
-    /// 3.4). Used for display only.
+    /// Returns true if, as of the last round, the policy chooses operators so as to free memory, because
+    /// memory is short (Klink, section 3.4). Used for display only.
     fn is_relieving_memory(&self) -> bool {
         false
     }
@@ -123,28 +127,28 @@ pub trait Policy: Send {
         let _ = snapshot;
     }
 
-    /// Returns the urgency of `operator`; `None` if it is not eligible. Only `now` and the entry of `operator` are
-    /// fresh in `snapshot`; the rest may be as old as the round. Called up to three times per decision: no loops, no
-    /// allocation.
+    /// Returns the rank (urgency) of `operator`; `None` if it is not eligible to run. Only `now` and the
+    /// entry of `operator` are fresh in `snapshot`; the rest may be as old as the last round. Called up to
+    /// three times per decision: implementations must neither loop nor allocate.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// Returns how long `operator` may run; by default for one block. Called when a worker has chosen it: `now` is
-    /// fresh, the operator's entry is as old as its rank. If another worker holds the policy at that moment, the
-    /// operator gets its last quantum again.
+    /// Returns the quantum of `operator`, which bounds its next run; by default one block. Called when a
+    /// worker has chosen the operator: `now` is fresh, and the operator's entry is as old as its rank. If
+    /// another worker holds the policy at that moment, the operator gets its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }
     }
 
-    /// Records the report of a run. Called serially, once for every run but the last of an operator. The call comes
-    /// late if another worker held the policy when the run ended: until then the operator may be ranked, and others
-    /// may run.
+    /// Gives the policy the report of a run. Called serially, once for every run but the last of an operator.
+    /// The call comes late if another worker held the policy when the run ended: until then the operator may
+    /// be ranked, and others may run.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }
 }
 
-/// Error for a name that no policy has.
+/// Error: no policy has this name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownPolicy(pub String);
 
@@ -156,7 +160,7 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// Constructor of a policy.
+/// The type of a function that makes a policy with its default settings.
 type Make = fn() -> Box<dyn Policy>;
 
 /// Every policy, with the name by which users choose it; the default comes first.
@@ -209,7 +213,7 @@ pub fn names() -> Vec<&'static str> {
 /// Returns the policy called `name`.
 ///
 /// # Errors
-/// [`UnknownPolicy`], whose message lists the known names.
+/// [`UnknownPolicy`] if there is none; its message lists the known names.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     let known = POLICIES.iter().find(|(known, _)| *known == name);
     known.map(|(_, make)| make()).ok_or_else(|| UnknownPolicy(name.to_owned()))

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
-/// Urgency of an operator. Smaller ranks run first: class ascending, then score descending, then tie ascending.
+/// Urgency of an operator. Smaller ranks run first: by class ascending, then by score descending, then by
+/// tie-break ascending.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rank {
-    /// Classes never mix: every operator of class 0 runs before any of class 1.
+    /// Class of the rank. Every operator of class 0 runs before any operator of class 1, and so on.
     pub class: u8,
-    /// Within a class, the higher score runs first. Not NaN.
+    /// Score of the rank: within a class, the higher score runs first. Not NaN.
     pub score: f64,
-    /// Between equal scores, the lower tie runs first.
+    /// Tie-break of the rank: between equal scores, the lower number runs first.
     pub tie: u32,
 }
 
@@ -21,16 +22,17 @@ impl Rank {
     /// 14; a tie is taken modulo 2^16.
     #[inline]
     pub fn word(self) -> u64 {
-        // Adding zero turns -0.0 into +0.0: the two are equal but differ in their bits.
+        // Adding zero turns -0.0 into +0.0: these numbers are equal but differ in their bits.
         let bits = (self.score + 0.0).to_bits();
-        // Order-preserving map: the bits of positive doubles rise with the value, those of negative doubles fall.
+        // The bits of positive doubles rise with their value and those of negative doubles fall. This mapping
+        // makes all of them rise.
         let rising = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
         let class = u64::from(self.class.min(14));
         class << 60 | (!rising >> 20) << 16 | u64::from(self.tie & 0xffff)
     }
 
-    /// Returns the word of an operator that can run but has no rank: class 15, after all ranked operators. Executors
-    /// publish it if the policy [conserves work](crate::Policy::conserves_work).
+    /// Returns the word of an operator that can run but has no rank: class 15, behind all ranked operators.
+    /// Executors publish it if the policy [conserves work](crate::Policy::conserves_work).
     #[inline]
     pub fn unranked_word(tie: u32) -> u64 {
         15 << 60 | u64::from(tie & 0xffff)
@@ -46,22 +48,23 @@ impl Rank {
 pub(crate) struct Origin(ProcessingTime);
 
 impl Origin {
-    /// Greatest age of an origin, in ns: half of the whole numbers that a word holds exactly.
+    /// Greatest age of an origin of scores, in ns: half of the whole numbers that a word holds exactly.
     const REACH_NS: u64 = 1 << 32;
 
-    /// Moves the origin if it is too old. Scores from before and after a move do not compare, so all must be renewed
-    /// with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for calls from `prepare`. The origin moves
-    /// seldom, because words of both origins are compared until the round has renewed the last one.
+    /// Moves the origin of scores if it is too old. Scores from before and after a move cannot be compared,
+    /// so all scores must be renewed with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for
+    /// calls from `prepare`. The origin moves seldom, because words of both origins are compared until the
+    /// round has renewed the last one.
     pub(crate) fn renew(&mut self, now: ProcessingTime) {
         if now.nanos_since(self.0) >= Self::REACH_NS {
             self.0 = now;
         }
     }
 
-    /// Returns the score of `instant`: the earlier the instant, the higher the score.
+    /// Returns the score of `instant` relative to this origin: the earlier the instant, the higher the score.
     #[inline]
     pub(crate) fn score(self, instant: ProcessingTime) -> f64 {
-        // One of the two differences is zero.
+        // One of the two differences is zero, because differences of instants do not go below zero.
         self.0.nanos_since(instant) as f64 - instant.nanos_since(self.0) as f64
     }
 }
@@ -69,8 +72,8 @@ impl Origin {
 /// Limit on one run of an operator, after which the policy is asked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Quantum {
-    /// Records to take, at most; every run gets at least 1. A source counts the records that it puts out, as its
-    /// executor defines.
+    /// Greatest number of records that the run may take; every run may take at least 1. For a source, the
+    /// records that it puts out are counted, as its executor defines.
     pub records: u32,
 }
 
@@ -78,7 +81,7 @@ pub struct Quantum {
 mod tests {
     use super::*;
 
-    /// Words sort by class, then by falling score, then by tie.
+    /// The words of ranks sort by class, then by falling score, then by tie-break.
     #[test]
     fn words_keep_the_order_of_ranks() {
         let rank = |class, score, tie| Rank { class, score, tie };
@@ -100,7 +103,8 @@ mod tests {
         assert_eq!(rank(1, -0.0, 3).word(), rank(1, 0.0, 3).word());
     }
 
-    /// An unranked word sorts after every ranked word and before all ones, which executors write for "nothing to do".
+    /// The word of an operator without a rank sorts after every rank, and before the word of all ones, which
+    /// executors write for "nothing to do".
     #[test]
     fn the_unranked_come_last() {
         let last = Rank { class: 14, score: f64::NEG_INFINITY, tie: u32::MAX };
@@ -109,7 +113,8 @@ mod tests {
         assert!(Rank::unranked_word(u32::MAX) < u64::MAX);
     }
 
-    /// Ages in nanoseconds up to a day keep a relative resolution of 1e-9, finer than any clock used here.
+    /// Words of ranks tell ages apart that differ by 1e-9 of their value, up to a day. This is finer than any
+    /// clock used here.
     #[test]
     fn words_tell_ages_apart() {
         for age_ns in [1.0f64, 1e3, 1e6, 1e9, 8.64e13] {
@@ -118,8 +123,8 @@ mod tests {
         }
     }
 
-    /// Instants of the present, at most 8 s apart, keep their order to the nanosecond on both sides of the origin. The
-    /// origin does not move for 4 s.
+    /// Scores of present-day instants that are at most 8 s apart keep their order to the nanosecond, before
+    /// and after the origin of scores. The origin does not move for 4 s.
     #[test]
     fn scores_of_instants_are_exact_and_keep() {
         const TODAY_NS: u64 = 1_800_000_000_000_000_000;

@@ -1,12 +1,12 @@
-//! Log of runs: which operator ran, where and when.
+//! Log of runs: which operator ran, on which worker and when.
 //!
 //! ```text
 //!   executor --calls--> Logged --calls--> policy
 //!                          \__ RunLog: completions from an instant on, up to its capacity
 //! ```
 //!
-//! Unlike a [`Trace`](crate::Trace) it keeps neither ranks nor quanta. Each run costs a lock and a copy of some words
-//! while the log is open, and a lock while it is closed.
+//! Unlike a [`Trace`](crate::Trace), the log keeps neither ranks nor quanta. Each run costs a lock and a copy
+//! of some words while the log is open, and a lock while it is closed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,14 +16,14 @@ use crate::observed::{Observe, Observed};
 use crate::policy::Policy;
 use crate::snapshot::Completion;
 
-/// Log of completions. Clones are handles of one log.
+/// A log of the runs of operators. Clones of this value are handles of one log.
 #[derive(Clone, Debug)]
 pub struct RunLog(Arc<Mutex<Runs>>);
 
 #[derive(Debug)]
 struct Runs {
     kept: Vec<Completion>,
-    /// Runs that begin earlier are not kept; `NEVER` while the log is closed.
+    /// Runs of operators that begin before this instant are not logged; `NEVER` while the log is closed.
     from: ProcessingTime,
     runs_max: usize,
     left_out: u64,
@@ -36,14 +36,14 @@ impl RunLog {
         RunLog(Arc::new(Mutex::new(Runs { kept: Vec::with_capacity(runs_max), from, runs_max, left_out: 0 })))
     }
 
-    /// Opens the log: keeps the runs that begin at `from` or later, until the log is full.
+    /// Opens the log of runs: it keeps the runs that begin at `from` or later, until it is full.
     pub fn open(&self, from: ProcessingTime) {
         let mut runs = self.runs();
         (runs.from, runs.left_out) = (from, 0);
     }
 
-    /// Returns the kept runs, empties the log and closes it. The runs stand in the order of their reports, which is
-    /// about the order in which they ended.
+    /// Returns the runs that were kept, empties the log and closes it. The runs stand in the order in which
+    /// they were reported, which is about the order in which they ended.
     pub fn take(&self) -> Vec<Completion> {
         let mut runs = self.runs();
         runs.from = ProcessingTime::NEVER;
@@ -51,7 +51,7 @@ impl RunLog {
         std::mem::replace(&mut runs.kept, room)
     }
 
-    /// Returns the number of runs that found no room since the log was last opened.
+    /// Returns the number of runs for which the log had no room since it was last opened.
     pub fn left_out(&self) -> u64 {
         self.runs().left_out
     }
@@ -68,17 +68,18 @@ impl RunLog {
         }
     }
 
-    /// A policy that panics while it holds the lock leaves whole completions behind.
+    /// The lock ignores poisoning: a policy that panics while it holds the lock leaves only whole entries
+    /// behind.
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A policy with a log of its runs.
+/// A policy whose runs are written to a log.
 pub type Logged = Observed<RunLog>;
 
 impl Logged {
-    /// Wraps `policy` so that its runs are logged in `log`.
+    /// Wraps `policy` so that its runs are written to `log`.
     pub fn new(policy: Box<dyn Policy>, log: &RunLog) -> Self {
         Observed { policy, observer: log.clone() }
     }

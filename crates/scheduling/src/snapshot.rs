@@ -16,7 +16,8 @@
 use serde::{Deserialize, Serialize};
 use thalweg_model::{EventTime, ProcessingTime};
 
-/// Index of an operator in [`Snapshot::operators`]: stable while its query lives, used again afterwards.
+/// Number of an operator, which is its index in [`Snapshot::operators`]: stable while its query lives, used
+/// again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OperatorId(pub u32);
 
@@ -24,17 +25,17 @@ pub struct OperatorId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct QueryId(pub u32);
 
-/// Work that waits at the input of an operator, by epochs (StreamBox's containers).
+/// Work that waits at the input of an operator, by epochs (which are StreamBox's containers).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum EpochWork {
     /// The operator reads edges in order, or is a source: the epoch of the waiting records is not known.
     #[default]
     Unknown,
-    /// Blocks that the operator may claim.
+    /// Blocks of records, each in an epoch, wait to be claimed by the operator.
     Blocks {
-        /// The boundary of the oldest epoch that has blocks: the first watermark at or after it ends that epoch, even
-        /// if that watermark is not known yet. `EventTime::MAX` if no block waits, or if only the end of the stream
-        /// ends the epoch.
+        /// The boundary of the oldest epoch that has blocks. The first watermark at or after the boundary
+        /// ends this epoch, even if that watermark is not known yet. `EventTime::MAX` if no block waits, or
+        /// if only the end of the stream ends the epoch.
         due: EventTime,
     },
     /// A watermark waits to be processed, or parts of an epoch wait to be merged for it. An operator that only closes
@@ -42,56 +43,59 @@ pub enum EpochWork {
     Watermark,
 }
 
-/// Context that travels with records from their source (Cameo, section 5.1, "priority context"). It leaves out the
-/// stream progress p: a block is between two watermarks, so the reader of the block knows p; see
-/// [`OperatorState::frontier`].
+/// Scheduling context that travels with records from their source (Cameo, section 5.1, "priority context").
+/// It leaves out the stream progress p: a block is between two watermarks, so the reader of the block knows
+/// p; see [`OperatorState::frontier`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
-    /// t: when the last event that led to these records was observed at its source, to within one block and one run.
+    /// Cameo's t: the time at which the last event that led to these records was observed at its source, to
+    /// within one block and one run.
     pub observed: ProcessingTime,
-    /// The tag of the token with which the records were admitted (section 5.4). None if their source had no token left,
-    /// or if the query has no [rate](QueryState::token_rate).
+    /// The tag of the token with which the records were admitted (section 5.4 of Cameo). `None` if their
+    /// source had no token left, or if the query has no [rate](QueryState::token_rate).
     pub token: Option<ProcessingTime>,
 }
 
-/// The state of one operator.
+/// The state of one operator in a snapshot.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OperatorState {
-    /// The query that the operator belongs to.
+    /// The query to which the operator belongs.
     pub query: QueryId,
     /// True if the operator makes records instead of reading them.
     pub is_source: bool,
     /// True if the operator's records leave the engine.
     pub is_sink: bool,
-    /// True for a source that makes records whenever it is polled, so that none of its records arrived earlier.
+    /// True if the operator is a source that makes records whenever it is polled, so that none of its records
+    /// arrived earlier.
     pub is_on_demand: bool,
     /// True while a worker runs the operator.
     pub is_running: bool,
     /// True if every output edge has room.
     pub can_output: bool,
-    /// Records and marks that wait at the input. For a source, the records that are due now, as far as it can tell: at
-    /// least one if it can be polled, a full block if it makes records on demand.
+    /// Number of records and marks that wait at the input. For a source, the number of records that are due
+    /// now, as far as it can tell: at least one if it can be polled, a full block if it makes records on
+    /// demand.
     pub pending: u64,
-    /// When the oldest pending record arrived, to within one block; for a source on demand, when it was last polled.
-    /// Meaningless while nothing is pending.
+    /// Arrival time of the oldest pending record, to within one block; for a source on demand, the time of
+    /// its last poll. Meaningless while nothing is pending.
     pub oldest_pending: ProcessingTime,
-    /// End of the operator's last run; before its first run, when it was submitted.
+    /// End of the operator's last run; before its first run, the time at which its query was submitted.
     pub last_run_ended: ProcessingTime,
-    /// Cost: nanoseconds per input record that a worker spends on the operator's runs, scheduling included. This is CPU
-    /// time if the worker has its core for itself. For a source, per record made. Above zero. Before it is measured,
-    /// [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
+    /// Cost: nanoseconds per input record that a worker spends on the operator's runs, scheduling included.
+    /// This is CPU time if the worker has its core for itself. For a source, the cost is per record made.
+    /// Above zero. Before it is measured, it is [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
     pub cost_ns_per_record: f64,
-    /// Selectivity: records out per record in, zero or more. For a sink, records delivered per record in; for a source,
-    /// records put out by its chain per record made. Before it is measured, 1.
+    /// Selectivity: records out per record in; zero or more. For a sink, records delivered per record in; for
+    /// a source, records put out by its chain per record made. Before it is measured, it is 1.
     pub selectivity: f64,
     /// CPU time of one run, in nanoseconds, measured like [`cost_ns_per_record`](Self::cost_ns_per_record). It is the
     /// cost of a message if the policy is asked again after each message. Before it is measured,
     /// [`OperatorState::ASSUMED_COST_NS_PER_RUN`].
     pub cost_ns_per_run: f64,
-    /// Waiting work, by epochs.
+    /// Work that waits at the operator's input, counted by epochs.
     pub epoch_work: EpochWork,
-    /// The context of the first waiting record; for a source, the context that its next record would get. Meaningless
-    /// while nothing is pending.
+    /// The scheduling context of the first waiting record; for a source, the context that its next record
+    /// would get. Meaningless while nothing is pending.
     pub head: Context,
     /// For an operator with windows, the watermark at which the result of the first waiting record is put out: the
     /// first window end after the last watermark that the operator has taken (Cameo, section 4.3, p_F). None if the
@@ -100,13 +104,16 @@ pub struct OperatorState {
 }
 
 impl OperatorState {
-    /// Assumed cost per record before it is measured: more than most operators cost, so that the first run is short.
+    /// Assumed cost per record in ns before it is measured: more than most operators cost, so that the first
+    /// run is short.
     pub const ASSUMED_COST_NS_PER_RECORD: f64 = 100.0;
 
-    /// Assumed cost per run before it is measured: one block of some hundred such records.
+    /// Assumed cost per run in ns before it is measured: one block of some hundred records of the assumed
+    /// cost.
     pub const ASSUMED_COST_NS_PER_RUN: f64 = 40_000.0;
 
-    /// The state of an operator that was just submitted: room on its output, no work, and nothing measured.
+    /// Returns the state of an operator that was just submitted: it has room for output, no work, and nothing
+    /// is measured.
     pub const fn new(query: QueryId, submitted: ProcessingTime) -> Self {
         OperatorState {
             query,
@@ -127,7 +134,7 @@ impl OperatorState {
         }
     }
 
-    /// True if a run would make progress: something is pending, and the output has room.
+    /// Returns true if a run would make progress: something is pending, and the output has room.
     #[inline]
     pub const fn can_run(&self) -> bool {
         self.pending > 0 && self.can_output
@@ -140,15 +147,17 @@ impl Default for OperatorState {
     }
 }
 
-/// The state of one query.
+/// The state of one query in a snapshot.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct QueryState {
     /// The latency gradient: change of the mean latency per time, in seconds per second; the mean of the last 5
     /// samples, each of 100 ms. Above zero, the latency of the query rises.
     pub latency_gradient: f64,
-    /// Number of samples taken since the query was submitted; a change tells that a new sample is in.
+    /// Number of samples of the latency gradient since the query was submitted. A change tells that there is
+    /// a new sample.
     pub gradient_samples: u64,
-    /// Least of the last watermarks that each sink of the query has seen; none before every sink has seen one.
+    /// The least of the last watermarks that the sinks of the query have seen; `None` before every sink has
+    /// seen one.
     pub sink_watermark: Option<EventTime>,
     /// First instant after [`sink_watermark`](Self::sink_watermark) at which a window rule of the query fires, such
     /// as the end of a window. Before the sinks have seen a watermark, the first such instant after the watermark of
@@ -167,36 +176,39 @@ pub struct QueryState {
 /// it is the first to reach the end of a window, so that the query puts out results (Klink, section 2.2).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamState {
-    /// The query that the stream belongs to.
+    /// The query to which the stream belongs.
     pub query: QueryId,
     /// The deadline of the stream's epoch: the first instant at which a window rule of the query fires and which no
     /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
     /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
     pub deadline: Option<EventTime>,
-    /// Ingestion time of the oldest sweeping watermark that has not reached all sinks; none if none is on its way.
+    /// Ingestion time of the oldest sweeping watermark (which makes the query put out results) that has not
+    /// reached all sinks; `None` if there is none.
     pub swept: Option<ProcessingTime>,
-    /// Delays of sweeping watermarks.
+    /// Delays of the stream's watermarks that made the query put out results.
     pub delays: DelayStatistics,
-    /// The relation between the stream's event time and processing time; none before its first watermark.
+    /// The relation between the stream's event time and processing time; `None` before its first watermark.
     pub progress: Option<ProgressMap>,
     /// True if the stream is idle or has ended: no operator waits for its watermark.
     pub is_away: bool,
 }
 
-/// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. A
-/// delay may be long or negative, because the clock that stamps events may differ from ours.
+/// Delays of sweeping watermarks (which make a query put out results), from the deadline to the ingestion,
+/// over the last [`EPOCHS`](Self::EPOCHS) epochs. A delay may be long or negative, because the clock that
+/// stamps events may differ from the engine's.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
-    /// Number of epochs seen, at most [`EPOCHS`](Self::EPOCHS); if it is zero, the other fields are zero.
+    /// Number of epochs whose delays were seen, at most [`EPOCHS`](Self::EPOCHS). If it is zero, the other
+    /// fields are zero.
     pub epochs: u32,
-    /// mu: the mean delay, in ns.
+    /// Klink's mu: the mean delay, in ns.
     pub mean_ns: f64,
-    /// chi - mu^2, in ns^2: the variance of one delay, at least zero.
+    /// Klink's chi - mu^2: the variance of one delay, in ns^2; at least zero.
     pub variance_ns2: f64,
 }
 
 impl DelayStatistics {
-    /// h (Klink, section 3.1): the number of epochs in the history, "400".
+    /// Klink's h: the number of epochs whose delays are kept (section 3.1, "400").
     pub const EPOCHS: usize = 400;
 }
 
@@ -204,21 +216,22 @@ impl DelayStatistics {
 /// is stored as a point and a slope, because neither p nor t, counted from 1970, fits a double.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgressMap {
-    /// Event time of a point on the line.
+    /// Event time of one point on the line from event time to processing time.
     pub event_time: EventTime,
-    /// When that event time was observed.
+    /// Processing time at which the event time of that point was observed.
     pub observed: ProcessingTime,
-    /// alpha: nanoseconds of processing time per nanosecond of event time, at least zero.
+    /// Cameo's alpha: nanoseconds of processing time per nanosecond of event time; at least zero.
     pub slope: f64,
 }
 
 impl ProgressMap {
-    /// Returns when `instant` is, or was, observed; `ProcessingTime::NEVER` if that is beyond the range.
+    /// Returns the time at which the event time `instant` is, or was, observed; `ProcessingTime::NEVER` if it
+    /// is beyond the range.
     #[inline]
     pub fn observed_at(&self, instant: EventTime) -> ProcessingTime {
         let micros = |instant: EventTime| i128::from(instant.as_micros());
         let since_ns = (micros(instant) - micros(self.event_time)) as f64 * 1e3 * self.slope;
-        // A float-to-integer cast saturates.
+        // The conversion from float to integer saturates, so a huge distance gives the end of the range.
         if since_ns >= 0.0 {
             self.observed.plus_nanos(since_ns as u64)
         } else {
@@ -230,84 +243,85 @@ impl ProgressMap {
 /// The state of the engine at one instant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The instant of the snapshot.
+    /// The time at which this snapshot holds.
     pub now: ProcessingTime,
-    /// When the next round is due.
+    /// The time at which the next round of ranking is due.
     pub round_end: ProcessingTime,
     /// Number of threads that run operators.
     pub workers: usize,
-    /// Records per block: the meaning of "one block" in a quantum.
+    /// Number of records per block; policies use it where their quantum is "one block".
     pub block_records: u32,
-    /// Every operator, by [`OperatorId`]; `None` at an index that no operator uses.
+    /// State of every operator, by [`OperatorId`]; `None` at a number that no operator has.
     pub operators: Vec<Option<OperatorState>>,
-    /// Every query, by [`QueryId`]; `None` at an index that no query uses.
+    /// State of every query, by [`QueryId`]; `None` at a number that no query has.
     pub queries: Vec<Option<QueryState>>,
-    /// Every stream of every live query, in no order.
+    /// State of every source stream of every live query, in no particular order.
     pub streams: Vec<StreamState>,
-    /// Bytes in use, of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes without those that are free
-    /// for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out too: an edge has chunks of its own
-    /// from the start, which no policy can free. Blocks shared by the instances of an operator count as used, and so
-    /// does an edge whose writer has ended.
+    /// Number of bytes in use, out of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes
+    /// without those that are free for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out,
+    /// too: an edge has chunks of its own from the start, which no policy can free. Blocks shared by the
+    /// instances of an operator count as used, and so does an edge whose writer has ended.
     pub memory_used_bytes: u64,
-    /// Bytes that the engine may reserve.
+    /// Number of bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
-    /// The direct readers of each operator's output, by [`OperatorId`].
+    /// The operators that directly read each operator's output, by [`OperatorId`].
     pub downstream: Vec<Vec<OperatorId>>,
-    /// The live operators, upstream before downstream.
+    /// The operators that have not ended, each before the operators that read its output.
     pub order: Vec<OperatorId>,
 }
 
 impl Snapshot {
-    /// Returns the state of `operator`, unless it has ended.
+    /// Returns the state of `operator`; `None` if it has ended or never existed.
     #[inline]
     pub fn operator(&self, operator: OperatorId) -> Option<&OperatorState> {
         self.operators.get(operator.0 as usize)?.as_ref()
     }
 
-    /// Returns the state of `query`, unless it has ended.
+    /// Returns the state of `query`; `None` if it has ended or never existed.
     #[inline]
     pub fn query(&self, query: QueryId) -> Option<&QueryState> {
         self.queries.get(query.0 as usize)?.as_ref()
     }
 
-    /// Returns the direct readers of `operator`'s output.
+    /// Returns the operators that directly read the output of `operator`.
     #[inline]
     pub fn readers(&self, operator: OperatorId) -> &[OperatorId] {
         self.downstream.get(operator.0 as usize).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Groups of snapshot fields that a policy reads; only these groups are gathered. A set, joined with `|`.
+/// Groups of snapshot fields that a policy reads; only these groups are gathered. A set of groups, joined
+/// with `|`.
 ///
-/// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the settings
-/// of a query, and the fields of an operator that the executor itself needs. The latter are its query, its kind,
-/// whether it runs, `pending` and `can_output`.
+/// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the
+/// settings of a query, and the fields of an operator that the executor itself needs. The latter are its
+/// query, its kind, whether it runs, `pending` and `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 
 impl Fields {
-    /// `pending` and `can_output`: always gathered, since the executor needs them itself.
+    /// `pending` and `can_output` of operators; always gathered, because the executor itself needs them.
     pub const PENDING: Fields = Fields(0);
-    /// `oldest_pending`.
+    /// The group of one field: when the oldest pending record of each operator arrived (`oldest_pending`).
     pub const OLDEST_PENDING: Fields = Fields(1);
-    /// `last_run_ended`.
+    /// The group of one field: when each operator's last run ended (`last_run_ended`).
     pub const LAST_RUN: Fields = Fields(2);
-    /// `cost_ns_per_record`, `cost_ns_per_run` and `selectivity`.
+    /// The group of measured costs: `cost_ns_per_record`, `cost_ns_per_run` and `selectivity` of operators.
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
-    /// `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
+    /// The group of latency changes: `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
-    /// [`Snapshot::downstream`] and [`Snapshot::order`].
+    /// [`Snapshot::downstream`] and [`Snapshot::order`]: which operators read from which.
     pub const TOPOLOGY: Fields = Fields(16);
-    /// `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
+    /// The group of epochs: `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
     pub const EPOCHS: Fields = Fields(32);
-    /// `head` and `frontier` of operators.
+    /// The group of scheduling contexts: `head` and `frontier` of operators.
     pub const CONTEXTS: Fields = Fields(64);
-    /// [`Snapshot::streams`].
+    /// The group of source progress: [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
     /// Leaves the empty parts of edges out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 
-    /// Returns true if this set contains all of `other`.
+    /// Returns true if this set of field groups contains all groups of `other`.
     pub const fn contain(self, other: Fields) -> bool {
         self.0 & other.0 == other.0
     }
@@ -320,24 +334,25 @@ impl std::ops::BitOr for Fields {
     }
 }
 
-/// Report of one run of an operator.
+/// Report of one run of an operator, which the policy gets after the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completion {
-    /// The operator that ran.
+    /// The operator whose run is reported.
     pub operator: OperatorId,
-    /// The operator's query. The operator may have ended with this run, and its index may belong to another by now.
+    /// The query of the operator. The operator may have ended with this run, and its number may belong to
+    /// another operator by now.
     pub query: QueryId,
-    /// The worker that ran it, from 0 on.
+    /// The number of the worker that ran the operator, from 0 on.
     pub worker: u32,
-    /// Start of the run.
+    /// Time at which the reported run started.
     pub started: ProcessingTime,
-    /// End of the run.
+    /// Time at which the reported run ended.
     pub ended: ProcessingTime,
-    /// Records taken.
+    /// Number of records that the operator took in the run.
     pub records_in: u64,
-    /// Records put out.
+    /// Number of records that the operator put out in the run.
     pub records_out: u64,
-    /// The last watermark that the operator has taken; none before the first.
+    /// The last watermark that the operator has taken; `None` before the first.
     pub watermark: Option<EventTime>,
 }
 
@@ -352,7 +367,7 @@ mod tests {
         assert!(!set.contain(Fields::LAST_RUN) && !set.contain(Fields::LAST_RUN | Fields::TOPOLOGY));
     }
 
-    /// An instant of the present, used both as event time and as processing time.
+    /// A present-day instant in seconds, used both as event time and as processing time.
     const TODAY_S: i64 = 1_800_000_000;
 
     fn observed_after_s(slope: f64, event_s: i64) -> f64 {
@@ -362,13 +377,13 @@ mod tests {
         (i128::from(at.as_nanos()) - i128::from(observed.as_nanos())) as f64 / 1e9
     }
 
-    /// Cameo, section 4.3: windows of 10 s whose events take 2 s: progress 11 is observed at 13. Here the delay is 60
-    /// s.
+    /// The example of Cameo, section 4.3: with windows of 10 s whose events take 2 s, the event time 11 is
+    /// observed at 13. In this test the delay is 60 s.
     #[test]
     fn event_time_is_mapped_along_a_line() {
         assert_eq!(observed_after_s(1.0, 10), 70.0);
         assert_eq!(observed_after_s(1.0, -90), -30.0);
-        // The stream is replayed at twice the speed.
+        // The source stream is replayed at twice its real speed.
         assert_eq!(observed_after_s(0.5, 10), 35.0);
         assert_eq!(observed_after_s(0.0, 10), 0.0);
         let far =
@@ -377,8 +392,8 @@ mod tests {
         assert_eq!(far(EventTime::MAX).observed_at(EventTime::MIN), ProcessingTime::ZERO);
     }
 
-    /// An index of an ended operator and an index never used both return `None`: no caller has to check the length
-    /// first.
+    /// Looking up the number of an ended operator, or a number that was never used, returns `None`. So no
+    /// caller has to check the length first.
     #[test]
     fn look_ups_beyond_the_end_find_nothing() {
         let snapshot = Snapshot { operators: vec![None], queries: vec![None], ..Snapshot::default() };

@@ -1,8 +1,8 @@
-//! Test bed for policies: an executor with one worker, whose clock moves only with the runs.
+//! Test bed for policies: an executor with one worker, whose clock moves only while operators run.
 //!
-//! It follows the contract of [`Policy`] to the letter: a round refreshes the whole snapshot, a rank one entry; words
-//! are published, and compared until they are renewed. Fractions of records that result from a selectivity are
-//! carried to the next run.
+//! The test bed follows the contract of [`Policy`] to the letter: a round refreshes the whole snapshot, a
+//! rank one entry; words are published, and compared until they are renewed. Fractions of records that result
+//! from a selectivity are carried to the next run.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use crate::policy::{Policy, Refresh};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, Context, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// An operator: cost in ns, selectivity, readers.
+/// An operator of a test graph: cost in ns, selectivity, readers.
 pub(crate) type Row<'a> = (f64, f64, &'a [u32]);
 
-/// Operators that can run, upstream before downstream.
+/// Makes a snapshot of operators that can run, each before the operators that read its output.
 pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     let state = |&(cost_ns_per_record, selectivity, _): &Row<'_>| OperatorState {
         pending: 1,
@@ -31,14 +31,14 @@ pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     }
 }
 
-/// Returns the scores of all operators, each of which must have a rank.
+/// Returns the scores of all operators after a round. Each operator must have a rank.
 pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);
     let score = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run").score;
     snapshot.order.iter().map(score).collect()
 }
 
-/// Returns the report of a run of one record that took no time.
+/// Returns the report of a run that took one record and no time.
 pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
     Completion {
         operator,
@@ -52,25 +52,25 @@ pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
     }
 }
 
-/// Description of a task.
+/// Description of an operator that the test bed runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) query: u32,
-    /// Real cost of a record.
+    /// Real cost of a record in ns, by which the clock advances.
     pub(crate) cost_ns: u64,
-    /// Cost of a record that the policy sees.
+    /// Cost of a record in ns as the policy sees it, which may be wrong.
     pub(crate) measured_cost_ns: f64,
     pub(crate) selectivity: f64,
     pub(crate) readers: Vec<u32>,
-    /// True for a source that makes records whenever it is asked.
+    /// True if the task is a source that makes records whenever it is polled.
     pub(crate) is_on_demand: bool,
-    /// Capacity of the input in records: when it is full, the writers have no room. For a source on demand, the most
-    /// records that it makes in one run.
+    /// Capacity of the task's input in records: when the input is full, the writers have no room. For a
+    /// source on demand, the most records that it makes in one run.
     pub(crate) room_records: u64,
 }
 
 impl Task {
-    /// An operator of query 0 with unlimited room at its input.
+    /// Creates a task of query 0 with unlimited room at its input.
     pub(crate) fn new(cost_ns: u64, selectivity: f64, readers: &[u32]) -> Self {
         Task {
             query: 0,
@@ -84,18 +84,18 @@ impl Task {
     }
 }
 
-/// State of a task.
+/// A task of the test bed with its state.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) task: Task,
-    /// Waiting records: arrival time and count.
+    /// Records that wait at the task's input, as pairs of arrival time and count.
     input: VecDeque<(ProcessingTime, u64)>,
     pending: u64,
     carried: f64,
     last_run_ended: ProcessingTime,
-    /// Start of the present wait: the task can run and does not.
+    /// Start of the present wait, in which the task can run and does not; `None` if it is not waiting.
     waits_since: Option<ProcessingTime>,
-    /// Longest such wait.
+    /// Longest time in ns for which the task could run and did not.
     pub(crate) longest_wait_ns: u64,
     pub(crate) received_ns: u64,
     pub(crate) records_in: u64,
@@ -136,7 +136,7 @@ impl Live {
     }
 }
 
-/// Executor with one worker.
+/// An executor with one worker and a policy under test.
 pub(crate) struct Bed {
     policy: Box<dyn Policy>,
     pub(crate) tasks: Vec<Live>,
@@ -145,11 +145,12 @@ pub(crate) struct Bed {
     round_ns: u64,
 }
 
-/// Word of a task that cannot run.
+/// Published word of a task that cannot run; it is larger than the word of any rank.
 const NOTHING: u64 = u64::MAX;
 
 impl Bed {
-    /// Creates the bed; in `tasks`, upstream stands before downstream. The first decision begins with a round.
+    /// Creates the test bed. In `tasks`, writers stand before their readers. The first decision begins with a
+    /// round.
     pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, tasks: Vec<Task>) -> Self {
         let queries = tasks.iter().map(|task| task.query + 1).max().unwrap_or(0) as usize;
         let snapshot = Snapshot {
@@ -173,19 +174,19 @@ impl Bed {
         self.snapshot.now.as_nanos()
     }
 
-    /// Sets the latency gradient that the policy sees from the next round on.
+    /// Sets the latency gradient of a query that the policy sees from the next round on.
     pub(crate) fn set_latency_gradient(&mut self, query: u32, latency_gradient: f64) {
         let query = self.snapshot.queries[query as usize].as_mut().expect("it lives");
         query.latency_gradient = latency_gradient;
     }
 
-    /// Returns the number of records that `id` has room for.
+    /// Returns the number of records for which the input of task `id` has room.
     pub(crate) fn room(&self, id: u32) -> u64 {
         let live = &self.tasks[id as usize];
         live.task.room_records.saturating_sub(live.pending)
     }
 
-    /// Adds records from outside to the input of `id`.
+    /// Adds records from outside to the input of task `id`.
     pub(crate) fn push(&mut self, id: u32, count: u64) {
         let had_none = self.state(id).pending == 0;
         let now = self.snapshot.now;
@@ -194,7 +195,8 @@ impl Bed {
         self.settle();
     }
 
-    /// Makes one decision and returns the task that ran. If no task may run, time moves to the next round.
+    /// Makes one scheduling decision and returns the task that ran. If no task may run, the clock moves to
+    /// the next round and the result is `None`.
     pub(crate) fn step(&mut self) -> Option<u32> {
         if self.snapshot.now >= self.snapshot.round_end {
             self.round();
@@ -208,7 +210,7 @@ impl Bed {
         Some(id)
     }
 
-    /// Returns the tasks that ran in `count` decisions, one letter each.
+    /// Returns the tasks that ran in the next `count` decisions, one letter each; `-` if none ran.
     pub(crate) fn steps(&mut self, count: usize) -> String {
         let letter = |id: u32| char::from(b'A' + id as u8);
         (0..count).map(|_| self.step().map_or('-', letter)).collect()
@@ -238,7 +240,8 @@ impl Bed {
         let there = if task.is_on_demand { task.room_records } else { state.pending };
         let records_in = there.min(quantum).min(fits.max(1));
         let made = live.carried + records_in as f64 * task.selectivity;
-        // A sum of many tenths is a little less than the exact value.
+        // A little is added before rounding down, because a sum of many tenths is a little less than the
+        // exact value.
         let records_out = (made + 1e-9).floor();
         let run_ns = records_in * task.cost_ns;
         self.snapshot.now = started.plus_nanos(run_ns);
@@ -271,7 +274,7 @@ impl Bed {
         }
     }
 
-    /// Publishes the tasks that became able or unable to run, and updates all waits.
+    /// Publishes the tasks that became able or unable to run, and updates how long each task has waited.
     fn settle(&mut self) {
         let now = self.snapshot.now;
         for id in 0..self.tasks.len() as u32 {

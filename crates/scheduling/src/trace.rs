@@ -1,4 +1,4 @@
-//! The calls to a policy, recorded and replayed.
+//! Traces: the calls to a policy with its answers, recorded and replayed.
 //!
 //! A policy is pure: the same calls get the same answers, whatever drives it. So the calls of a run can be replayed.
 //! Replayed to the same policy, they help to find out why it chose as it did; replayed to a changed policy, they show
@@ -30,7 +30,7 @@ use crate::snapshot::{Completion, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
 
-/// Most bytes that a trace holds. A round keeps the whole snapshot.
+/// Maximum number of bytes that a trace holds in memory. Each round keeps a whole snapshot.
 pub const TRACE_BYTES_MAX: usize = 512 << 20;
 
 /// A policy whose calls are recorded. Each call costs a lock and a copy, and each round a copy of the whole snapshot:
@@ -38,22 +38,22 @@ pub const TRACE_BYTES_MAX: usize = 512 << 20;
 pub type Traced = Observed<Trace>;
 
 impl Traced {
-    /// Wraps `policy` so that its calls are recorded in `trace`.
+    /// Wraps `policy` so that the calls to it are recorded in `trace`.
     pub fn new(policy: Box<dyn Policy>, trace: &Trace) -> Self {
         policy.name().clone_into(&mut trace.calls().policy);
         Observed { policy, observer: trace.clone() }
     }
 }
 
-/// Calls to a policy and its answers. Clones are handles of one trace.
+/// The recorded calls to a policy and its answers. Clones of this value are handles of one trace.
 #[derive(Clone)]
 pub struct Trace(Arc<Mutex<Calls>>);
 
 struct Calls {
-    /// Name of the policy; empty before the trace is used.
+    /// Name of the recorded policy; empty before the trace is used.
     policy: String,
     kept: Vec<Call>,
-    /// Bytes that `kept` takes.
+    /// Number of bytes that the recorded calls take in memory.
     bytes: usize,
     calls_max: usize,
     left_out: u64,
@@ -64,7 +64,7 @@ impl Calls {
         Calls { policy: String::new(), kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
     }
 
-    /// Keeps a call if there is room; returns whether there was.
+    /// Keeps a call if the trace has room for it. Returns true if it had.
     fn keep(&mut self, call: Call) -> bool {
         let bytes = self.bytes.saturating_add(call.bytes());
         let has_room = self.has_room() && bytes <= TRACE_BYTES_MAX;
@@ -80,7 +80,7 @@ impl Calls {
     }
 }
 
-/// A call with its answer.
+/// A call to a policy, with the policy's answer.
 #[derive(Serialize, Deserialize)]
 enum Call {
     Prepare(Box<Snapshot>),
@@ -90,7 +90,7 @@ enum Call {
 }
 
 impl Call {
-    /// Returns the bytes that the call takes in memory.
+    /// Returns the number of bytes that a recorded call takes in memory.
     fn bytes(&self) -> usize {
         let of_snapshot = match self {
             Call::Prepare(snapshot) => {
@@ -110,7 +110,8 @@ impl Call {
     }
 }
 
-/// The part of a snapshot that is fresh between two rounds.
+/// The part of a snapshot that is fresh in a call between two rounds: the instants and the entry of one
+/// operator.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Asked {
     now: ProcessingTime,
@@ -125,7 +126,7 @@ impl Asked {
         Asked { now, round_end, operator, state: snapshot.operator(operator).copied() }
     }
 
-    /// Brings `snapshot`, which is of the last round, to its state at this call.
+    /// Changes `snapshot`, which is as of the last round, to what it was at this call.
     fn restore(self, snapshot: &mut Snapshot) {
         (snapshot.now, snapshot.round_end) = (self.now, self.round_end);
         let place = self.operator.0 as usize;
@@ -138,16 +139,16 @@ impl Asked {
     }
 }
 
-/// First difference between a replay and its trace.
+/// First difference between a replay and the trace that is replayed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diverged {
-    /// Index of the call, from 0 on.
+    /// Number of the call in the trace, from 0 on.
     pub call: usize,
-    /// The operator that the call was about.
+    /// The operator that the policy was asked to rank or to give a quantum.
     pub operator: OperatorId,
-    /// The answer in the trace.
+    /// The answer of the policy that is in the trace.
     pub recorded: String,
-    /// The answer in the replay.
+    /// The answer of the policy in the replay.
     pub replayed: String,
 }
 
@@ -175,7 +176,7 @@ impl Trace {
         self.calls().policy.clone()
     }
 
-    /// Returns the number of kept calls.
+    /// Returns the number of calls that were kept.
     pub fn len(&self) -> usize {
         self.calls().kept.len()
     }
@@ -185,12 +186,12 @@ impl Trace {
         self.len() == 0
     }
 
-    /// Returns the number of calls that found no room.
+    /// Returns the number of calls for which the trace had no room.
     pub fn left_out(&self) -> u64 {
         self.calls().left_out
     }
 
-    /// Replays the recorded calls to a fresh policy and compares the answers.
+    /// Replays the recorded calls to a fresh policy, and compares its answers with the recorded ones.
     ///
     /// # Errors
     /// [`Diverged`] at the first answer that differs.
@@ -228,7 +229,7 @@ impl Trace {
 
     fn note(&self, call: impl FnOnce() -> Call) {
         let mut calls = self.calls();
-        // A call that finds no room is not even copied.
+        // If the trace has no room for a call, the call is not even copied.
         if !calls.has_room() || !calls.keep(call()) {
             calls.left_out += 1;
         }
@@ -266,7 +267,7 @@ pub(super) mod tests {
     use crate::policy::{by_name, names};
     use crate::test_bed::Bed;
 
-    /// Records 300 decisions under a policy, in a trace with room for `calls_max` calls.
+    /// Records 300 decisions made under a policy, in a trace with room for `calls_max` calls.
     pub(super) fn recorded(policy: &str, seed: u64, calls_max: usize) -> Trace {
         let mut entropy = SeededEntropy::new(seed);
         let tasks = random_behind_sources(&mut entropy);

@@ -1,4 +1,5 @@
-//! Values come out once and in the order in which they were filled; every block is on a free list or has one owner.
+//! Tests of block pools: values come out once and in the order in which they were filled, and every block is
+//! on a free list or has one owner.
 
 use proptest::prelude::*;
 
@@ -23,7 +24,8 @@ fn emptied(mut block: Block<u64>) -> Vec<u64> {
     values
 }
 
-/// Two blocks of two: values that fit are filled, sealed blocks are handed over, blocks in hand are given back.
+/// A pool of two blocks of two values each: a writer fills values while there is room, sealed blocks are
+/// handed over, and unused blocks are given back.
 #[test]
 fn blocks_are_filled_handed_over_and_given_back() {
     let block_pool = BlockPool::<u64>::new(&Pool::new(Budget::new(1 << 20)), options(2, 2), 2).unwrap();
@@ -48,7 +50,8 @@ fn blocks_are_filled_handed_over_and_given_back() {
     assert_eq!(free_count(&block_pool), 2);
 }
 
-/// Hot blocks are the next to be filled at their core, others the last.
+/// A block that is still in a core's cache is the next to be filled at this core. Other blocks go to the end
+/// of the free list.
 #[test]
 fn what_is_hot_is_filled_next() {
     let block_pool = BlockPool::<u64>::new(&Pool::new(Budget::new(1 << 20)), options(1, 4), 1).unwrap();
@@ -68,7 +71,8 @@ fn what_is_hot_is_filled_next() {
     assert_ne!(filled(3).run.block.as_ptr(), address);
 }
 
-/// A core without blocks takes another's, and asks for a chunk; within the limit of chunks and the budget.
+/// A writer at a core without free blocks takes a block of another core and requests a chunk. The block pool
+/// stays within its limit of chunks and within the budget.
 #[test]
 fn a_block_pool_grows_within_its_bounds() {
     let budget = Budget::new(3 * 4096);
@@ -79,7 +83,7 @@ fn a_block_pool_grows_within_its_bounds() {
     assert_eq!((first.open(0).room(), second.open(1).room()), (2, 0));
     assert_eq!((pool.grow_step(), pool.grow_step()), (Some(7), None));
     assert_eq!((second.open(1).room(), block_pool.chunks(), block_pool.chunk_bytes()), (1, 3, 3 * 4096));
-    // The budget is used up.
+    // The memory budget has no bytes left for a further chunk.
     assert_eq!(
         (block_pool.block_writer().open(1).room(), pool.grow_step(), block_pool.chunks()),
         (0, Some(7), 3)
@@ -89,7 +93,7 @@ fn a_block_pool_grows_within_its_bounds() {
     assert!(BlockPool::<u64>::new(&Pool::new(Budget::new(4096)), options(1, 2), 1).is_err());
 }
 
-/// Blocks outlive the block pool, and values that were not taken are dropped with them, once each.
+/// Blocks outlive the block pool. Values that were not taken are dropped with their block, once each.
 #[test]
 fn values_are_dropped_once() {
     struct Counted(Arc<AtomicUsize>);
@@ -115,7 +119,8 @@ fn values_are_dropped_once() {
 }
 
 proptest! {
-    /// Blocks are filled, handed over, emptied and given back in any order, at any core.
+    /// Blocks are filled, handed over, emptied and given back in any order and at any core: no value and no
+    /// block is lost.
     #[test]
     fn nothing_is_lost_and_no_block_either(steps in proptest::collection::vec((0..6u8, 0..3usize), 0..300), block_records in 1..4u32) {
         let block_pool = BlockPool::<u64>::new(&Pool::new(Budget::new(1 << 20)), options(block_records, 6), 3).unwrap();

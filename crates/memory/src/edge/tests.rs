@@ -1,5 +1,6 @@
-//! Edges compared with a plain queue. For every block size, order of steps and marks, values come out in order and
-//! once, with each mark at its position; and every block is free, in use or back in the pool.
+//! Tests that compare edges with a plain queue. For every block size, order of steps and marks, values come
+//! out in order and once, with each mark at its position, and every block is free, in use or back in the
+//! pool.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +16,8 @@ use crate::run::TakeOut;
 use crate::stamp::Stamp;
 use crate::sync::AtomicUsize;
 
-/// Marks of the tests: `W(n)` ordinary and replaceable, `L` droppable, `E` reserved.
+/// Kinds of marks in these tests: `W(n)` is ordinary and can be replaced, `L` can be dropped, `E` has
+/// reserved slots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum TestMark {
     W(u64),
@@ -47,7 +49,7 @@ fn pool() -> Arc<Pool> {
     Pool::new(Budget::new(1 << 24))
 }
 
-/// Takes all items that are there, as text: values, and marks in brackets.
+/// Takes all items that wait on an edge and returns them as text: values, and marks in brackets.
 fn drain_text(reader: &mut Reader<u64, Rules>) -> String {
     let mut shown = Vec::new();
     loop {
@@ -80,7 +82,8 @@ fn marks_stand_where_they_were_set() {
     assert_eq!(writer.cursors().pending(0), 0);
 }
 
-/// Nothing is published before the appender is dropped; all of it is published then.
+/// Values that are pushed into an open edge become visible to the reader when the appender is dropped, all at
+/// once.
 #[test]
 fn what_is_appended_is_published_at_once() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -93,7 +96,8 @@ fn what_is_appended_is_published_at_once() {
     assert_eq!(drain_text(&mut reader), "1 3");
 }
 
-/// Without an appender, values are published when they are handed over; a mark stands behind them.
+/// Values can be appended without holding an appender open. They become visible when they are handed over,
+/// and a mark stands behind them.
 #[test]
 fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -113,8 +117,8 @@ fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
     assert_eq!(drain_text(&mut reader), "5 6 7 8 9 10 11");
 }
 
-/// A full ring holds ordinary marks back and the records behind them, drops latency markers and counts them,
-/// and lets reserved marks pass.
+/// A full ring of marks holds back ordinary marks and the records behind them, drops latency markers and
+/// counts them, and lets reserved marks pass.
 #[test]
 fn a_full_mark_ring_holds_back_drops_and_reserves() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 2)).unwrap();
@@ -151,7 +155,8 @@ fn reserved_slots_outlast_a_full_ring() {
     assert_eq!(drain_text(&mut reader), "[E]");
 }
 
-/// An edge never owns more than its limit, asks for chunks one at a time, and gives them back after the burst.
+/// An edge never owns more chunks than its limit, requests them one at a time, and gives them back after a
+/// burst.
 #[test]
 fn growth_is_asked_for_bounded_and_given_back() {
     let pool = pool();
@@ -186,8 +191,8 @@ fn growth_is_asked_for_bounded_and_given_back() {
     drop((writer, reader));
 }
 
-/// After any number of calm blocks, and so whenever a chunk is given back, an open edge takes the values that it has
-/// reported room for.
+/// An open edge takes all the values for which it has reported room. This holds after any number of calm
+/// blocks, and so also when a chunk is given back.
 #[test]
 fn room_that_was_told_is_kept() {
     for calm_blocks in 0..160 {
@@ -213,7 +218,8 @@ fn room_that_was_told_is_kept() {
     }
 }
 
-/// A refused request leaves backpressure, not a broken edge; the writer asks again later.
+/// If the budget refuses a chunk, the edge only has less room and works on. The writer requests a chunk again
+/// later.
 #[test]
 fn growth_that_the_budget_refuses_is_asked_for_again() {
     let pool = Pool::new(Budget::new(3 * 4096));
@@ -258,7 +264,8 @@ fn where_nothing_unread_lies_is_empty() {
     assert_eq!(cursors.empty_bytes(), 0, "its chunks are given back");
 }
 
-/// Each reader of a shared edge sees all values; the slowest holds the blocks; values are dropped once.
+/// Each reader of an edge with several readers sees all values. Blocks are not reused before the slowest
+/// reader has passed them, and values are dropped once.
 #[test]
 fn shared_edges_lend_and_wait_for_the_slowest() {
     let token = Arc::new(());
@@ -291,7 +298,8 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-/// A panic in user code loses the current value and no other, and nothing is dropped twice.
+/// A panic in user code while values are taken loses the current value and no other, and no value is dropped
+/// twice.
 #[test]
 fn a_panic_while_taking_drops_nothing_twice() {
     let tokens: Vec<Arc<()>> = (0..6).map(|_| Arc::new(())).collect();
@@ -353,7 +361,7 @@ fn selections_take_what_they_name_and_drop_the_rest() {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u64),
-    /// Appends without an appender.
+    /// Appends a value without holding an appender open.
     Append(u64),
     Mark,
     Take(usize),
@@ -372,7 +380,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// The master property: an edge is a bounded queue of values and marks, whatever its shape.
+    /// An edge of any shape behaves as a bounded queue of values and marks.
     #[test]
     fn an_edge_is_a_bounded_queue(
         block_records in 1..9u32, chunk_blocks in 1..4u32, chunks_max in 1..5u32, steps in steps(),
@@ -419,7 +427,8 @@ proptest! {
                             run.take_each(count, |value| got.push(Item::Value(value)));
                         }
                         Next::Mark(mark) => got.push(Item::Mark(mark)),
-                        // A mark that is held back is not published yet: only that may be missing.
+                        // The reader has found the edge empty. Only a mark that is held back, and so not
+                        // published yet, may be missing.
                         Next::Empty => prop_assert!(oracle.len() <= usize::from(writer.is_held())),
                     }
                     for item in got {
@@ -437,7 +446,8 @@ proptest! {
     }
 }
 
-/// A block that was begun for a record that was not kept is used by the next one that is kept; no block is lost.
+/// The writer begins a block for a record that is then not kept. The next record that is kept uses this
+/// block, so no block is lost.
 #[test]
 fn a_block_begun_for_nothing_is_not_lost() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
@@ -446,7 +456,8 @@ fn a_block_begun_for_nothing_is_not_lost() {
             let mut out = writer.open(Stamp::at(0));
             out.push(2 * value);
             out.push(2 * value + 1);
-            // The block is full, so the next block is begun.
+            // The current block is full, so the writer begins the next block for a value that is then not
+            // kept.
             out.push_if(9, false);
         }
         assert_eq!(writer.open(Stamp::at(0)).make_ready(7), 2);
@@ -455,7 +466,7 @@ fn a_block_begun_for_nothing_is_not_lost() {
     }
 }
 
-/// Counts its drops; a lost value leaks no memory.
+/// A value that counts how often it is dropped. A value that is never dropped leaks no memory.
 struct Counted;
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
@@ -466,8 +477,8 @@ impl Drop for Counted {
     }
 }
 
-/// Values of a forgotten run are not given out twice. Values that a forgotten appender has appended to its last block
-/// are lost, and no others.
+/// Forgetting a run of values with `mem::forget` does not give its values out twice. Forgetting an appender
+/// loses the values that it has appended to its last block, and no others.
 #[test]
 fn what_is_forgotten_is_lost_and_never_seen_twice() {
     let (mut writer, mut reader) = edge::<Counted, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
@@ -493,7 +504,8 @@ fn what_is_forgotten_is_lost_and_never_seen_twice() {
     );
 }
 
-/// The chunks that an edge reports are those that the budget has paid for; zero when the edge is gone.
+/// The number of chunks that an edge reports is the number that the budget has paid for; it is 0 when the
+/// edge is gone.
 #[test]
 fn cursors_tell_the_chunks_that_are_owned() {
     let pool = pool();
@@ -517,8 +529,8 @@ fn cursors_tell_the_chunks_that_are_owned() {
     assert_eq!(owned(), (0, 0));
 }
 
-/// Fills and drains a block of 4 KiB at a time. Returns the number of chunks that the edge then has, their bytes,
-/// and the number of blocks that held values.
+/// Fills and drains one block of 4 KiB at a time. Returns the number of chunks that the edge then has, their
+/// bytes, and the number of different blocks that held values.
 fn recycle(blocks: u64, cores: Option<(usize, usize)>) -> (u64, u64, usize) {
     let pool = pool();
     let (mut writer, mut reader) = edge::<[u64; 512], Rules>(&pool, options(1, 2, 1 << 10, 8)).unwrap();
@@ -538,8 +550,8 @@ fn recycle(blocks: u64, cores: Option<(usize, usize)>) -> (u64, u64, usize) {
     (writer.cursors().chunks(), writer.cursors().chunk_bytes(), places.len())
 }
 
-/// Within one core the block in the cache is reused, and no chunk is requested. Between two cores all blocks are used
-/// in turn, and more are requested, up to a bound of bytes.
+/// Within one core an edge reuses the block that is in the cache, and requests no chunk. Between two cores it
+/// uses all blocks in turn, and requests more, up to a bound of bytes.
 #[test]
 fn blocks_are_used_hot_on_one_core_and_in_turn_between_cores() {
     for cores in [None, Some((3, 3))] {

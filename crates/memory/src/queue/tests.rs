@@ -1,5 +1,5 @@
-//! Queues compared with an edge of blocks of equal capacity: the same steps give the same values and marks in the
-//! same order. Nothing is lost or dropped twice, whichever end goes first.
+//! Tests that compare queues with an edge of blocks of equal capacity: the same steps give the same values
+//! and marks in the same order. No value is lost or dropped twice, whichever end is dropped first.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,8 @@ use crate::writer::Writer;
 
 const BOTH: [HandOver; 2] = [HandOver::Each, HandOver::Batched];
 
-/// Marks of the tests: `W(n)` ordinary and replaceable, `L` droppable, `E` reserved.
+/// Kinds of marks in these tests: `W(n)` is ordinary and can be replaced, `L` can be dropped, `E` has
+/// reserved slots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum TestMark {
     W(u64),
@@ -46,7 +47,7 @@ fn options(hand_over: HandOver, records_max: usize, marks_max: u32) -> QueueOpti
     QueueOptions { hand_over, records_max, marks_max, stamp_records: 2 }
 }
 
-/// Takes up to `max` values, or a mark, as text.
+/// Takes up to `max` values, or a mark, from a queue and returns them as text; `None` if the queue is empty.
 fn step<T: ToString + Send>(reader: &mut QueueReader<T, Rules>, max: usize) -> Option<String> {
     let mut shown = Vec::new();
     match reader.next(max) {
@@ -84,7 +85,8 @@ fn marks_stand_where_they_were_set() {
     }
 }
 
-/// One by one, each value is visible at once; in a batch, all are when it is handed over.
+/// A queue that hands over each value makes it visible at once. A queue that hands over batches makes all
+/// values visible when the writer is dropped.
 #[test]
 fn what_is_pushed_is_handed_over_as_the_queue_does() {
     for (hand_over, at_once) in [(HandOver::Each, Some("1")), (HandOver::Batched, None)] {
@@ -100,8 +102,8 @@ fn what_is_pushed_is_handed_over_as_the_queue_does() {
     }
 }
 
-/// The reported stamp is that of the oldest unread value to within a stretch of two, also where the queue is never
-/// empty.
+/// The stamp that a queue reports is that of the oldest unread value, to within a stretch of two values. This
+/// holds also if the queue is never empty.
 #[test]
 fn a_stamp_is_right_to_within_a_stretch() {
     for hand_over in BOTH {
@@ -138,7 +140,7 @@ fn slots_are_paid_before_they_are_there_and_given_back_with_the_last_end() {
     }
 }
 
-/// A value that counts the drops of its clones.
+/// A value that counts how often its clones are dropped.
 #[derive(Clone)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -148,7 +150,8 @@ impl Drop for Counted {
     }
 }
 
-/// Each value is dropped once: taken, deselected, left in the queue, or pushed without a reader.
+/// Each value of a queue is dropped once, whether it was taken, deselected, left in the queue, or pushed
+/// after the reader had gone.
 #[test]
 fn every_value_is_dropped_once() {
     for hand_over in BOTH {
@@ -170,7 +173,7 @@ fn every_value_is_dropped_once() {
             if is_reader_first {
                 drop(reader);
                 assert_eq!(dropped.load(Ordering::Relaxed), 11);
-                // There is always room where no reader is left.
+                // A queue whose reader is gone always has room.
                 (0..4).for_each(|_| fill(&mut writer, 8));
                 writer.mark(TestMark::E, Stamp::at(0));
                 drop(writer);
@@ -184,7 +187,8 @@ fn every_value_is_dropped_once() {
     }
 }
 
-/// A value has left its slot before the function that panics on it runs, and the other values come.
+/// A function that takes values from a queue panics. It loses at most the value that it was called with, and
+/// the other values arrive.
 #[test]
 fn a_panic_in_a_run_loses_one_value_at_most() {
     for hand_over in BOTH {
@@ -252,12 +256,12 @@ fn values_and_marks_cross_threads_in_order() {
     }
 }
 
-/// A step of a user of an edge.
+/// A step of a user of an edge or a queue, for random tests.
 #[derive(Clone, Debug)]
 enum Act {
     Push(u64),
     Mark(TestMark),
-    /// Reads up to this many values.
+    /// Reads at most this many values from the edge or queue.
     Read(usize),
 }
 
@@ -272,7 +276,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 0..80)
 }
 
-/// The two kinds of edge behind one interface.
+/// One interface to an edge of blocks and to a queue, so that the same steps can be applied to both.
 trait Both {
     fn push(&mut self, values: &mut dyn Iterator<Item = u64>) -> usize;
     fn mark(&mut self, mark: TestMark);
@@ -282,7 +286,8 @@ trait Both {
 }
 
 impl Both for (QueueWriter<u64, Rules>, QueueReader<u64, Rules>) {
-    /// A ring has contiguous room.
+    /// A ring gives only contiguous room, so the queue is opened again until all values are pushed or it is
+    /// full.
     fn push(&mut self, values: &mut dyn Iterator<Item = u64>) -> usize {
         let mut pushed = 0;
         loop {
@@ -353,7 +358,8 @@ impl Both for (Writer<u64, Rules>, Reader<u64, Rules>) {
     }
 }
 
-/// Returns the observations of the steps: values read, values that found room, and the figures that schedulers see.
+/// Returns all that can be observed during these steps: the values read, how many values found room, and the
+/// counts that schedulers see.
 fn shown(mut edge: impl Both, acts: &[Act]) -> Vec<String> {
     let (mut next, mut shown) = (0u64, Vec::new());
     for act in acts {
@@ -382,13 +388,13 @@ fn shown(mut edge: impl Both, acts: &[Act]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 256 }, ..ProptestConfig::default() })]
 
-    /// Room, marks, backpressure and order are those of an edge of blocks that hold one record each.
+    /// A queue has the same room, marks, backpressure and order as an edge whose blocks hold one record each.
     #[test]
     fn queues_do_what_blocks_do(acts in acts(), chunks in 2u32..6, marks in 1u32..4) {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         for hand_over in BOTH {
             let queue = queue::<u64, Rules>(&budget(), options(hand_over, 2, marks)).unwrap();
-            // No chunks are made here, so the edge keeps its first two.
+            // No chunks are made in this test, so the edge stays at its first two.
             let pool = Pool::new(budget());
             let blocks = edge::<u64, Rules>(&pool, EdgeOptions { shape, chunks_max: chunks, marks_max: marks });
             prop_assert_eq!(shown(queue, &acts), shown(blocks.unwrap(), &acts));
@@ -396,7 +402,8 @@ proptest! {
     }
 }
 
-/// Each reader sees all values, the slowest holds the writer back, and a reader that is gone holds nothing back.
+/// Each reader of a queue with several readers sees all values. The slowest reader holds the writer back, and
+/// a reader that is gone holds nothing back.
 #[test]
 fn several_readers_see_the_same() {
     for hand_over in BOTH {

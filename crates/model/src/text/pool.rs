@@ -1,4 +1,4 @@
-//! Pool of text buffers, which are filled, shared, and filled again.
+//! A pool of text buffers, which are filled, shared, and filled again when no text needs them.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::{Lines, TextBuffer};
 
-/// Number of buffers that each [`TextPool::draft`] inspects; it inspects more only until it has found a free one. One
-/// inspection takes a nanosecond or two, so even with a thousand buffers in use it costs little beside filling one.
+/// Number of buffers that each call of [`TextPool::draft`] inspects. The call inspects more only until it has
+/// found a free buffer. One inspection takes a nanosecond or two, so even with 1,000 buffers in use it costs
+/// little beside filling one.
 pub(super) const LOOKS: usize = 16;
 
-/// Number of further free buffers among the inspected ones that stay in the pool for later.
+/// Number of free buffers that stay in the pool for later, when more free buffers are found than are needed.
 const SPARE_MAX: usize = 4;
 
 /// Buffers of one source: each is drafted, filled and sealed, and comes back when its last text is dropped.
@@ -34,20 +35,20 @@ const SPARE_MAX: usize = 4;
 #[derive(Default)]
 pub struct TextPool {
     pub(super) sealed: Vec<TextBuffer>,
-    /// Index of the next buffer to inspect.
+    /// Index of the text buffer that is inspected next for reuse.
     next: usize,
-    /// Bytes of all sealed buffers.
+    /// Number of bytes of all buffers that were filled, whether they are free again or not.
     bytes: usize,
 }
 
 impl TextPool {
-    /// Creates a pool without buffers.
+    /// Creates a pool of text buffers that has no buffer yet.
     pub fn new() -> Self {
         TextPool::default()
     }
 
-    /// Returns an empty draft: a buffer that has come back, or a new one. If more buffers have come back than a
-    /// steady stream needs, some are dropped, so that a burst leaves no memory behind.
+    /// Returns an empty buffer to be filled: one that is free again, or a new one. If more buffers are free
+    /// than a steady stream needs, some are dropped, so that a burst leaves no memory behind.
     pub fn draft(&mut self) -> TextDraft {
         let mut found: Option<TextBuffer> = None;
         let mut spare = 0;
@@ -58,7 +59,7 @@ impl TextPool {
             if self.next >= self.sealed.len() {
                 self.next = 0;
             }
-            // This is the only handle, so no other thread can clone it meanwhile.
+            // The pool has the only handle of this buffer, so no other thread can clone the handle meanwhile.
             let is_free = Arc::get_mut(&mut self.sealed[self.next].0).is_some();
             spare += usize::from(is_free && found.is_some());
             if !is_free || (found.is_some() && spare <= SPARE_MAX) {
@@ -78,7 +79,7 @@ impl TextPool {
         TextDraft { shell: Some(buffer), text }
     }
 
-    /// Turns a draft into a buffer; the pool keeps a handle of it.
+    /// Ends the filling of a buffer; the pool keeps a handle of it.
     ///
     /// # Panics
     /// If the draft holds more than [`TextBuffer::BYTES_MAX`].
@@ -96,7 +97,7 @@ impl TextPool {
         buffer
     }
 
-    /// Returns the bytes of all buffers, filled or free, and of the pool's own table.
+    /// Returns the bytes of all buffers of this pool, filled or free, and of the pool's own table.
     pub fn held_bytes(&self) -> usize {
         self.bytes + self.sealed.capacity() * size_of::<TextBuffer>()
     }
@@ -109,15 +110,16 @@ impl fmt::Debug for TextPool {
     }
 }
 
-/// A buffer that is being filled.
+/// A text buffer that is being filled.
 pub struct TextDraft {
-    /// The allocation of a reused buffer, with its reference count; its text is taken out. None for a new buffer.
+    /// The allocation of a reused buffer with its reference count; the buffer's text has been taken out.
+    /// `None` for a new buffer.
     shell: Option<TextBuffer>,
     text: String,
 }
 
 impl TextDraft {
-    /// Appends a line, or the wanted part of one; returns its place in the buffer.
+    /// Appends a line, or the wanted part of one, and returns its place in the buffer.
     #[inline]
     pub fn push(&mut self, line: &str) -> Range<usize> {
         let start = self.text.len();
@@ -125,28 +127,28 @@ impl TextDraft {
         start..self.text.len()
     }
 
-    /// Returns the length of the text in bytes.
+    /// Returns the length in bytes of the text that was appended to the buffer so far.
     #[inline]
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Returns true if the draft has no text.
+    /// Returns true if nothing was appended to the draft yet.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Makes room for `bytes` bytes in all.
+    /// Makes room in the draft for `bytes` bytes in all.
     pub fn reserve(&mut self, bytes: usize) {
         self.text.reserve(bytes.saturating_sub(self.text.len()));
     }
 
-    /// Returns true if the draft is not a reused buffer.
+    /// Returns true if the buffer being filled is new, not a reused one.
     pub fn is_new(&self) -> bool {
         self.shell.is_none()
     }
 
-    /// Returns the bytes that the draft takes, used or not.
+    /// Returns the bytes of memory that the buffer being filled takes, used or not.
     pub fn held_bytes(&self) -> usize {
         size_of::<Lines>() + self.text.capacity()
     }

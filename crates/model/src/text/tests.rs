@@ -1,4 +1,4 @@
-//! Text against `str`, and reuse of buffers.
+//! Tests that compare texts with `str`, and tests of the reuse of text buffers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::state::{StateReader, StateWriter};
 
-/// Every form of one text: in itself if it is short, alone in a buffer, and within one.
+/// Returns one text in every form in which it can be stored: in the value itself if it is short, alone in a
+/// buffer, and as a part of a buffer.
 fn forms(text: &str) -> Vec<Text> {
     let within = TextBuffer::new(format!("before {text} behind, so that it is a part"));
     let owned = TextBuffer::new(text.to_owned());
@@ -29,7 +30,8 @@ fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// A hasher that records each call: the hashes must agree for every hasher, not only for SipHash.
+/// A hasher that records each call. The hashes of a text and of a `str` must agree for every hasher, not only
+/// for SipHash.
 #[derive(Default)]
 struct Told(Vec<Vec<u8>>);
 
@@ -49,7 +51,8 @@ fn told_by(value: &(impl Hash + ?Sized)) -> Vec<Vec<u8>> {
     told.0
 }
 
-/// Texts around the greatest inline length, with characters of one to four bytes.
+/// Generates texts whose length is around the maximum for storage in place, with characters of one to four
+/// bytes.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::collection::vec(prop_oneof![Just('a'), Just('b'), Just('ß'), Just('€'), Just('😀')], 0..16)
@@ -97,7 +100,8 @@ proptest! {
         }
     }
 
-    /// A text saves the same bytes as a `String`, so the key type may be changed from one to the other.
+    /// A text saves the same bytes as a `String`. So a key type may be changed from one to the other and
+    /// still read old state.
     #[test]
     fn saved_and_loaded_it_is_the_same(text in texts()) {
         let saved = |value: &dyn Fn(&mut StateWriter)| {
@@ -115,8 +119,8 @@ proptest! {
         }
     }
 
-    /// In any sequence of filling, dropping and refilling, texts stay unchanged, and the bytes are those of all
-    /// buffers.
+    /// Buffers are filled, dropped and refilled in any sequence. Texts stay unchanged, and the reported bytes
+    /// are those of all buffers.
     #[test]
     fn buffers_come_back_and_no_text_changes(steps in proptest::collection::vec((0..4u8, 0..9usize), 0..100)) {
         let mut pool = TextPool::new();
@@ -142,7 +146,7 @@ proptest! {
     }
 }
 
-/// A map by text can be looked up by `str`, and a map by `String` by text.
+/// A map with keys of type `Text` can be searched by `str`, and a map with keys of type `String` by `Text`.
 #[test]
 fn it_can_be_looked_up_by_str() {
     let map: HashMap<Text, u32> =
@@ -172,7 +176,8 @@ fn no_text_ends_within_a_character() {
     Text::from("straße").slice(..5);
 }
 
-/// A steady stream with a constant number of live buffers makes no more than that number and `LOOKS`.
+/// A steady stream with a constant number of live buffers makes no more buffers than that number and `LOOKS`
+/// together.
 #[test]
 fn a_steady_stream_makes_no_new_buffers() {
     let mut pool = TextPool::new();
@@ -187,11 +192,11 @@ fn a_steady_stream_makes_no_new_buffers() {
             alive.pop_front();
         }
     }
-    // A free buffer is found at the latest when all others have been inspected.
+    // A free buffer is found at the latest when all other buffers have been inspected.
     assert!(new <= 40 + pool::LOOKS, "{new} buffers for 40 that are alive");
 }
 
-/// When a burst is over, its buffers are dropped.
+/// When a burst of texts is over, the buffers that it needed are dropped.
 #[test]
 fn a_burst_leaves_few_buffers() {
     let mut pool = TextPool::new();

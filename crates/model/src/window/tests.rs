@@ -1,4 +1,5 @@
-//! Window arithmetic against its definition: windows tile the line, and each instant is in exactly one.
+//! Tests that compare window arithmetic with its definition: tumbling windows cover all of event time, and
+//! each instant is in exactly one.
 
 use proptest::prelude::*;
 
@@ -61,7 +62,8 @@ proptest! {
 }
 
 fn sliding(size: i64, slide: i64, offset: i64) -> SlidingWindows {
-    // The arithmetic also holds for spans with which a record belongs to more windows than are allowed.
+    // Spans are allowed here with which a record belongs to more windows than a query may have, because the
+    // arithmetic must also hold for them.
     let (size, slide) = (Span::from_micros(size), Span::from_micros(slide));
     let windows = SlidingWindows { size, slide, offset: Span::ZERO, pane: pane_of(size, slide) };
     windows.with_offset(Span::from_micros(offset))
@@ -82,7 +84,7 @@ fn an_instant_is_in_the_windows_that_span_it_in_the_order_of_their_ends() {
         (10, 10, 3, 2, &[(-7, 3)]),
         (7, 3, 0, 7, &[(3, 10), (6, 13)]),
         (7, 3, 0, 6, &[(0, 7), (3, 10), (6, 13)]),
-        // Samples: ten instants of every thirty.
+        // The slide is greater than the size: windows cover 10 instants of every 30.
         (10, 30, 0, 9, &[(0, 10)]),
         (10, 30, 0, 10, &[]),
         (10, 30, 0, -1, &[]),
@@ -135,12 +137,12 @@ fn a_record_belongs_to_a_bounded_number_of_windows() {
     assert!(told.contains("86400000 windows, but at most 10000 are possible"), "{told}");
 }
 
-/// With any spans nothing wraps: each window of the last instants reaches up to the end of the range, and all of them
-/// have ended there.
+/// With any sizes of windows nothing wraps at the ends of the range. Each window that contains one of the
+/// last instants is cut off at the end of the range, and all windows have ended there.
 #[test]
 fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
     let (min, max) = (i64::MIN, i64::MAX);
-    // 2^63 - 1 is 2 above a multiple of 5.
+    // The greatest 64-bit number, 2^63 - 1, is 2 above a multiple of 5.
     assert_eq!(spans_of(sliding(10, 5, 0), EventTime::MAX), [(max - 7, max), (max - 2, max)]);
     assert_eq!(spans_of(sliding(10, 5, 0), EventTime::MIN), [(min, min + 3), (min, min + 8)]);
     let widest = sliding(max, max, max - 1);
@@ -148,7 +150,8 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
         let pane = windows.pane_of(instant).unwrap();
         assert!(pane.contains(&instant) && windows.windows_of(instant).count() == 1);
     }
-    // Windows that begin five instants before and after the first instant of the range do not contain it.
+    // These windows begin 5 instants before and after the first instant of the range, so they do not contain
+    // it.
     let samples = sliding(1, 10, (min + 5).rem_euclid(10));
     assert_eq!((samples.pane_of(EventTime::MIN), samples.windows_of(EventTime::MIN).count()), (None, 0));
     for windows in [sliding(10, 5, 0), sliding(1, max, 0), sliding(max, 1, 0), widest] {
@@ -158,8 +161,8 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
 }
 
 proptest! {
-    /// Numbers, panes and lateness against the definition, computed with additions only: window `n` is
-    /// `[offset + n * slide, offset + n * slide + size)`.
+    /// Numbers, panes and ends of sliding windows agree with the definition, which is computed with additions
+    /// only: window `n` is `[offset + n * slide, offset + n * slide + size)`.
     #[test]
     fn sliding_windows_equal_their_definition(
         size in 1..60i64, slide in 1..60i64, offset in -100..100i64, instant in -300..300i64, other in -300..300i64,
@@ -182,7 +185,8 @@ proptest! {
         prop_assert_eq!(pane.is_none(), expected.is_empty());
         if let Some(pane) = pane {
             prop_assert!(pane.contains(&at));
-            // Instants of one pane are in the same windows, and with overlapping windows the pane cannot be longer.
+            // Instants of one pane are in the same windows. If windows overlap, a pane cannot be longer
+            // without breaking this.
             if pane.contains(&other) {
                 prop_assert_eq!(windows.windows_of(other).collect::<Vec<_>>(), expected);
             } else {

@@ -1,4 +1,5 @@
-//! The board against a plain list of words, and its tops under threads and under loom.
+//! Compares the board, which finds the least of many words, with a plain list of words. Its minimum per
+//! group is tested under threads and under loom.
 
 #[cfg(not(loom))]
 mod plain {
@@ -6,7 +7,8 @@ mod plain {
 
     use super::super::*;
 
-    /// Any order of changes, in one group and in several: the least word of the board is that of the list.
+    /// After any sequence of changes, the least word that the board finds is the least word of a plain
+    /// list. Boards with one group of words and with several are tested.
     #[test]
     fn the_least_is_found() {
         for count in [1, 5, 64, 65, 300] {
@@ -29,7 +31,8 @@ mod plain {
         }
     }
 
-    /// Words written while there was one group are seen when there are more.
+    /// Words that were written while the board had one group of words are found after the board has grown
+    /// to more groups.
     #[test]
     fn covering_more_forgets_nothing() {
         let board = Board::new(200);
@@ -76,14 +79,15 @@ mod model {
 
     use super::super::*;
 
-    /// Two leaves of one group change at once, one up and one down. When both have returned, the top is the
-    /// least.
+    /// Two words of one group change at the same time: one rises and one falls. When both writes have
+    /// returned, the stored minimum of the group is correct.
     #[test]
     fn tops_agree_with_their_leaves_in_the_end() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(2));
         builder.check(|| {
-            // The second group is empty, and exists so that tops are kept at all.
+            // The second group of words stays empty. It exists because minimums per group are kept only if
+            // there are at least two groups.
             let board = Arc::new(Board::new(4));
             board.set(0, 2);
             board.cover(4);
@@ -95,7 +99,8 @@ mod model {
         });
     }
 
-    /// A leaf changes while another party begins to keep tops. Afterwards its top includes the leaf.
+    /// One thread changes a word while another makes the board begin to keep minimums per group. Afterwards
+    /// the minimum of the group includes the changed word.
     #[test]
     fn covering_more_misses_no_leaf() {
         let mut builder = loom::model::Builder::new();
@@ -110,7 +115,8 @@ mod model {
         });
     }
 
-    /// Two leaves of one group become less at once: the top is the lesser of the two.
+    /// Two words of one group fall at the same time: afterwards the stored minimum of the group is the
+    /// lesser of the two.
     #[test]
     fn the_lesser_of_two_is_on_top() {
         let mut builder = loom::model::Builder::new();

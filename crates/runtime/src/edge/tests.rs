@@ -1,5 +1,5 @@
-//! The watermarks of a source stand behind the same records, whether these come one by one or in batches,
-//! with any number of batches in one poll, and whether a batch is scanned or bisected.
+//! A source's watermarks stand behind the same records in every case: whether the records come one by one or
+//! in batches, with any number of batches in one poll, and whether a batch is scanned or bisected.
 
 use thalweg_model::{Span, WatermarkStrategy, WatermarkTracker};
 
@@ -44,15 +44,17 @@ impl Output<i64> for Written {
     }
 }
 
-/// Microseconds from one watermark to the next, and the least watermark that makes a difference.
+/// Settings of a test: microseconds of event time from one watermark to the next, and the least watermark
+/// that makes a difference to any operator.
 #[derive(Clone, Copy)]
 struct Setting {
     step: i64,
     floor: EventTime,
 }
 
-/// Pushes the stamps in batches of this size, or one by one if there is none. A poll continues with the next
-/// batch as long as batches are taken completely. Returns the records and marks as text.
+/// Pushes records with these stamps in batches of the given size, or one by one if there is no size. A poll
+/// continues with the next batch as long as batches are taken completely. Returns the records and watermarks
+/// as text.
 fn run<const ASCENDING: bool>(stamps: &[i64], setting: Setting, batch_records: Option<usize>) -> String {
     let Setting { step, floor } = setting;
     let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(step));
@@ -104,13 +106,15 @@ fn marks_stand_behind_the_record_that_makes_them_due() {
     check(&[9, 3, 20, 1, 21], 10, "9 W9 3 20 W20 1 21");
 }
 
-/// Marks that make no difference are left out. The marks behind them keep their positions.
+/// A watermark that no operator needs is not placed on the edge. The watermarks after it keep their
+/// positions.
 #[test]
 fn marks_that_make_no_difference_end_no_run() {
     let above = |step, floor| Setting { step, floor: EventTime::from_micros(floor) };
     check_above(&[1, 2, 3, 11, 12, 20, 21, 22], above(10, 12), "1 2 3 11 12 20 21 W21 22");
     check_above(&[1, 2, 3, 11, 12, 20, 21, 22], above(10, 11), "1 2 3 11 W11 12 20 21 W21 22");
-    // The mark is behind 14, although 13 has reached the floor: the watermark before it was at 10.
+    // The watermark comes behind the record at 14, although the record at 13 has reached the floor.
+    // Watermarks are 4 us apart, and the one before, which was left out, was at 10.
     check_above(&[0, 2, 4, 6, 10, 13, 14, 15, 19], above(4, 13), "0 2 4 6 10 13 14 W14 15 19 W19");
     check_above(&[1, 2, 3], above(1, 7), "1 2 3");
     check_above(&[9, 3, 20, 1, 21, 35], above(10, 21), "9 3 20 1 21 35 W35");

@@ -1,5 +1,5 @@
-//! Engines without threads, stepped by hand: the promises of the engine about ends, failures and time. The
-//! operators are defined here, because this room has none.
+//! Tests of the engine's promises about the end of queries, failures and time. The engines have no threads
+//! and are stepped by hand. The tests define their own operators, because this crate has none.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ mod metrics;
 mod outside;
 mod threads;
 
-/// Records arriving items as text: values, and marks in brackets.
+/// A sink that records what arrives as text: values, and marks in brackets.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -53,10 +53,11 @@ impl Sink<i64> for Seen {
     }
 }
 
-/// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
+/// A test operator that emits each value `times` times, and `times` zeroes at each watermark. It panics at
+/// the value 13.
 struct Repeat {
     times: usize,
-    /// The value that is emitted, its time, and how often it is still to be emitted.
+    /// The value that is being emitted, its event time, and how many times it must still be emitted.
     left: Option<(EventTime, i64, usize)>,
     read: u64,
     blame: Blame,
@@ -152,7 +153,8 @@ fn stepped(edges: EdgeLimits, clock: &Arc<VirtualClock>) -> Stepped {
     Engine::builder().edges(edges).clock(clock).build_stepped().unwrap()
 }
 
-/// Steps the only worker until nothing is left to do. Returns the next due time.
+/// Steps the engine's only worker until no task has anything to do. Returns the next time at which a source
+/// is due.
 fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
     for _ in 0..100_000 {
         while stepped.growth.step() {}
@@ -163,7 +165,8 @@ fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
     panic!("100,000 steps and no end");
 }
 
-/// Makes a graph of a source, an expanding operator and a sink, each a task of its own.
+/// Makes a query of a source, an operator that emits each value several times, and a sink. Each of the three
+/// is a task of its own.
 fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     let mut graph = Graph::new("repeat");
     let (first_output, first_entry) = graph.edge();
@@ -174,7 +177,8 @@ fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     graph
 }
 
-/// Any worker may take a source, even one with a preferred worker. A copy stays with its worker.
+/// Any worker may take a source, even a source with a preferred worker. A copy of a parallel operator stays
+/// with its worker.
 #[test]
 fn preferred_workers_are_those_of_the_graph() {
     let clock = Arc::new(VirtualClock::default());
@@ -192,8 +196,9 @@ fn preferred_workers_are_those_of_the_graph() {
     assert_eq!(stepped.workers[0].executor().preferred_workers(3), preferred);
 }
 
-/// Emissions exceed the room of any edge, record by record and at marks, through full mark rings. Everything
-/// arrives in order, each mark behind the records before it, and the query ends by itself.
+/// An operator emits more results than any edge has room for, at records and at watermarks, and the rings of
+/// marks are full. All results arrive in order, each mark arrives behind the records before it, and the query
+/// ends by itself.
 #[test]
 fn emission_is_resumed_and_marks_keep_their_place() {
     let mut texts = Vec::new();
@@ -253,8 +258,8 @@ fn stop_drains_and_cancel_drops() {
     assert!(!cancelled.text().contains("End"));
 }
 
-/// A stop at the watermark sends no watermark of the end of time, even if a drain is requested afterwards. So
-/// open windows do not fire.
+/// A query that is stopped at its last watermark sends no watermark of the end of time, even if a drain is
+/// requested afterwards. So open windows do not fire.
 #[test]
 fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
     let clock = Arc::new(VirtualClock::default());
@@ -310,7 +315,7 @@ impl Source for ReadsAhead {
     }
 }
 
-/// A source that is stopped emits what it has read, and reads no more.
+/// A stopped source still emits the records that it has read already, and reads no more.
 #[test]
 fn a_stop_waits_for_what_was_read() {
     for steps in [1, 7, 50] {
@@ -336,7 +341,7 @@ fn a_stop_waits_for_what_was_read() {
     }
 }
 
-/// A source with one record per second, and a latency marker behind each.
+/// A test source with one record per second, and a latency marker behind each record.
 struct Slow {
     next_s: u64,
 }
@@ -371,11 +376,12 @@ impl Source for Slow {
     }
 }
 
-/// Idle workers sleep until the next record is due, and latency counts from then.
+/// Idle workers sleep until the source's next record is due, and the latency of the record counts from its
+/// due time.
 #[test]
 fn time_moves_only_when_nothing_is_left_to_do() {
     let clock = Arc::new(VirtualClock::default());
-    // Room for a watermark and a latency marker: a full ring drops the marker.
+    // The ring of marks has room for a watermark and a latency marker, because a full ring drops the marker.
     let mut stepped = stepped(EdgeLimits { marks_max: 2, ..tiny() }, &clock);
     let seen = Seen::default();
     let mut graph = Graph::new("slow");
@@ -386,7 +392,7 @@ fn time_moves_only_when_nothing_is_left_to_do() {
     for second in 1..=3u64 {
         let due = run(&mut stepped, &clock);
         assert_eq!(due, ProcessingTime::from_nanos(second * 1_000_000_000));
-        // A millisecond too late.
+        // The clock moves to a millisecond after the due time, so each record has 1 ms of latency.
         clock.advance_to(due.plus_nanos(1_000_000));
     }
     run(&mut stepped, &clock);
@@ -449,7 +455,7 @@ fn a_budget_without_room_for_the_first_chunks_is_refused_and_given_back() {
     assert_eq!(stepped.engine.budget().used_bytes(), 0);
 }
 
-/// A failing sink is named in the error, with its code.
+/// If a sink fails, the error of the query has the sink's name and its error code.
 #[test]
 fn a_sink_that_fails_fails_its_query() {
     #[derive(Debug)]
@@ -481,7 +487,7 @@ fn a_sink_that_fails_fails_its_query() {
     assert_eq!((error.code(), error.to_string().as_str()), ("FULL", "`source-sink` failed: no space"));
 }
 
-/// With threads: a dropped engine cancels its queries, and the drop returns.
+/// With worker threads: dropping an engine cancels the queries that still run, and the drop returns.
 #[test]
 fn dropping_an_engine_cancels_and_joins() {
     let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();
@@ -492,7 +498,8 @@ fn dropping_an_engine_cancels_and_joins() {
     assert!(matches!(running.wait(), Err(QueryError::Cancelled)));
 }
 
-/// A sink whose drop panics after its query has ended affects neither the worker nor the next query.
+/// A sink panics when it is dropped after the end of its query. Neither the worker nor the next query is
+/// affected.
 #[test]
 fn a_panic_in_a_drop_leaves_the_worker_alone() {
     struct Explosive(Seen);
@@ -520,8 +527,8 @@ fn a_panic_in_a_drop_leaves_the_worker_alone() {
     assert_eq!(second.wait().unwrap().events_in, 5);
 }
 
-/// Under the default policy no query starves: one that has only marks left ends beside one that is always
-/// ready to run.
+/// Under the default policy no query starves: a query with only marks left to process ends, although a second
+/// query is always ready to run.
 #[test]
 fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     let clock = Arc::new(VirtualClock::default());
@@ -535,7 +542,8 @@ fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     assert_eq!((endless.state(), short.state()), (QueryState::Running, QueryState::Finished));
 }
 
-/// A panic whose payload panics when it is dropped, and a clock that panics: neither leaves a caller waiting.
+/// The engine survives a panic whose payload panics again when it is dropped, and a clock that panics. In
+/// neither case does a caller of `wait` wait for ever.
 #[test]
 fn a_worker_that_dies_ends_every_query() {
     struct Bomb;
@@ -550,7 +558,7 @@ fn a_worker_that_dies_ends_every_query() {
             std::panic::panic_any(Bomb)
         }
     }
-    /// A clock that panics when it is read for the hundredth time.
+    /// A test clock that panics when it is read for the hundredth time.
     struct Broken(Mutex<u32>);
     impl Clock for Broken {
         fn now(&self) -> ProcessingTime {

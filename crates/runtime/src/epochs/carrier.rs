@@ -1,5 +1,5 @@
-//! Carriers of a bundle's records: a block that is owned, whose records are taken out, or a block that
-//! several stages share, from which each stage clones.
+//! The forms in which a task receives a block of records: a block of its own, whose records are moved
+//! out, or a block that several tasks share, from which each task clones.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use thalweg_model::{Input, Record};
 
 use crate::edge::DrainInput;
 
-/// A block on its way, or a share in one.
+/// A block that was claimed by a task, or the task's share in a block that other tasks read too.
 pub trait Carrier<T>: Send + 'static {
-    /// The records, as an operator's input.
+    /// The type through which an operator reads the records of this block.
     type Input<'a>: Input<T>
     where
         Self: 'a;
 
-    /// Number of records left.
+    /// Returns the number of records that have not been taken from the block.
     fn count(&self) -> usize;
 
-    /// The core on which they were filled.
+    /// Returns the core on which the records of the block were written.
     fn core(&self) -> usize;
 
-    /// The next records, at most `max` of them.
+    /// Returns the next records of the block as an operator's input, at most `max` of them.
     fn input(&mut self, max: usize) -> Self::Input<'_>;
 
-    /// Returns the block, or the share in it. `is_hot` is true if the block was filled and emptied on one
-    /// core.
+    /// Returns the block, or the share in it, to the block pool. `is_hot` is true if the block was filled
+    /// and emptied on one core, so that its memory is still in that core's cache.
     fn give_back(self, is_hot: bool);
 }
 
@@ -50,15 +50,15 @@ impl<T: Send + 'static> Carrier<T> for Block<Record<T>> {
     }
 }
 
-/// A share in a block, whose records are cloned as they are taken.
+/// One reader's share in a block that several tasks read. Each task clones the records that it takes.
 pub struct Share<T: Send + Sync + 'static> {
     block: Arc<Block<Record<T>>>,
-    /// Index of the first record that is not taken.
+    /// Index of the first record that this reader has not taken.
     next: usize,
 }
 
 impl<T: Send + Sync + 'static> Share<T> {
-    /// Makes `count` shares of a block.
+    /// Makes `count` shares of one block, one for each task that reads it.
     pub(super) fn of(block: Block<Record<T>>, count: usize) -> impl Iterator<Item = Self> {
         let block = Arc::new(block);
         (0..count).map(move |_| Share { block: Arc::clone(&block), next: 0 })
@@ -83,14 +83,16 @@ impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
     }
 
     fn give_back(self, is_hot: bool) {
-        // The last share owns the block.
+        // Only the last of the readers that shared the block gets it back as its owner and returns it to
+        // the pool.
         if let Some(block) = Arc::into_inner(self.block) {
             block.give_back(is_hot);
         }
     }
 }
 
-/// The next records of a shared block as an operator's input. They count as taken when it is dropped.
+/// Adapts the next records of a shared block to the input interface of operators. The records count as
+/// taken when this value is dropped.
 pub struct ShareInput<'a, T: Send + Sync + 'static> {
     block: &'a Block<Record<T>>,
     first: usize,
@@ -138,10 +140,10 @@ impl<T: Send + Sync + 'static> Drop for ShareInput<'_, T> {
     }
 }
 
-/// Carrier of a task that reads no containers.
+/// The carrier type of a task that reads edges and no containers of blocks; it has no values.
 pub enum NoCarrier {}
 
-/// Input of [`NoCarrier`].
+/// The input type of [`NoCarrier`]; it has no values.
 pub enum NoInput {}
 
 impl<T> Carrier<T> for NoCarrier {

@@ -1,11 +1,12 @@
-//! The unclaimed blocks of all open epochs in front of one task, on the work queue of the worker that filled
-//! them.
+//! Containers: the unclaimed blocks of all open epochs in front of one task. Each block lies on the work
+//! queue of the worker that filled it.
 //!
-//! A work queue is a list behind a lock that almost always only its own worker takes. Its entries are bundles: a block with
-//! its epoch and the watermark by which its records are late. They stand in the order of their epochs. A copy of the task claims from the work queue with its number: from the oldest
-//! epoch it takes the newest block, which is still in the cache. It leaves the blocks of other work queues to
-//! the copies of those, which any idle worker may run. Only a block that has waited there for long it takes
-//! as well, because the worker that runs that copy is held up.
+//! A work queue is a list behind a lock that almost always only its own worker takes. Its entries are
+//! bundles: a block with its epoch and the watermark by which its records are late. They stand in the order
+//! of their epochs. A copy of the task claims from the work queue with its number: from the oldest epoch it
+//! takes the newest block, which is still in the cache. It leaves the blocks of other work queues to the
+//! copies with their numbers, which any idle worker may run. A copy claims a block of another work queue only
+//! if the block has waited for long, because the worker that runs the other copy is held up.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -18,21 +19,22 @@ use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
 use super::tracker::{Claiming, EpochTracker, WorkQueueCounts};
 
-/// A block on an edge, with the values by which it is judged (StreamBox's bundle). All its records come from
-/// one split.
+/// A block of records on its way to a parallel operator, with the values by which it is judged (a bundle in
+/// StreamBox). All its records come from one split of the source.
 pub struct Bundle<B> {
-    /// None if the bundle carries only a marker.
+    /// The block of records; `None` if the bundle carries only a latency marker.
     pub(crate) block: Option<B>,
     pub(crate) epoch: u64,
-    /// The watermark of its split, by which its records are late.
+    /// The watermark of the split that produced the records. It decides which of the block's records are
+    /// late.
     pub(crate) late_by: EventTime,
-    /// A latency marker behind its records.
+    /// A latency marker that follows the last record of the block.
     pub(crate) marker: Option<ProcessingTime>,
-    /// Deposit time, in ns.
+    /// Time at which the block was put onto its work queue, in ns.
     pub(crate) arrived_ns: u64,
 }
 
-/// The containers in front of one task.
+/// The unclaimed blocks of all open epochs in front of one task, on one work queue per worker.
 pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
     pub(crate) tracker: Arc<EpochTracker>,
     work_queues: Box<[WorkQueue<B>]>,
@@ -41,15 +43,17 @@ pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
 
 type WorkQueue<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 
-/// Destination of filled blocks: one stage, or several whose containers hold blocks of one block pool.
+/// Destination of filled blocks: one task that is run as several copies, or several such tasks whose
+/// containers hold blocks of one block pool.
 pub trait Deposit<T: Send + 'static>: Send + Sync {
-    /// Puts a bundle onto the work queue of `core`. Its epoch is one that the depositor has not left.
+    /// Puts a bundle onto the work queue of `core`. The epoch of the bundle must be one that the depositing
+    /// split has not left.
     fn deposit(&self, core: usize, bundle: Bundle<Block<Record<T>>>);
 
-    /// Returns true if too many bundles wait for one more without a block.
+    /// Returns true if so many bundles wait that another bundle without a block must not be added.
     fn is_crowded(&self) -> bool;
 
-    /// Counts a latency marker that is dropped before it reaches the stages.
+    /// Counts a latency marker that is dropped before it reaches the tasks behind the containers.
     fn drop_marker(&self);
 }
 
@@ -67,7 +71,7 @@ impl<T: Send + 'static> Deposit<T> for Containers<T> {
     }
 }
 
-/// The containers of several stages, each of which borrows every block.
+/// The containers of several tasks that read one stream. Every block is shared by all of them.
 pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Containers<T, Share<T>>>>);
 
 impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
@@ -89,7 +93,8 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 }
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
-    /// Makes empty containers for blocks of `block_pool`, with a work queue for each of `cores` cores.
+    /// Makes empty containers for blocks of the pool `block_pool`, with a work queue for each of `cores`
+    /// cores.
     pub(crate) fn new(
         block_pool: Arc<BlockPool<Record<T>>>,
         cores: usize,
@@ -101,13 +106,14 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         Arc::new(Containers { tracker, work_queues, values: PhantomData })
     }
 
-    /// Puts a bundle onto the work queue of `core`.
+    /// Puts a bundle onto the work queue of `core`, in the order of epochs.
     fn put(&self, core: usize, mut bundle: Bundle<B>) {
         bundle.epoch = self.tracker.count_in(bundle.epoch);
         let core = core % self.work_queues.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut work_queue = self.work_queues[core].lock();
-        // Nearly always the last place: splits of one work queue may be an epoch apart.
+        // The bundle nearly always goes to the end of the work queue. Splits that use the same work queue may
+        // be one epoch apart.
         let place = work_queue.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
         work_queue.insert(place, bundle);
         let counts = &*self.tracker.work_queues[core];
@@ -116,8 +122,9 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         note_oldest(counts, &work_queue);
     }
 
-    /// Takes an unclaimed bundle for a copy. It comes from the oldest epoch on the copy's own work queue or
-    /// among the bundles that have waited for long on others. Within one epoch the copy's own come first.
+    /// Takes an unclaimed bundle for a copy of the task. The bundle comes from the oldest epoch on the copy's
+    /// own work queue, or among the bundles that have waited for long on other work queues. Within one epoch
+    /// the copy's own work queue is preferred.
     pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
         let up_to = self.tracker.claimable_up_to()?;
         if !self.tracker.claiming.is_local {
@@ -144,7 +151,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         work_queues.into_iter().find_map(|(_, work_queue)| self.steal(work_queue, up_to))
     }
 
-    /// Takes the newest bundle of the first epoch on the copy's own work queue, if that epoch is not above
+    /// Takes the newest bundle of the first epoch on the work queue of this copy, if that epoch is not above
     /// `up_to`.
     fn take(&self, core: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(core, up_to, |work_queue, first| {
@@ -153,7 +160,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         })
     }
 
-    /// Takes the oldest bundle of another work queue, if its epoch is not above `up_to`.
+    /// Takes the oldest bundle from the work queue of another copy, if its epoch is not above `up_to`.
     fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(other, up_to, |_, _| 0)
     }
@@ -182,7 +189,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     }
 }
 
-/// Raises a counter under the lock of the work queue, which excludes other writers.
+/// Adds `by` to a counter. The caller holds the lock of the work queue, so there is no other writer.
 fn raise(counter: &AtomicU64, by: u64, ordering: Ordering) {
     counter.store(counter.load(Ordering::Relaxed) + by, ordering);
 }

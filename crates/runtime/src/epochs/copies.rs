@@ -15,45 +15,47 @@ use thalweg_model::EventTime;
 use super::tracker::{EpochTracker, MergingCounts};
 use crate::state_grant::StateGrant;
 
-/// Empty chains that a copy keeps for epochs to come, with the slots of their tables.
+/// Maximum number of empty operator chains that a copy keeps for later epochs, so that their tables need not
+/// be allocated again.
 const SPARE_MAX: usize = 4;
 
-/// A chain with the state that it has gathered in one epoch.
+/// An operator chain with the state that a copy of the task has gathered in one epoch.
 pub(crate) struct Gathered<C> {
     pub(crate) epoch: u64,
     pub(crate) chain: C,
-    /// The watermark by which records are late, as last announced to the chain.
+    /// The watermark by which this operator chain judges records as late, as it was last told.
     pub(crate) late_by: EventTime,
     pub(crate) bytes: usize,
 }
 
-/// Size of state up to which the task that closes an epoch merges its copies alone. A merge of two tables of
-/// that many bytes takes about 50 us, as much as waking a worker costs.
+/// Up to this many bytes of state, the task that closes an epoch merges the state of the copies alone.
+/// Merging two tables of that size takes about 50 us, as much as waking a worker costs.
 const MERGED_ALONE_BYTES: usize = 64 << 10;
 
-/// A chain, and the copy to which it returns.
+/// An operator chain, and the index of the copy to which it returns when its state has been merged.
 type OfCopy<C> = (usize, C);
 
-/// The chains of all copies that are not running now.
+/// The operator chains, with their gathered state, of all copies of one task, while no worker processes
+/// records in them.
 pub(crate) struct Copies<C> {
-    /// The chains of each copy. The copy takes the lock when it picks up a chain and when it puts the chain
-    /// down. A task that closes an epoch takes it, too. It is never held while records are processed.
+    /// The chains of each copy, behind one lock per copy. The lock is taken when a copy picks up a chain or
+    /// puts it down, and when a task closes an epoch. It is never held while records are processed.
     own: Box<[CacheAligned<Mutex<Own<C>>>]>,
     merging: Mutex<Merging<C>>,
     tracker: Arc<EpochTracker>,
-    /// The memory grants that pay for the copies' state. The lock is taken when a query is built, and once
-    /// per epoch.
+    /// The memory grants that pay for the state of the copies. The lock is taken when a query is built, and
+    /// once per epoch.
     grants: Mutex<Vec<Arc<StateGrant>>>,
 }
 
-/// The epoch that is being merged.
+/// The state of copies that is being merged for one closed epoch.
 struct Merging<C> {
     parts: Vec<OfCopy<C>>,
-    /// Pairs that are being merged now.
+    /// Number of pairs of chains that some worker is merging at the moment.
     in_hands: usize,
 }
 
-/// Two parts: `part` is to be merged into `whole`.
+/// Two chains of one epoch, to be merged: the state of `part` goes into `whole`.
 pub(crate) struct Pair<C> {
     pub(crate) whole: OfCopy<C>,
     pub(crate) part: OfCopy<C>,
@@ -86,15 +88,15 @@ impl<C> Copies<C> {
         self.grants.lock().push(Arc::clone(state_grant));
     }
 
-    /// Returns the refusal of memory to a copy, if there ever was one. Then the gathered state is incomplete,
-    /// and no result of it may be published. The query fails because of it, but perhaps not before an epoch
-    /// could be closed.
+    /// Returns the first refusal of memory for the state of any copy, if there was one. The gathered state is
+    /// then incomplete, and no result computed from it may be published. The refusal makes the query fail,
+    /// but perhaps only after an epoch could be closed.
     pub(crate) fn refusal(&self) -> Option<BudgetExceeded> {
         self.grants.lock().iter().find_map(|state_grant| state_grant.first_refusal())
     }
 
-    /// Picks up the chain with the state that a copy has gathered in an epoch, or an empty chain; none if it
-    /// has neither.
+    /// Picks up the chain with the state that a copy has gathered in an epoch. Without such a chain, returns
+    /// an empty chain that the copy keeps; `None` if it keeps none.
     pub(crate) fn pick_up(&self, copy: usize, epoch: u64) -> Option<Gathered<C>> {
         let mut own = self.own[copy].lock();
         match own.gathered.iter().position(|gathered| gathered.epoch == epoch) {
@@ -103,7 +105,8 @@ impl<C> Copies<C> {
         }
     }
 
-    /// Puts a chain down, and returns the bytes of all state that the copy has gathered.
+    /// Stores a copy's chain after it has processed records, and returns the bytes of all state that the copy
+    /// has gathered.
     pub(crate) fn put_down(&self, copy: usize, gathered: Gathered<C>) -> usize {
         let mut own = self.own[copy].lock();
         own.gathered.push(gathered);
@@ -115,8 +118,8 @@ impl<C> Copies<C> {
         self.own[copy].lock().held_bytes()
     }
 
-    /// Takes the chains of all copies for an epoch, to merge them. Returns true with them if other tasks
-    /// should help.
+    /// Takes the chains of all copies that have state of an epoch, to merge them. The second value is true if
+    /// the state is so much that other tasks should help.
     pub(crate) fn take(&self, epoch: u64) -> (Vec<OfCopy<C>>, bool) {
         let (mut parts, mut bytes) = (Vec::with_capacity(self.own.len()), 0);
         for (copy, own) in self.own.iter().enumerate() {
@@ -132,7 +135,7 @@ impl<C> Copies<C> {
         (parts, is_much)
     }
 
-    /// Lets other tasks help to merge these parts.
+    /// Publishes the chains of one epoch, so that other tasks can take pairs of them and merge them.
     pub(crate) fn begin_merging(&self, parts: Vec<OfCopy<C>>) {
         let mut merging = self.merging.lock();
         assert!(merging.parts.is_empty() && merging.in_hands == 0, "one epoch is put together at a time");
@@ -146,7 +149,7 @@ impl<C> Copies<C> {
         self.tracker.merging.pairs.store((merging.parts.len() / 2) as u64, Ordering::Relaxed);
     }
 
-    /// Takes two parts to merge, if there are two that are not being merged.
+    /// Takes two chains to merge, if at least two chains of the epoch are not being merged by others.
     pub(crate) fn take_pair(&self) -> Option<Pair<C>> {
         if self.tracker.pairs_waiting() == 0 {
             return None;
@@ -161,7 +164,7 @@ impl<C> Copies<C> {
         Some(Pair { whole, part })
     }
 
-    /// Puts down the result of a merged pair. The emptied part returns to its copy.
+    /// Puts down the result of a merged pair of chains. The emptied chain of the pair returns to its copy.
     pub(crate) fn put_whole(&self, Pair { whole, part: (copy, emptied) }: Pair<C>) {
         self.give_back(copy, emptied);
         let mut merging = self.merging.lock();
@@ -173,11 +176,13 @@ impl<C> Copies<C> {
         self.tracker.merging.change();
     }
 
-    /// Ends the merge if one chain is left, and returns that chain.
+    /// Ends the merge of an epoch if all its state is in one chain, and returns that chain. Otherwise returns
+    /// `None`.
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
         let MergingCounts { is_going_on, done, seen, .. } = &self.tracker.merging;
-        // Release: see `MergingCounts::seen`.
+        // Release: pairs with the Acquire load described at `MergingCounts::seen`, so that no reader sees
+        // more merged pairs acted on than merged.
         seen.store(done.load(Ordering::Relaxed), Ordering::Release);
         if merging.in_hands > 0 || merging.parts.len() > 1 {
             return None;
@@ -186,7 +191,7 @@ impl<C> Copies<C> {
         merging.parts.pop()
     }
 
-    /// Returns an emptied chain to its copy.
+    /// Returns a chain without state to its copy, which keeps a few of them for later epochs.
     pub(crate) fn give_back(&self, copy: usize, chain: C) {
         let mut own = self.own[copy].lock();
         own.merging_bytes = 0;
@@ -197,7 +202,7 @@ impl<C> Copies<C> {
             Some(chain)
         };
         drop(own);
-        // Dropping a chain runs user code, so it happens without the lock.
+        // The chain is dropped after the lock is released, because dropping an operator chain runs user code.
         drop(surplus);
     }
 }

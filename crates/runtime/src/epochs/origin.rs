@@ -29,32 +29,34 @@ use thalweg_model::{EventTime, Horizon, Span};
 use super::EPOCHS_MAX;
 use super::tracker::EpochTracker;
 
-/// The epoch into which a split deposits from now on, and the watermarks that apply to it.
+/// The epoch into which a split of the source deposits from now on, and the watermarks that apply to its
+/// records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Standing {
-    /// Number of the epoch.
+    /// Number of the epoch into which the split deposits its blocks.
     pub(crate) epoch: u64,
-    /// The watermark by which the split's records are late.
+    /// The watermark of the split (one parallel part of a source), by which its records are judged as late.
     pub(crate) late_by: EventTime,
-    /// The first watermark of the split that makes a difference.
+    /// The first watermark of the split that some operator needs; lower watermarks are not sent.
     pub(crate) due: EventTime,
 }
 
-/// The splits of a stream.
+/// The splits of a stream: determines the epoch of each split, and assigns the ends of epochs.
 pub(crate) struct Origin {
     horizon: Horizon,
-    /// Trackers of the containers into which the splits deposit, of one stage or several.
+    /// Progress trackers of the containers into which the splits deposit blocks, one for each task that reads
+    /// the stream.
     trackers: Vec<Arc<EpochTracker>>,
     state: Mutex<State>,
 }
 
 struct State {
     splits: Vec<Split>,
-    /// The first epoch without an end.
+    /// Number of the first epoch (records between two watermarks) that has no end watermark yet.
     oldest: u64,
-    /// The open epochs, from `oldest` on.
+    /// The epochs that have no end watermark yet, beginning with number `oldest`.
     open: VecDeque<Open>,
-    /// The last assigned end.
+    /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
     is_idle: bool,
 }
@@ -67,15 +69,16 @@ struct Split {
 }
 
 impl Split {
-    /// Returns true while the split may hold ends back: it has not promised that nothing comes before the end
-    /// of time. At the end of time it holds no end back, just as an input of a [`Merge`](crate::task::merge)
-    /// holds no watermark back.
+    /// Returns true while this split may delay the ends of epochs: its watermark is below the end of time. A
+    /// split at the end of time delays no end, just as such an input of a [`Merge`](crate::task::merge) holds
+    /// no watermark back.
     fn is_open(&self) -> bool {
         self.watermark < EventTime::MAX
     }
 
-    /// Returns true while the split may deposit into its epoch without asking first. At the end of time this
-    /// is so after it has asked, until it reports again that it is there.
+    /// Returns true while the split may deposit blocks into its epoch without asking first. At the end of
+    /// time this is the case after the split has asked, until it reports again that its watermark is the end
+    /// of time.
     fn is_running(&self) -> bool {
         !self.is_over && !self.is_idle
     }
@@ -83,12 +86,13 @@ impl Split {
 
 struct Open {
     boundary: EventTime,
-    /// The least watermark with which a split has left.
+    /// The least of the watermarks with which splits of the source have left this epoch.
     left_at: EventTime,
 }
 
 impl Origin {
-    /// Makes the origin of `splits` splits, at least one, which deposit into the containers of `trackers`.
+    /// Makes the origin of `splits` splits, at least one, which deposit blocks into the containers of
+    /// `trackers`.
     pub(crate) fn new(splits: usize, horizon: Horizon, trackers: Vec<Arc<EpochTracker>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
@@ -103,14 +107,15 @@ impl Origin {
         Arc::new(Origin { horizon, trackers, state: Mutex::new(state) })
     }
 
-    /// Returns the standing of a split before its first record.
+    /// Returns the epoch and watermarks that apply to a split before its first record.
     pub(crate) fn start(&self) -> Standing {
-        // Any watermark of the split makes a difference, because it is the first.
+        // The first watermark of a split always matters, because it is the first, so any watermark is due.
         Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MIN }
     }
 
-    /// Records that a split has reached a watermark that makes a difference. All its earlier records are
-    /// deposited. At the end of time it must ask by [`rejoin`](Self::rejoin) before it deposits more.
+    /// Records that a split has reached a watermark that some operator needs. All earlier records of the
+    /// split must be deposited. At the end of time the split must call [`rejoin`](Self::rejoin) before it
+    /// deposits more.
     pub(crate) fn advance(&self, index: usize, watermark: EventTime) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
@@ -119,14 +124,16 @@ impl Origin {
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
         state.leave(index, &self.horizon, &self.trackers, self.limit());
-        // At the end of time the split no longer counts, and all others may be silent.
+        // A split at the end of time does not count in the progress of epochs, even if all other splits are
+        // silent.
         state.splits[index].is_idle = watermark == EventTime::MAX;
         let _told_or_tried_again = self.go_on_without(&mut state);
         self.standing(&state, index)
     }
 
-    /// Returns the first epoch that may not be opened yet. If other splits are far behind, the youngest epoch
-    /// continues. An end of it would not help the other splits.
+    /// Returns the number of the first epoch that may not be opened yet, because [`EPOCHS_MAX`] epochs are
+    /// open. If other splits are far behind, the youngest epoch continues, because ending it would not help
+    /// them.
     fn limit(&self) -> u64 {
         let oldest = self.trackers.iter().map(|tracker| tracker.oldest()).min().unwrap_or(0);
         oldest + EPOCHS_MAX
@@ -135,7 +142,8 @@ impl Origin {
     fn standing(&self, state: &State, index: usize) -> Standing {
         let Split { epoch, watermark, .. } = state.splits[index];
         let due = if state.is_held(index) {
-            // The split could not leave its epoch, and tries again at its next watermark.
+            // The split could not leave its epoch, because too many epochs are open. It tries again at its
+            // next watermark.
             watermark.plus(Span::from_micros(1))
         } else {
             self.horizon.next_after(watermark)
@@ -143,15 +151,17 @@ impl Origin {
         Standing { epoch, late_by: watermark.max(state.last_end), due }
     }
 
-    /// Records that a split which was silent has records again.
+    /// Records that a split which was silent has records again. Returns the epoch into which it deposits
+    /// them.
     pub(crate) fn rejoin(&self, index: usize) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
         self.standing(&state, index)
     }
 
-    /// Records that a split has fallen silent; all its records are deposited. Returns `false` if all splits
-    /// are silent now and that cannot be announced yet: see [`tell_silence`](Self::tell_silence).
+    /// Records that a split has fallen silent; all its records must be deposited. Returns `false` if all
+    /// splits are silent now and the silence cannot be announced yet: see
+    /// [`tell_silence`](Self::tell_silence).
     #[must_use]
     pub(crate) fn fall_idle(&self, index: usize) -> bool {
         let mut state = self.state.lock();
@@ -160,21 +170,21 @@ impl Origin {
     }
 
     /// Announces that all splits are silent, if they are and it was not announced. Returns `false` if that is
-    /// not possible before an epoch is closed: the maximum number is open, and the farthest split is held in
-    /// the youngest. The end of that epoch must come before the silence. So the split that fell silent last
-    /// waits, and tries again when no tracker is full.
+    /// impossible until an epoch is closed: the maximum number of epochs is open, and the farthest split is
+    /// held in the youngest one. The end of the youngest epoch must come before the silence. So the split
+    /// that fell silent last waits, and tries again when no tracker is full.
     #[must_use]
     pub(crate) fn tell_silence(&self) -> bool {
         self.go_on_without(&mut self.state.lock())
     }
 
-    /// Assigns ends after a split has advanced, fallen silent or ended. If all splits are silent now, that is
-    /// announced behind the ends. Returns `false` if it must be announced later.
+    /// Assigns ends of epochs after a split has advanced, fallen silent or ended. If all splits are silent
+    /// now, announces the silence behind these ends. Returns `false` if the silence must be announced later.
     ///
-    /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another
-    /// split had not begun or because too many epochs are open, and it is not asked again. So it leaves that
-    /// epoch now. Only a silent split can be moved from here, because a running split deposits into the epoch
-    /// that it was given.
+    /// When all splits are silent, the watermark of the farthest split counts. This split may have been held
+    /// in its epoch, because another split had not begun or because too many epochs are open, and it does not
+    /// ask again. So it leaves that epoch in this call. Only a silent split can be moved by others, because a
+    /// running split deposits into the epoch that it was given.
     fn go_on_without(&self, state: &mut State) -> bool {
         let is_idle = state.are_all_idle();
         let farthest = state.farthest().filter(|_| is_idle);
@@ -186,7 +196,8 @@ impl Origin {
         let is_held = farthest.is_some_and(|index| state.is_held(index));
         let left = farthest.map_or(0, |index| state.splits[index].epoch);
         state.assign_ends(&self.trackers);
-        // A split at the end of time may be about to deposit into an epoch that the farthest has left.
+        // A split at the end of time may be about to deposit blocks into an epoch that the farthest split has
+        // left.
         if is_held || state.oldest < left {
             return false;
         }
@@ -197,36 +208,39 @@ impl Origin {
         true
     }
 
-    /// Records that a split has ended; all its records are deposited.
+    /// Records that a split has ended; all its records must be deposited.
     pub(crate) fn end(&self, index: usize) {
         let mut state = self.state.lock();
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        // A split that owes a silence sends its last mark only after that silence is announced.
+        // The result is not needed: a split whose silence is still to be announced sends its last mark only
+        // after the announcement.
         let _told = self.go_on_without(&mut state);
     }
 }
 
 impl State {
-    /// Returns the splits that may hold ends back.
+    /// Returns the splits that may delay the ends of epochs, because their watermarks are below the end of
+    /// time.
     fn open(&self) -> impl Iterator<Item = &Split> {
         self.splits.iter().filter(|split| split.is_open())
     }
 
-    /// Returns true if there are splits that may hold ends back, and all of them are silent.
+    /// Returns true if some splits are below the end of time, and all of those are silent.
     fn are_all_idle(&self) -> bool {
         let mut open = self.open().peekable();
         open.peek().is_some() && open.all(|split| split.is_idle)
     }
 
-    /// Returns the farthest of the splits that may hold ends back.
+    /// Returns the index of the split with the highest watermark below the end of time.
     fn farthest(&self) -> Option<usize> {
         let open = self.splits.iter().enumerate().filter(|(_, split)| split.is_open());
         open.max_by_key(|(_, split)| (split.watermark, split.epoch)).map(|(index, _)| index)
     }
 
-    /// Returns true if a split has reached the boundary of its epoch and could not leave it.
+    /// Returns true if the watermark of a split has reached the end of its epoch, but the split could not
+    /// leave the epoch.
     fn is_held(&self, index: usize) -> bool {
         let Split { epoch, watermark, .. } = self.splits[index];
         self.open[(epoch - self.oldest) as usize].boundary <= watermark
@@ -239,8 +253,8 @@ impl State {
         self.is_idle = false;
     }
 
-    /// Lets a split leave the epochs whose boundaries its watermark has reached. New epochs are opened below
-    /// `limit`.
+    /// Moves a split out of the epochs whose boundaries its watermark has reached. Opens new epochs for it,
+    /// but none with a number of `limit` or above.
     fn leave(&mut self, index: usize, horizon: &Horizon, trackers: &[Arc<EpochTracker>], limit: u64) {
         let watermark = self.splits[index].watermark;
         loop {
@@ -253,10 +267,10 @@ impl State {
                 if self.oldest + self.open.len() as u64 >= limit {
                     return;
                 }
-                // Everything below the least watermark of all moving splits happens at one end. No epoch is
-                // opened before each of them has a watermark.
+                // Everything below the least watermark of all splits that are not silent can happen at one
+                // end. So no epoch is opened before each of these splits has a watermark.
                 let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
-                // If all splits are silent, the farthest counts.
+                // If all splits of the source are silent, the highest of their watermarks counts.
                 let farthest = || self.open().map(|split| split.watermark).max();
                 let least = moving.or_else(farthest).unwrap_or(boundary);
                 if least == EventTime::MIN {
@@ -274,8 +288,8 @@ impl State {
         }
     }
 
-    /// Assigns ends to the epochs that all splits have left and, if all splits are over, to the remaining
-    /// ones.
+    /// Assigns ends to the epochs that all splits have left. If all splits have ended, also assigns ends to
+    /// the remaining epochs.
     fn assign_ends(&mut self, trackers: &[Arc<EpochTracker>]) {
         if self.splits.iter().all(|split| split.is_over) {
             let reached = self.reached();
@@ -289,7 +303,8 @@ impl State {
         let farthest = || self.farthest().map(|index| self.splits[index].epoch);
         let running = || self.splits.iter().filter(|split| split.is_running()).map(|split| split.epoch).min();
         let left = || self.splits.iter().filter(|split| !split.is_over).map(|split| split.epoch).min();
-        // Splits at the end of time do not count, but the epochs that they were given for deposits stay open.
+        // Splits at the end of time do not count in the progress. The epochs that they were given for
+        // deposits stay open.
         let counting = moving.or_else(farthest);
         let Some(reached) = counting.into_iter().chain(running()).min().or_else(left) else { return };
         while self.oldest < reached
@@ -299,8 +314,8 @@ impl State {
         }
     }
 
-    /// Returns the progress of all splits: the least watermark of those that are not silent, or else the
-    /// farthest.
+    /// Returns the progress of all splits together: the least watermark of the splits that are not silent. If
+    /// all are silent, returns the highest.
     fn reached(&self) -> EventTime {
         let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
         moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)

@@ -24,7 +24,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
 
-/// Room for blocks of any type.
+/// Free blocks in the block pool of a stream, for records of any type.
 pub(crate) trait Space: Send + Sync {
     fn has_free(&self) -> bool;
     fn take_starved(&self) -> bool;
@@ -59,34 +59,41 @@ impl<T: Send + 'static> Space for BlockPool<T> {
     }
 }
 
-/// One step of the task that closes epochs. It does such steps in order.
+/// One step of the task that closes epochs. The task takes these steps in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    /// This epoch and all before it are gathered: merge the epoch, then send the watermark.
+    /// All blocks of this epoch and of all epochs before it have been consumed: merge the state of the epoch,
+    /// then send its watermark.
     End { epoch: u64, watermark: EventTime },
-    /// A latency marker has come through.
+    /// A latency marker (a record's intended send time) has passed through the copies of the parallel
+    /// operator.
     Marker(ProcessingTime),
-    /// All splits have fallen silent.
+    /// All splits of the stream have fallen silent.
     Idle,
-    /// The stream has ended.
+    /// All splits of the stream have ended.
     Over,
 }
 
-/// Counts of the work queue of one core, for readers that do not take its lock. Written under that lock.
+/// Counters of the work queue of one core, for readers that do not take its lock. They are written under that
+/// lock.
 ///
 /// Counts of what went out are stored with Release, and loaded with Acquire before the count of what came in
 /// is loaded. A bundle is counted in before it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueueCounts {
-    /// Relaxed: ordered by the pair of `bundles_out`.
+    /// Number of bundles put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
+    /// `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
-    /// Relaxed: ordered by the pair of `records_out`.
+    /// Records put onto the work queue. Relaxed: ordered by the Release and Acquire accesses to
+    /// `records_out`.
     pub(super) records_in: AtomicU64,
     pub(super) records_out: AtomicU64,
-    /// Deposit time of the bundle in front, in ns; `u64::MAX` without one. Relaxed: a hint.
+    /// Deposit time of the first bundle on the work queue, in ns; `u64::MAX` if the work queue is empty.
+    /// Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Epoch of the bundle in front, the oldest on the work queue; `u64::MAX` without one. Relaxed: a hint.
+    /// Epoch of the first bundle on the work queue, which is the oldest there; `u64::MAX` if it is empty.
+    /// Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
 }
 
@@ -96,29 +103,30 @@ impl WorkQueueCounts {
         WorkQueueCounts { oldest_ns, oldest_epoch, ..WorkQueueCounts::default() }
     }
 
-    /// Records on the work queue, at least one if there is a bundle.
+    /// Returns the number of records on the work queue; at least 1 if any bundle is there, because a bundle
+    /// may carry only a marker.
     fn unclaimed(&self) -> u64 {
         let records_out = self.records_out.load(Ordering::Acquire);
         let records = left(self.records_in.load(Ordering::Relaxed), records_out);
         if records > 0 { records } else { u64::from(self.bundles_waiting() > 0) }
     }
 
-    /// Bundles on the work queue.
+    /// Returns the number of bundles (blocks with their epochs) that wait on this work queue.
     pub(super) fn bundles_waiting(&self) -> u64 {
         let bundles_out = self.bundles_out.load(Ordering::Acquire);
         left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
-    /// Returns true if the bundle in front has waited long enough for any copy to claim it.
+    /// Returns true if the first bundle of this work queue has waited so long that any copy may claim it.
     pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
     }
 }
 
-/// Returns the count of what came in minus the count of what went out, where `gone` was loaded with Acquire
-/// before `come` was loaded. A difference below zero would be a defect of the orderings. It counts as zero,
-/// because these counts only tell where to look.
+/// Returns the difference of two counts: what came in minus what went out. `gone` must be loaded with Acquire
+/// before `come` is loaded. A difference below zero would be a defect of the orderings. It counts as zero,
+/// because these counts only tell workers where to look.
 fn left(come: u64, gone: u64) -> u64 {
     assert!(
         !cfg!(loom) || gone <= come,
@@ -127,17 +135,17 @@ fn left(come: u64, gone: u64) -> u64 {
     come.saturating_sub(gone)
 }
 
-/// Rules by which blocks are deposited and claimed.
+/// Rules by which the copies of a task deposit and claim blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claiming {
-    /// True if blocks are claimed only from the oldest epoch, once it has its end: an
+    /// True if blocks are claimed only from the oldest epoch, once it has its end watermark; see the
     /// [ablation](crate::Ablations::in_order_epochs).
     pub(crate) holds_epochs: bool,
-    /// True if blocks are deposited into the first epoch without an end: an
+    /// True if derived blocks are deposited into the first epoch without an end watermark; see the
     /// [ablation](crate::Ablations::no_epoch_boundaries).
     pub(crate) mixes_epochs: bool,
-    /// True if a copy claims blocks of its own work queue first, and blocks of others only when they have
-    /// waited for long.
+    /// True if a copy claims blocks of its own work queue first, and blocks of other work queues only when
+    /// they have waited for long.
     pub(crate) is_local: bool,
 }
 
@@ -147,99 +155,104 @@ impl Default for Claiming {
     }
 }
 
-/// The epochs in front of one task.
+/// Progress of the open epochs in front of one task: unconsumed blocks, assigned ends, and the steps of the
+/// task that closes epochs.
 pub struct EpochTracker {
     pub(super) claiming: Claiming,
-    /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as
-    /// `items_in`.
+    /// Number of epochs whose ends were assigned since the start. Written under the lock of `life`. Relaxed:
+    /// as for `items_in`.
     assigned: AtomicU64,
-    /// Bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo the
-    /// length. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it with AcqRel when
-    /// they have put down what they gathered. It is read with Acquire under the lock of `life`: this pair
-    /// makes the gathered state visible.
+    /// Number of bundles of each open epoch that are deposited and not consumed, by the epoch's number modulo
+    /// the length of the array. Depositors raise it, Relaxed, before they leave the epoch. Consumers lower it
+    /// with AcqRel when they have put down what they gathered. It is read with Acquire under the lock of
+    /// `life`: this pair makes the gathered state visible.
     unconsumed: Box<[CacheAligned<AtomicU64>]>,
     life: Mutex<Life>,
-    /// `Life::oldest`, for readers without the lock. Relaxed: it only grows, so an old value is a
-    /// conservative one.
+    /// A copy of `Life::oldest` for readers without the lock. Relaxed: the value only grows, so an outdated
+    /// value is merely too low, which is safe.
     oldest: AtomicU64,
-    /// Items that were put into `Life::items`. Written under the lock; Relaxed: exact for a reader behind the
-    /// fence of a notification, otherwise a hint.
+    /// Number of items that were put into `Life::items` since the start. Written under the lock of `life`.
+    /// Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
     items_in: AtomicU64,
-    /// Items that were taken. Written under the lock with Release, loaded with Acquire before `items_in`: no
-    /// reader sees more items taken than put.
+    /// Number of items that were taken from `Life::items`. Stored with Release under the lock of `life`, and
+    /// loaded with Acquire before `items_in`. So no reader sees more items taken than put.
     items_out: AtomicU64,
-    /// Latency markers dropped because too many waited. Relaxed: a counter.
+    /// Number of latency markers dropped because too many waited. Relaxed: only a counter for reports.
     markers_dropped: AtomicU64,
-    /// True if everything is consumed and the stream has ended. Relaxed: as `items_in`.
+    /// True if all blocks are consumed and the stream has ended. Relaxed: as for `items_in`.
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) work_queues: Box<[CacheAligned<WorkQueueCounts>]>,
     /// Boundaries of the open epochs, by the epoch's number modulo the length: the first watermark at or
-    /// above it is the epoch's end. Stored as the bits of its microseconds. Written, Relaxed, under the
-    /// origin's lock before any task can deposit into the epoch.
+    /// above the boundary is the epoch's end. Stored as the bits of its microseconds. Written, Relaxed, under
+    /// the origin's lock before any task can deposit into the epoch.
     boundaries: Box<[AtomicU64]>,
-    /// Epochs that were opened, since the start. Written under the origin's lock before any task can deposit
-    /// into the youngest; Relaxed: exact for a reader behind the fence of a notification, otherwise a hint.
+    /// Number of epochs that were opened since the start. Written under the origin's lock before any task can
+    /// deposit into the youngest epoch. Relaxed: exact for a reader behind the fence of a notification,
+    /// otherwise a hint.
     opened: AtomicU64,
-    /// Trackers to which ends are passed on, if the derived records need no closing.
+    /// Trackers of the tasks downstream, to which ends of epochs are passed on if this task keeps no state
+    /// that must be merged.
     outlets: Vec<Arc<EpochTracker>>,
     pub(crate) space: Arc<dyn Space>,
 }
 
-/// Progress in merging the copies of the epoch that is being closed. Written under the lock of
-/// `Copies::merging`; Relaxed unless noted: as `EpochTracker::items_in`.
+/// Counters for merging the state of the copies when an epoch is closed. Written under the lock of
+/// `Copies::merging`. Relaxed unless noted, as for `EpochTracker::items_in`.
 #[derive(Debug, Default)]
 pub(super) struct MergingCounts {
     pub(super) is_going_on: AtomicBool,
-    /// Pairs that any copy may merge.
+    /// Number of pairs of partial states, gathered by copies of an operator, that wait to be merged.
     pub(super) pairs: AtomicU64,
-    /// Pairs that were merged.
+    /// Number of pairs of partial states that have been merged.
     pub(super) done: AtomicU64,
-    /// The value of `done` on which the task that closes the epoch has acted. Stored with Release, loaded
-    /// with Acquire before `done`: no reader sees more acted on than done.
+    /// The value of `done` (merged pairs) on which the task that closes the epoch has acted. Stored with
+    /// Release, loaded with Acquire before `done`: no reader sees more pairs acted on than merged.
     pub(super) seen: AtomicU64,
-    /// Version of changes that concern other tasks: it grows whenever new pairs can be merged, or one was
-    /// merged.
+    /// Version of the merge, which tells other tasks that something has changed: it grows when new pairs can
+    /// be merged and when a pair was merged.
     pub(super) version: AtomicU64,
 }
 
 impl MergingCounts {
-    /// Counts a change that concerns other tasks. Called under the lock of `Copies::merging`.
+    /// Counts a change of the merge that other tasks must see. Called under the lock of `Copies::merging`.
     pub(super) fn change(&self) {
         self.version.store(self.version.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// One entry of `Life::to_come`: at most one end for each open epoch, and one silence before each end and
-/// behind the last.
+/// An end or a silence that was determined and must still be passed on: at most one end for each open epoch,
+/// and one silence before each end and behind the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToCome {
-    /// The end of the next epoch.
+    /// The watermark at which the next epoch ends.
     End(EventTime),
-    /// All splits had fallen silent.
+    /// All splits of the source had fallen silent at this place in the sequence of ends of epochs.
     Idle,
 }
 
 struct Life {
-    /// The first epoch that is not consumed.
+    /// The first epoch whose partial states, gathered by the copies of the operator, are not merged yet.
     oldest: u64,
-    /// The first epoch that is not retrieved.
+    /// The first epoch that still has unprocessed blocks, or no end watermark.
     complete: u64,
-    /// Number of epochs whose ends are assigned.
+    /// Number of epochs whose ends were assigned since the start.
     assigned: u64,
-    /// The assigned ends of the epochs from `complete` on, and the silences between them.
+    /// The assigned end watermarks of the epochs from number `complete` on, with the silences of all splits
+    /// between them.
     to_come: VecDeque<ToCome>,
-    /// The last assigned end.
+    /// The watermark that was last assigned as the end of an epoch.
     last_end: EventTime,
-    /// True if no more ends come.
+    /// True if the stream has ended, so that no more ends are assigned.
     is_ended: bool,
     items: VecDeque<Item>,
     markers: usize,
 }
 
 impl EpochTracker {
-    /// Makes the tracker in front of a task whose copies claim bundles from `cores` work queues. Ends are
-    /// passed on to `outlets`, or become items if there are none.
+    /// Makes the tracker in front of a task whose copies claim bundles from `cores` work queues. Ends of
+    /// epochs are passed on to the trackers in `outlets`. If there are none, they become steps of the task
+    /// that closes epochs.
     pub(crate) fn new(
         cores: usize,
         outlets: Vec<Arc<EpochTracker>>,
@@ -278,7 +291,8 @@ impl EpochTracker {
         &self.unconsumed[(epoch % EPOCHS_MAX) as usize]
     }
 
-    /// Opens an epoch here and downstream. It ends with the first watermark at or above `boundary`.
+    /// Opens an epoch in front of this task and of the tasks downstream. The first watermark at or above
+    /// `boundary` ends the epoch.
     pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
         let bits = boundary.as_micros().cast_unsigned();
         self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
@@ -286,8 +300,8 @@ impl EpochTracker {
         self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
     }
 
-    /// Boundary of the oldest epoch for which a copy has something to do. If the copy may claim nothing, it
-    /// has a block at hand, whose epoch is not consumed, and is taken to be the oldest of those.
+    /// Returns the boundary of the oldest epoch for which a copy of the task has something to do. A copy that
+    /// may claim no block is assumed to hold a block of the oldest unconsumed epoch.
     pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
         let waiting = self.claimable_work_queues(copy, now);
         let oldest = waiting.map(|work_queue| work_queue.oldest_epoch.load(Ordering::Relaxed)).min();
@@ -296,13 +310,14 @@ impl EpochTracker {
         EventTime::from_micros(bits.cast_signed())
     }
 
-    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left. Returns
-    /// the epoch into which it goes.
+    /// Counts a bundle that is about to be deposited. `epoch` must be one that the depositor has not left.
+    /// Returns the epoch into which the bundle goes.
     pub(super) fn count_in(&self, epoch: u64) -> u64 {
         if self.claiming.mixes_epochs {
-            // Under the lock, so that the end of the epoch found is not assigned meanwhile. That epoch is not
-            // above the depositor's own, whose end is not passed on before the block from which the bundle
-            // was derived is consumed.
+            // The bundle goes into the first epoch whose end is not assigned. While the lock is held, no other
+            // thread can assign that end. The epoch is not above the depositor's own: the end of the
+            // depositor's own epoch is not passed on before the block from which the bundle was derived is
+            // consumed.
             let life = self.life.lock();
             let first = life.assigned;
             assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");
@@ -313,7 +328,7 @@ impl EpochTracker {
         epoch
     }
 
-    /// The youngest epoch whose blocks may be claimed now; none if blocks are held back.
+    /// Returns the youngest epoch whose blocks may be claimed now; `None` if blocks are held back.
     pub(super) fn claimable_up_to(&self) -> Option<u64> {
         if !self.claiming.holds_epochs || !self.space.has_free() {
             return Some(u64::MAX);
@@ -322,18 +337,19 @@ impl EpochTracker {
         (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
     }
 
-    /// Epoch and deposit time of the bundle in front of a work queue.
+    /// Returns the epoch and the deposit time of the first block on a work queue.
     pub(super) fn in_front(&self, work_queue: usize) -> (u64, u64) {
         let WorkQueueCounts { oldest_epoch, oldest_ns, .. } = &*self.work_queues[work_queue];
         (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns true if blocks wait that may be claimed only when room runs out.
+    /// Returns true if blocks wait that may be claimed only when no free block is left.
     pub(crate) fn holds_blocks(&self) -> bool {
         self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
 
-    /// Records that `count` bundles of an epoch are consumed: everything derived from them is put down.
+    /// Records that `count` bundles of an epoch are consumed: all results derived from them have been
+    /// deposited.
     pub(crate) fn consume(&self, epoch: u64, count: u64) {
         if count == 0 {
             return;
@@ -348,7 +364,7 @@ impl EpochTracker {
         }
     }
 
-    /// Assigns an end to the first epoch without one. Nothing is deposited into it any more.
+    /// Assigns an end to the first epoch that has none. Nothing may be deposited into this epoch any more.
     pub(crate) fn assign_end(&self, watermark: EventTime) {
         let mut life = self.life.lock();
         assert!(watermark >= life.last_end, "ends never go back: {watermark:?} after {:?}", life.last_end);
@@ -359,16 +375,16 @@ impl EpochTracker {
         self.settle(&mut life);
     }
 
-    /// Records that the stream has ended: every epoch has its end.
+    /// Records that the stream has ended, which requires that every epoch has its end.
     pub(crate) fn end(&self) {
         let mut life = self.life.lock();
         life.is_ended = true;
         self.settle(&mut life);
     }
 
-    /// Records that all splits have fallen silent. The silence is announced when every epoch that has its end
-    /// by now is retrieved. Blocks deposited behind the last end give no result before a later end, so the
-    /// silence makes none of them late.
+    /// Records that all splits of the source have fallen silent. The silence is announced when every epoch
+    /// that has its end by now is complete. Blocks deposited behind the last end give no result before a
+    /// later end, so the silence makes none of them late.
     ///
     /// A silence that is over before it is announced is announced all the same, in its place, as on an edge.
     /// The results of a stream must not depend on how far behind the copies are.
@@ -380,7 +396,8 @@ impl EpochTracker {
         }
     }
 
-    /// Records a latency marker that has come through. It is dropped and counted if too many wait.
+    /// Records a latency marker that has passed through the copies. The marker is dropped and counted if too
+    /// many wait.
     pub(crate) fn mark_latency(&self, intended: ProcessingTime) {
         let mut life = self.life.lock();
         if life.markers < MARKERS_MAX {
@@ -395,7 +412,8 @@ impl EpochTracker {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Retrieves the containers that are ready, and announces the silences between them, in order.
+    /// Passes on the ends of all epochs that are complete, and the silences between them, in order. An epoch
+    /// is complete when it has an end and all its blocks are consumed.
     fn settle(&self, life: &mut Life) {
         while let Some(&next) = life.to_come.front() {
             match next {
@@ -406,8 +424,9 @@ impl EpochTracker {
                     if self.outlets.is_empty() {
                         self.put(life, Item::End { epoch, watermark });
                     } else {
-                        // Under our lock, so that ends reach an outlet in order. Locks are taken in
-                        // downstream direction only.
+                        // The lock is held while the end is passed on, so that ends reach a tracker
+                        // downstream in order. Locks of trackers are taken in downstream direction only,
+                        // which excludes a deadlock.
                         self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
                         self.set_oldest(life, epoch + 1);
                     }
@@ -438,7 +457,7 @@ impl EpochTracker {
         self.items_in.store(self.items_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Returns the next step of the task that closes epochs.
+    /// Returns the next step of the task that closes epochs; `None` if no step is due.
     pub(crate) fn next_item(&self) -> Option<Item> {
         if self.items_waiting() == 0 {
             return None;
@@ -450,7 +469,8 @@ impl EpochTracker {
         Some(item)
     }
 
-    /// Records that the state gathered in an epoch is merged: its place can be used again.
+    /// Records that the state gathered in an epoch is merged, so that the epoch's place in the ring can be
+    /// used again.
     pub(crate) fn release(&self, epoch: u64) {
         let mut life = self.life.lock();
         assert!(epoch == life.oldest && epoch < life.complete, "epoch {epoch} is consumed in its turn");
@@ -462,41 +482,45 @@ impl EpochTracker {
         self.oldest.store(oldest, Ordering::Relaxed);
     }
 
-    /// Returns the oldest epoch with unconsumed blocks, in front of this task or of a task downstream.
+    /// Returns the number of the oldest epoch that has unprocessed blocks, in front of this task or of a task
+    /// downstream.
     pub(crate) fn oldest(&self) -> u64 {
         let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
         self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))
     }
 
-    /// Returns true while the maximum number of epochs is open, here or downstream.
+    /// Returns true while the maximum number of epochs is open, in front of this task or of a task
+    /// downstream.
     pub(crate) fn is_full(&self) -> bool {
         self.may_be_full_from(self.oldest())
     }
 
-    /// Returns true if, with this as the oldest epoch, the maximum number may be open.
+    /// Returns true if the maximum number of epochs may be open, when `oldest` is the oldest of them.
     fn may_be_full_from(&self, oldest: u64) -> bool {
         oldest + EPOCHS_MAX <= self.opened.load(Ordering::Relaxed)
     }
 
-    /// The first epoch that is not consumed here, whatever is consumed downstream.
+    /// Returns the first epoch that is not consumed in front of this task, whatever is consumed downstream.
     pub(crate) fn oldest_here(&self) -> u64 {
         self.oldest.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the task that closes epochs has released some since `oldest_before` was the oldest
-    /// here, and the maximum number may have been open then: a split may have waited for that.
+    /// Returns true if a split of the source that waited for a free epoch may go on. This is so if the task
+    /// that closes epochs has released some since number `oldest_before` was the oldest, and the maximum
+    /// number may have been open then.
     pub(crate) fn has_freed_epoch(&self, oldest_before: u64) -> bool {
         oldest_before < self.oldest_here() && self.may_be_full_from(oldest_before)
     }
 
-    /// Returns true if everything is consumed and the stream has ended.
+    /// Returns true if all deposited blocks are processed and the stream has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Version of the progress of epochs here and downstream. It grows with each epoch that is retrieved,
-    /// whenever pairs can be merged or one was merged, and when the stream is over. It is a sum of counters
-    /// of which none ever falls, so that two changes cannot cancel each other.
+    /// Returns a version of the progress of epochs, in front of this task and of the tasks downstream, for
+    /// tasks that wait for a change. It grows with each epoch that is complete, whenever pairs can be merged
+    /// or one was merged, and when the stream is over. It is a sum of counters of which none ever falls, so
+    /// two changes cannot cancel each other.
     pub(crate) fn closed(&self) -> u64 {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
         let held = if self.claiming.holds_epochs {
@@ -508,8 +532,8 @@ impl EpochTracker {
         self.items_in() + u64::from(self.is_over()) + merging + held + further
     }
 
-    /// Items that wait for the task that closes epochs. During a merge, the merged pairs on which it has not
-    /// acted: it waits while other tasks merge.
+    /// Returns the number of steps that wait for the task that closes epochs. During a merge, returns the
+    /// number of merged pairs on which this task has not acted, because it waits while other tasks merge.
     pub(crate) fn closable_epochs(&self) -> u64 {
         let MergingCounts { is_going_on, done, seen, .. } = &self.merging;
         if is_going_on.load(Ordering::Relaxed) {
@@ -519,12 +543,13 @@ impl EpochTracker {
         self.items_waiting()
     }
 
-    /// Pairs of copies that any copy may merge.
+    /// Returns the number of pairs of partial states that any copy of the operator may merge.
     pub(crate) fn pairs_waiting(&self) -> u64 {
         self.merging.pairs.load(Ordering::Relaxed)
     }
 
-    /// Waiting items.
+    /// Returns the number of items (ends of epochs, markers, silences) that wait for the task that closes
+    /// epochs.
     pub(crate) fn items_waiting(&self) -> u64 {
         let taken = self.items_out.load(Ordering::Acquire);
         left(self.items_in.load(Ordering::Relaxed), taken)
@@ -542,7 +567,7 @@ impl EpochTracker {
         self.markers_dropped.load(Ordering::Relaxed)
     }
 
-    /// Sums a counter over all work queues. Acquire: see [`WorkQueueCounts`].
+    /// Sums a counter over all work queues. It is loaded with Acquire: see [`WorkQueueCounts`].
     fn sum(&self, counter: impl Fn(&WorkQueueCounts) -> &AtomicU64) -> u64 {
         self.work_queues.iter().map(|work_queue| counter(work_queue).load(Ordering::Acquire)).sum()
     }
@@ -559,7 +584,8 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_in)
     }
 
-    /// Bundles that no copy has claimed.
+    /// Returns the number of deposited bundles (blocks with their epochs) that no copy of the operator has
+    /// claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
         self.work_queues.iter().map(|work_queue| work_queue.bundles_waiting()).sum()
     }
@@ -568,13 +594,14 @@ impl EpochTracker {
         self.sum(|work_queue| &work_queue.bundles_out)
     }
 
-    /// Unclaimed records on the work queue of a copy, at least one if there is a bundle.
+    /// Returns the number of unclaimed records on the work queue of a copy; at least 1 if any bundle is
+    /// there.
     pub(crate) fn unclaimed(&self, copy: usize) -> u64 {
         self.work_queues[copy].unclaimed()
     }
 
-    /// Records that a copy may claim: those of its own work queue, and those of others that have waited for
-    /// long.
+    /// Returns the number of records that a copy may claim: the records on its own work queue, and those on
+    /// other work queues that have waited for long.
     pub(crate) fn claimable(&self, copy: usize, now: ProcessingTime) -> u64 {
         self.claimable_work_queues(copy, now).map(WorkQueueCounts::unclaimed).sum()
     }
@@ -595,9 +622,9 @@ impl EpochTracker {
         })
     }
 
-    /// Returns the instant at which this copy may claim the first bundle of another work queue, because it
-    /// will have waited long enough; `NEVER` without one. To be asked when the copy may claim nothing at
-    /// `now`. The instant is later than `now`, so that no worker looks again at once.
+    /// Returns the instant at which this copy may claim the first bundle of another work queue, because the
+    /// bundle will have waited long enough; `NEVER` if there is no bundle. Call this when the copy may claim
+    /// nothing at `now`. The instant is later than `now`, so that no worker looks again at once.
     pub(crate) fn next_claimable_at(&self, copy: usize, now: ProcessingTime) -> ProcessingTime {
         let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
         let Some(up_to) = up_to.filter(|_| is_local) else { return ProcessingTime::NEVER };
@@ -614,7 +641,8 @@ impl EpochTracker {
         }
     }
 
-    /// Deposit time of the oldest bundle on the work queue of a copy, in ns; `u64::MAX` without one.
+    /// Returns the deposit time of the oldest bundle on the work queue of a copy, in ns; `u64::MAX` if it is
+    /// empty.
     pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
         self.work_queues[copy].oldest_ns.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! A task between its runs, with everything that the worker which runs it needs, and the values that pass
-//! from a run to the next decision.
+//! A task between its runs, with everything that a worker needs to run it, and the values that pass from a
+//! run to the next scheduling decision.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,16 +18,18 @@ use crate::state_grant::StateGrant;
 use crate::stuck::Barren;
 use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
-/// Blocks of records that a source may make in a run, whatever the policy's quantum is. With a filter behind
-/// it, a source makes more records than it puts out, and the filter may keep none. If the policy's quantum is
-/// larger than these blocks, the quantum is the bound.
+/// Number of blocks of records that a source may make in one run, whatever the policy's quantum is. A source
+/// with a filter behind it makes more records than it puts out, and the filter may keep none. If the policy's
+/// quantum is larger than these blocks, the quantum is the bound.
 const BLOCKS_MADE: u32 = 8;
 
-/// Most batches of full size in a run, where one record stands for several rows. With batches of 4,096 rows a
-/// run takes 65,536 rows, which need one or two milliseconds. The size of a batch in bytes is not known here.
+/// Maximum number of full batches in a run, where one record stands for several rows, as in SQL. With batches
+/// of 4,096 rows a run takes 65,536 rows, which need 1 or 2 ms. The size of a batch in bytes is not known at
+/// this point.
 const CARRIERS_PER_RUN: u32 = 16;
 
-/// A task with everything that the worker which runs it needs.
+/// A task together with everything that a worker needs to run it. It lies in a task cell while the task does
+/// not run.
 pub(crate) struct TaskBody {
     pub(crate) name: String,
     pub(crate) operator: OperatorId,
@@ -35,67 +37,71 @@ pub(crate) struct TaskBody {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) state_grant: Arc<StateGrant>,
-    /// Pays for the state and buffers of the task.
+    /// The part of the memory budget that pays for the state and buffers of this task.
     pub(crate) state: Reservation,
-    /// Tasks that write what this task reads, and tasks that read what it writes.
+    /// Tasks that write an edge which this task reads. `downstream` has the tasks that read what this task
+    /// writes.
     pub(crate) upstream: Box<[OperatorId]>,
     pub(crate) downstream: Box<[OperatorId]>,
-    /// Tasks that must be notified of changes to the epochs that this task writes or reads.
+    /// Tasks that must be notified when the epochs change that this task writes or reads.
     pub(crate) further: Box<[OperatorId]>,
-    /// Other tasks that write the same containers.
+    /// Other tasks that deposit blocks into the same containers as this task.
     pub(crate) peers: Box<[OperatorId]>,
     stands: TaskState,
     stands_since: ProcessingTime,
-    /// Most records that a run takes or, for a source, puts out.
+    /// Maximum number of records that a run of this task takes or, if the task is a source, puts out.
     pub(crate) run_records: u32,
-    /// Records that a source may make in a run, even if the policy's quantum is smaller.
+    /// Number of records that this source may make in a run, even if the policy's quantum is smaller.
     pub(super) made_records: u32,
-    /// Records that a run may take, even if the policy's quantum is smaller, as long as they do not take
-    /// long. So the task fills a block before it deposits the block.
+    /// Number of records that a run of this task may take even if the policy's quantum is smaller, unless
+    /// that many take long. It lets the task fill a whole block before it deposits the block.
     pub(super) bundle_records: u32,
-    /// True if results arrive in their own time, so that a run may find nothing to do.
+    /// True if the task's results arrive asynchronously, so that a run may find nothing to do.
     is_deferred: bool,
     barren: Barren,
-    /// Positions of the task's edges when it was last given to a worker.
+    /// Positions of the task's edges at the start of its last run. A comparison with them shows what the run
+    /// has changed.
     pub(crate) reach: Reach,
-    /// The word of the last ranking.
+    /// The rank that the task got when it was last ranked, as a word of 64 bits.
     pub(super) word: u64,
     pub(crate) quantum: Quantum,
-    /// Last field, so that the query learns of the task's end when everything else of the task is dropped.
+    /// This field is dropped last, so that the query learns of the task's end only when everything else of
+    /// the task is gone.
     pub(crate) query: TaskOfQuery,
 }
 
-/// A task given to a worker.
+/// A task that a worker has taken to run.
 pub(crate) struct Claim {
     pub(crate) body: Box<TaskBody>,
 }
 
-/// A run that has ended.
+/// A run of a task that has ended, with its start and its outcome.
 pub(crate) struct Done {
     pub(crate) claim: Claim,
     pub(crate) started: ProcessingTime,
     pub(crate) outcome: Outcome,
 }
 
-/// Result of a run.
+/// Outcome of a run: a report of what the step did, or the error that ends the query.
 pub(crate) enum Outcome {
     Ran(StepReport),
     Failed(Box<QueryError>),
 }
 
-/// Values that a new task gets in addition to what was built.
+/// Everything that a planned task needs in addition to its plan when its query is added to the engine.
 pub(crate) struct Entrance<'a> {
     pub(crate) driver: &'a Arc<dyn Driver>,
     pub(crate) pool: &'a Pool,
     pub(crate) runs: Runs,
     pub(crate) query: &'a Arc<QueryShared>,
-    /// Places of all tasks of the query.
+    /// The numbers that the executor gave to all tasks of the query.
     pub(crate) ids: &'a [OperatorId],
     pub(crate) now: ProcessingTime,
 }
 
 impl TaskBody {
-    /// Makes the body of a new query's task at its place. The task's waker learns the driver and the place.
+    /// Makes the task of a new query at the place `operator`. The task's waker is told the driver and this
+    /// place, so that it can notify the task.
     pub(crate) fn new(
         built: BuiltTask,
         operator: OperatorId,
@@ -154,25 +160,26 @@ impl TaskBody {
         })
     }
 
-    /// Records a run, from its changes for other tasks and the records that it took. Returns true if the task
-    /// is stuck.
+    /// Records what a run has changed for other tasks and how many records it took. Returns true if the task
+    /// is stuck, because its runs have had no effect for too long.
     pub(crate) fn note_run(&mut self, changes: Changes, records_in: u64, now: ProcessingTime) -> bool {
-        // A polled source sometimes has no records. A task with a waker may find nothing, because wakers may
-        // be called without cause.
+        // A run without effect is normal for a source, which sometimes has no records when it is polled. It
+        // is also normal for a task with a waker, because wakers may be called without cause.
         let is_free = self.probe.is_source() || self.is_deferred;
         let had_effect =
             changes.wrote || changes.closed || records_in > 0 || self.probe.has_read(&self.reach) || is_free;
         self.barren.note_run(had_effect, now)
     }
 
-    /// Returns the error that ends the query of a stuck task.
+    /// Returns the error that ends the query of a stuck task. It names the tasks that wait for each other.
     #[cold]
     pub(crate) fn stuck_error(&self) -> QueryError {
         let waits_for = self.query.waits_for(&self.probe);
         QueryError::Stuck { operator: self.name.clone(), waits_for }
     }
 
-    /// Returns the state of the task: whether it has something to do, and room for the results.
+    /// Returns whether the task is ready (it has input and room for output), blocked (it has no room) or idle
+    /// (it has no input).
     pub(crate) fn look(&self, now: ProcessingTime) -> Standing {
         if self.query.is_paused() {
             return Standing::Idle { due: ProcessingTime::NEVER };
@@ -184,8 +191,8 @@ impl TaskBody {
         }
     }
 
-    /// Records the state of the task from now on. The time of the previous state is counted when the state
-    /// changes.
+    /// Records a change of the task's state (ready, blocked, idle or running) for metrics. The time spent in
+    /// the previous state is counted when the state changes.
     #[inline]
     pub(crate) fn note_state(&mut self, stands: TaskState, now: ProcessingTime) {
         if stands != self.stands {
@@ -194,8 +201,8 @@ impl TaskBody {
         }
     }
 
-    /// Records that the task has ended, and that the memory it held is being freed. A closed engine has no
-    /// instant; the task then counts as ended at its last change of state.
+    /// Records for metrics that the task has ended and that its memory is being freed. When the engine is
+    /// closed, `now` is not known, and the task counts as ended at its last change of state.
     pub(crate) fn note_ended(&mut self, now: ProcessingTime) {
         self.note_state(TaskState::Ended, now.max(self.stands_since));
         self.meter.note_held(0);
@@ -206,7 +213,7 @@ impl TaskBody {
     }
 }
 
-/// Most records that a run of a task takes or, for a source, puts out.
+/// Returns the maximum number of records that a run of a task takes or, if the task is a source, puts out.
 fn run_records(probe: &Probe, bytes_max: u64) -> u32 {
     let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();
     let slot_bytes = inputs.or_else(|| probe.outputs.iter().filter_map(Outlet::slot_bytes).max());
@@ -214,14 +221,16 @@ fn run_records(probe: &Probe, bytes_max: u64) -> u32 {
     u32::try_from(records).unwrap_or(u32::MAX)
 }
 
-/// Records of the largest block that a task deposits; 0 if it deposits none.
+/// Returns the number of records in the largest block that a task deposits into containers; 0 if the task
+/// deposits none.
 fn bundle_records(probe: &Probe) -> u32 {
     let records = probe.outputs.iter().filter_map(Outlet::bundle_records).max().unwrap_or(0);
     u32::try_from(records).unwrap_or(u32::MAX)
 }
 
-/// Drops a value whose drop may run user code, without a lock. A panic ends here. If dropping the payload of
-/// the panic panics again, the second payload is leaked, so that no panic leaves this function.
+/// Drops a value whose drop may run user code; call it without holding a lock. A panic ends in this function.
+/// If dropping the payload of the panic panics again, the second payload is leaked, so that no panic leaves
+/// this function.
 pub(crate) fn discard<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
         && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))

@@ -1,5 +1,6 @@
-//! One decision of a worker, or one event from outside: the task that ended its run is put back, the tasks
-//! that its run concerns are notified, due sources and rounds are handled, and the next task is taken.
+//! One scheduling decision of a worker, or one event from outside the workers. The task whose run has ended
+//! is put back, the tasks that the run concerns are notified, due sources and rounds are handled, and the
+//! next task is taken.
 
 use std::sync::Arc;
 
@@ -16,62 +17,67 @@ use crate::query::QueryShared;
 use crate::ranker::{Memory, Note, ROUND_NS, Ranker};
 use crate::task::{Changes, Quantum, StepReport};
 
-/// Ready tasks found to be held by other workers before a choice gives up. The worker then checks the cells
-/// themselves before it sleeps, and does not sleep while one is ready.
+/// Maximum number of ready tasks that a worker tries to take and finds held by other workers, before it gives
+/// up its choice. The worker then checks the task cells themselves before it sleeps, and does not sleep while
+/// a task is ready.
 const MISSES_MAX: usize = 8;
 
-/// Ranks are near if their words agree above this many bits: class, sign, exponent and the first three bits
-/// of the score, which is an eighth of its value. Between near ranks a worker takes the task whose input is
-/// in its cache.
+/// Two ranks are near if their 64-bit words agree above this many bits: class, sign, exponent and the first
+/// three bits of the score, so the scores differ by at most an eighth or so. Between near ranks a worker
+/// takes the task whose input is in its cache.
 const NEAR_BITS: u32 = 16 + 29;
 
-/// The class of a word is above this many bits.
+/// Position in the 64-bit word of a rank: the bits above this one hold the class.
 const CLASS_BITS: u32 = 60;
 
-/// Length of a run after which its worker counts as held up, so that other workers take the tasks that prefer
-/// it. As long as a round.
+/// Length of a run, in ns, after which a worker counts as held up, so that other workers take the tasks that
+/// prefer it. It is as long as a round of ranking.
 const HELD_UP_NS: u64 = ROUND_NS;
 
-/// Time for which a worker must run while more work is left beside its own, before it wakes a sleeper. It is
-/// about the cost of waking: the wake-up itself and the records that then cross cores. The time need not be
-/// in one piece. Where tasks feed each other, nothing is left for a moment whenever the source runs, and soon
-/// there is work again.
+/// Nanoseconds for which a worker must run while more ready tasks are left than its own, before it wakes a
+/// sleeping worker. It is about the cost of waking: the wake-up itself and the records that then cross cores.
+/// Several short intervals add up. They must, because where tasks feed each other nothing is left for a
+/// moment whenever the source runs, and soon there is work again.
 pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 
-/// Quanta of output that a source gets in one run. The chain behind it then processes two blocks with as many
-/// choices as one block takes, because the records that a filter keeps of two blocks still fit a quantum.
-/// With a quantum of one block of 384 records, and each operator a task of its own, that is 8 % of YSB's
-/// speed.
+/// Number of quanta of output that a source may put out in one run. With 2, the chain behind the source
+/// processes two blocks with as many scheduling decisions as one block takes, because the records that a
+/// filter keeps of two blocks still fit a quantum. With a quantum of one block of 384 records, and a task for
+/// each operator, this gives 8 % of YSB's speed.
 const QUANTA_OF_SOURCES: u32 = 2;
 
-/// State of a worker between two decisions.
+/// The values that a worker keeps from one scheduling decision to the next.
 pub(crate) struct Bench {
     pub(crate) worker: usize,
-    /// Notes that the ranker has not received yet.
+    /// Notes about ended runs and tasks that this worker has not delivered to the policy yet.
     pub(super) notes: Vec<Note>,
-    /// True if the worker has woken up, and no worker that still sleeps will look by itself soon.
+    /// True if this worker has just woken up, and no worker that still sleeps has a timer to look for work
+    /// soon.
     pub(super) leaves_nobody_to_look: bool,
-    /// Place of the task that the worker ran last.
+    /// Number of the task that this worker ran last.
     last: usize,
     pub(super) left: Left,
-    /// True if the worker has run a task since it slept.
+    /// True if this worker has run a task since it last slept.
     pub(super) has_run: bool,
-    /// True if the worker dropped tasks in its last turn. That may take long, and does not count as choosing.
+    /// True if this worker dropped ended tasks in its last decision. Dropping may take long, and does not
+    /// count as time spent choosing.
     pub(crate) has_buried: bool,
 }
 
-/// Time for which a worker has left work undone while another worker slept, since it last slept itself.
+/// Measures how long a worker has left ready tasks undone while another worker slept, to decide when waking
+/// the sleeper pays. It starts again when the worker itself sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Left {
-    /// The part of that time before the last decision.
+    /// Nanoseconds for which work was left undone, counted up to the worker's last decision.
     ran_ns: u64,
-    /// Instant of the last decision, if it left work.
+    /// Instant of the worker's last decision, if that decision left a ready task undone.
     since: Option<ProcessingTime>,
 }
 
 impl Left {
-    /// Records a decision: whether it leaves work, and the expected time of the run that it takes,
-    /// `expected_ns`. Returns true if a sleeper is worth waking; the count then starts again.
+    /// Records a decision of the worker: `is_left` tells whether it leaves a ready task undone, and
+    /// `expected_ns` is the expected time of the run that it takes. Returns true if waking a sleeping worker
+    /// pays; the count then starts again.
     fn note(&mut self, now: ProcessingTime, is_left: bool, expected_ns: u64) -> bool {
         let last_ns = self.since.map_or(0, |since| now.nanos_since(since));
         let ran_ns = self.ran_ns.saturating_add(last_ns);
@@ -95,25 +101,27 @@ impl Bench {
     }
 }
 
-/// One decision of a worker or one event from outside: the parties involved, and the tasks to drop
-/// afterwards.
+/// One scheduling decision of a worker, or one event from outside such as a submit, with the tasks that must
+/// be dropped afterwards.
 pub(super) struct Turn<'a> {
     pub(super) executor: &'a Executor,
-    /// The ranker, if no other thread holds it.
+    /// The ranker (which asks the policy for ranks), locked by this thread; `None` if another thread holds
+    /// the lock.
     pub(super) ranker: Option<MutexGuard<'a, Ranker>>,
-    /// None for an event from outside, which waits for the ranker.
+    /// The values of the worker that decides; `None` for an event from outside, which waits for the ranker's
+    /// lock.
     pub(super) bench: Option<&'a mut Bench>,
     pub(super) now: ProcessingTime,
-    /// Tasks that have ended. They are dropped after the turn, because that runs user code.
+    /// Tasks that have ended. They are dropped after the decision, because dropping them runs user code.
     #[expect(clippy::vec_box, reason = "tasks come in boxes, and a box is what is cheap to move")]
     pub(super) ended: Vec<Box<TaskBody>>,
     pub(super) unused: Vec<QueryError>,
 }
 
 impl Turn<'_> {
-    /// Ends the turn: releases the ranker, then drops the tasks that have ended. Dropping runs code of
-    /// operators, sinks and users' values. A panic there can no longer change the outcome of the query, and
-    /// must not end the worker.
+    /// Ends the decision: releases the lock of the ranker, then drops the tasks that have ended. Dropping
+    /// runs code of operators, sinks and users' values. A panic there can no longer change the outcome of the
+    /// query, and must not end the worker.
     pub(super) fn end(self) {
         let Turn { ranker, ended, unused, bench, .. } = self;
         drop(ranker);
@@ -124,17 +132,18 @@ impl Turn<'_> {
         unused.into_iter().for_each(discard);
     }
 
-    /// Takes a task back from the worker that ran it, and notifies the tasks that its run concerns.
+    /// Takes a task back from the worker that has run it, and notifies the tasks that the run concerns.
     pub(super) fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body }, started, outcome } = done;
-        // SeqCst: the publications of the run come before the looks at cells and cursors below. A worker that
-        // puts a task to rest has such a fence before its last look. One of the two sees the other's writes.
+        // SeqCst: what the run has published comes before the looks at task cells and cursors below. A worker
+        // that puts a task to rest has such a fence before its last look at the input. So one of the two sees
+        // the other's writes.
         fence(Ordering::SeqCst);
         let changes = body.probe.changes_since(&body.reach);
         let Changes { wrote, closed, freed, gave_back } = changes;
         if wrote {
             for place in 0..body.downstream.len() {
-                // The reader's input is in the cache of this core.
+                // The input of the reading task was just written on this core, so it is in this core's cache.
                 self.prefer_this_worker(body.downstream[place]);
                 self.notify(body.downstream[place]);
             }
@@ -167,7 +176,7 @@ impl Turn<'_> {
                 }
                 self.put(body);
             }
-            // The task has ended.
+            // The step reported that the task's stream has ended, so the task ends.
             Outcome::Ran(_) => self.bury(body),
             Outcome::Failed(error) => {
                 let query = Arc::clone(&body.query);
@@ -177,7 +186,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the query of a stuck task.
+    /// Ends the query of a task that is stuck, with an error that names the tasks which wait for each other.
     #[cold]
     fn give_up(&mut self, body: Box<TaskBody>) {
         let query = Arc::clone(&body.query);
@@ -194,12 +203,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Has the task checked for work: by its holder, by the next worker that takes it, or else by this one.
+    /// Has a task checked for new work: by its holder if it is held, by the next worker that takes it if it
+    /// is ready, and by this thread otherwise.
     pub(super) fn notify(&mut self, operator: OperatorId) {
         let place = operator.0 as usize;
         let cell = &self.executor.cells[place];
         if cell.is_ready() {
-            // The worker that takes it will see the work. Its rank may have changed, though.
+            // The task is ready already, so the worker that takes it will see the new input. But more input
+            // may improve its rank.
             let is_worth_more = self.ranker.as_ref().is_some_and(|ranker| ranker.ranks_on_arrival());
             if is_worth_more && let Some(body) = cell.take() {
                 self.put(body);
@@ -209,8 +220,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Notifies a task that has received no input, such as a writer that got room. A ready task already had
-    /// room, and its rank is as before.
+    /// Notifies a task that may have got room for output, but no new input. If the task is ready it already
+    /// had room, and its rank has not changed.
     fn call_idle(&mut self, operator: OperatorId) {
         let cell = &self.executor.cells[operator.0 as usize];
         if !cell.is_ready()
@@ -234,7 +245,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts a task back in its present state: ready with its rank, or idle.
+    /// Puts a held task back into its cell according to its state: ready with its rank, or idle. A task whose
+    /// query has ended is ended instead.
     fn put(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         loop {
@@ -243,11 +255,12 @@ impl Turn<'_> {
             }
             let mut standing = body.look(self.now);
             if standing != Standing::Ready {
-                // SeqCst: a worker that made work and then found the cell ready, as it was before we took it,
-                // has not notified the task. Its fence stands between its publication and its look at the
-                // cell, ours between the taking of the cell and this look. The side whose fence is later sees
-                // what the other wrote before its fence. That worker saw the cell ready, so our fence is the
-                // later one, and this look sees the work.
+                // SeqCst: a worker that made work for the task and then found its cell ready, as it was
+                // before this thread took the task, has not notified the task. That worker's fence stands
+                // between its publication and its look at the cell. The fence here stands between the taking
+                // of the cell and the look at the task. The side whose fence is later sees what the other
+                // wrote before its fence. That worker saw the cell ready, so the fence here is the later one,
+                // and the look below sees the work.
                 fence(Ordering::SeqCst);
                 standing = body.look(self.now);
             }
@@ -266,14 +279,15 @@ impl Turn<'_> {
             }
             match self.executor.cells[place].put(body, word.is_some()) {
                 Ok(()) => return,
-                // Notified meanwhile.
+                // Another thread notified the task while it was put back, so this thread still holds it and
+                // checks it again.
                 Err(held) => body = held,
             }
         }
     }
 
-    /// Returns the word under which a ready task is published. If another worker has the ranker, the last
-    /// word stays.
+    /// Returns the rank, as a word, under which a ready task is published. If another worker has the ranker's
+    /// lock, the task's last rank is used again.
     fn word(&mut self, body: &mut TaskBody) -> Option<u64> {
         if let Some(ranker) = &mut self.ranker {
             match ranker.word(body, self.now) {
@@ -287,7 +301,7 @@ impl Turn<'_> {
         Some(body.word)
     }
 
-    /// Ends a task that this thread holds. The task is dropped with the turn.
+    /// Ends a task that this thread holds. The task is dropped when the decision ends.
     fn bury(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         self.executor.ranks.set(place, NOTHING);
@@ -298,32 +312,33 @@ impl Turn<'_> {
         self.ended.push(body);
     }
 
-    /// Fails a query, and ends its tasks that are not held. A held task ends when it is put back.
+    /// Fails a query, and ends its tasks that no worker holds. A held task ends when it is put back.
     pub(super) fn fail(&mut self, query: &QueryShared, error: QueryError) {
         match query.fail(error) {
             None => self.bury_tasks(query),
-            // The query has ended, or another thread ends it.
+            // The query has already ended, or another thread ends it, so this error is not reported.
             unused => self.unused.extend(unused),
         }
     }
 
-    /// Ends the tasks of a failed query that are not held.
+    /// Ends the tasks of a failed query that no worker holds.
     pub(super) fn bury_tasks(&mut self, query: &QueryShared) {
         for operator in query.tasks() {
             let cell = &self.executor.cells[operator.0 as usize];
             if let Some(body) = cell.take_any().or_else(|| cell.notify()) {
-                // `put` ends it. If the task had ended before and its place was given away, this is a task of
-                // another query, which `put` returns to its cell.
+                // `put` ends the task. If the task had ended before and its place was reused, this is a task
+                // of another query, which `put` returns to its cell.
                 self.put(body);
             }
         }
     }
 
-    /// Notifies the tasks whose due time has come.
+    /// Notifies the sources and copies whose due time has come.
     pub(super) fn call_due(&mut self) {
         let Executor { dues, next_due_ns, .. } = self.executor;
         next_due_ns.store(NOTHING, Ordering::Relaxed);
-        // SeqCst: see `wait_for`.
+        // SeqCst: this fence pairs with the fence in `wait_for`, so that no due time published meanwhile is
+        // missed.
         fence(Ordering::SeqCst);
         let now_ns = self.now.as_nanos();
         let next_ns = dues.visit_up_to(now_ns, |place| self.notify(OperatorId(place as u32)));
@@ -332,11 +347,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs a round: the policy prepares, and all tasks that are ready or wait for a round are ranked again.
+    /// Runs a round: the policy prepares with fresh figures of all tasks, and all tasks that are ready or
+    /// wait for a round are ranked again.
     pub(super) fn round(&mut self) {
         let Executor { cells, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };
-        // No other worker begins a round meanwhile.
+        // No other worker begins a round meanwhile, because this worker holds the lock of the ranker.
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
         let memory = Memory::of(pool);
         ranker.prepare(self.now, memory, |operator| cells[operator.0 as usize].is_held());
@@ -354,8 +370,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the ready task whose published rank is best, or one whose input is in this core's cache (see
-    /// `prefer_local`).
+    /// Takes the ready task whose published rank is best, or a task with a near rank whose input is in this
+    /// core's cache (see `prefer_local`).
     pub(super) fn choose(&mut self) -> Option<Claim> {
         let executor = self.executor;
         if executor.is_closed() {
@@ -371,13 +387,15 @@ impl Turn<'_> {
                 continue;
             };
             if !body.query.is_running() || body.query.is_paused() {
-                // `put` looks again behind a fence, as for any task that it puts to rest.
+                // The query has ended or is paused. `put` looks at the task again behind a fence, as for any
+                // task that becomes idle.
                 self.put(body);
                 continue;
             }
             if !executor.idle.is_single() {
-                // Other workers need not try this task. A single worker ranks the task again before it looks
-                // again.
+                // The rank is removed, so that other workers do not try this task while it is held. With a
+                // single worker this is not needed, because the worker ranks the task again before its next
+                // choice.
                 executor.ranks.set(index, NOTHING);
             }
             return Some(self.claim(body));
@@ -385,7 +403,8 @@ impl Turn<'_> {
         None
     }
 
-    /// Returns the best task, or the best of the tasks that prefer this worker if its rank is near enough.
+    /// Returns the number of the task to run: the one with the best rank, or the best of the tasks that
+    /// prefer this worker if its rank is near enough.
     ///
     /// The rank decides between classes, and about sources, whose records are in no cache. The records that
     /// another worker has just written are in the cache of its core, and that worker will soon come back for
@@ -411,7 +430,8 @@ impl Turn<'_> {
         near.map_or(least.index, |near| near.index)
     }
 
-    /// Returns true if a worker is awake and will look for work soon.
+    /// Returns true if a worker is awake and its current run has been so short that it will look for work
+    /// soon.
     fn comes_back(&self, worker: u32) -> bool {
         let since = self.executor.run_since_ns.get(worker as usize);
         let since_ns = since.map_or(NOTHING, |since| since.load(Ordering::Relaxed));
@@ -422,7 +442,8 @@ impl Turn<'_> {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
             cost_ns = ranker.cost_ns(body.operator);
-            // A block should be full when it is deposited, unless filling it takes longer than a round.
+            // A block should be full when it is deposited into containers, unless filling it takes longer
+            // than a round of ranking.
             let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);
@@ -443,12 +464,13 @@ impl Turn<'_> {
         Claim { body }
     }
 
-    /// Wakes a sleeper if the work left behind takes longer than the wake-up costs.
+    /// Wakes a sleeping worker if the tasks left undone take longer than the wake-up costs.
     fn share_work(&mut self, taken: &TaskBody, cost_ns: f64) {
         let (executor, now) = (self.executor, self.now);
         let Some(bench) = &mut self.bench else { return };
         if std::mem::take(&mut bench.leaves_nobody_to_look) && executor.idle.seems_to_have_sleepers() {
-            // One of the sleepers must look at the time while this worker runs something.
+            // A sleeping worker must wake up and watch the time of due sources while this worker is in its
+            // run.
             executor.idle.wake_one();
         }
         if executor.idle.is_single() || !executor.idle.has_sleepers() {

@@ -1,8 +1,8 @@
 //! The policies' view of one source: its progress, and the arrival times of the watermarks that make its
 //! query emit results (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
 //!
-//! Bounds: the last [`DelayStatistics::EPOCHS`] such watermarks, and `WAITING_MAX` that have not reached the
-//! sinks. Further ones are not tracked on their way.
+//! Bounds: the last [`DelayStatistics::EPOCHS`] such watermarks, and `WAITING_MAX` watermarks whose results
+//! have not reached the sinks. Further watermarks are not tracked on their way.
 
 use std::collections::VecDeque;
 
@@ -11,23 +11,24 @@ use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
 
 use super::{Firing, WAITING_MAX};
 
-/// One source, or one split of it.
+/// Progress of one source, or of one split of a source.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub(super) watermark: EventTime,
-    /// True if the source is silent or over.
+    /// True if the source is silent or has ended.
     pub(super) is_away: bool,
-    /// The next instant at which something happens; none before its first watermark, and if any instant may
-    /// be one.
+    /// The next event time at which the query emits results; `None` before the first watermark, and if any
+    /// instant may be such a time.
     deadline: Option<EventTime>,
-    /// Its first watermark, and the arrival time: all that is known before the first epoch ends.
+    /// The first watermark of the source and its arrival time. Nothing else is known before the first epoch
+    /// ends.
     first: Option<(EventTime, ProcessingTime)>,
-    /// Ends of the last epochs, and the time at which each was reached. Other watermarks are left out: they
-    /// may lie anywhere between two ends, and a line through such a point may have any slope.
+    /// Ends of the last epochs in event time, and the time at which each was reached. Other watermarks are
+    /// left out: they may lie anywhere between two ends, and a line through such a point may have any slope.
     epochs: VecDeque<(EventTime, ProcessingTime)>,
-    /// Firings that have not reached all sinks.
+    /// Firings (watermarks that make the query emit results) that have not reached all sinks.
     waiting: VecDeque<Firing>,
-    /// Figures computed from `epochs`; none if it has changed.
+    /// Statistics computed from `epochs`; `None` if `epochs` has changed since.
     figures: Option<(DelayStatistics, Option<ProgressMap>)>,
 }
 
@@ -38,15 +39,15 @@ impl Stream {
             is_away: false,
             deadline: None,
             first: None,
-            // The full capacity: the data path allocates nothing.
+            // The deque gets its full capacity at once, because the data path must not allocate.
             epochs: VecDeque::with_capacity(DelayStatistics::EPOCHS),
             waiting: VecDeque::with_capacity(WAITING_MAX),
             figures: None,
         }
     }
 
-    /// Records a watermark that came in at `now`, after which something happens at `next`; none if at any
-    /// instant.
+    /// Records a watermark of the source that came in at `now`. `next` is the next event time at which the
+    /// query emits results; `None` if that may be at any instant.
     pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, now: ProcessingTime) {
         (self.watermark, self.is_away) = (watermark, false);
         let reached = self.deadline.filter(|&deadline| deadline <= watermark);
@@ -57,7 +58,7 @@ impl Stream {
         if self.first.is_none() {
             (self.first, self.figures) = (Some((watermark, now)), None);
         }
-        // If any instant may be one, each watermark ends an epoch.
+        // If results may be emitted at any instant, each watermark ends an epoch.
         if let Some(instant) = reached.or(next.is_none().then_some(watermark)) {
             if self.epochs.len() == DelayStatistics::EPOCHS {
                 self.epochs.pop_front();
@@ -72,13 +73,14 @@ impl Stream {
         }
     }
 
-    /// Records that the source is silent or over. The instants that it passes when it returns were passed
-    /// while no result waited for it, and tell nothing about its delay.
+    /// Records that the source is silent or has ended. Ends of epochs that it passes when it returns do not
+    /// count as delays, because no result waited for the source meanwhile.
     pub(super) fn fall_away(&mut self) {
         (self.is_away, self.deadline) = (true, None);
     }
 
-    /// Returns the policies' view, when all sinks of `query` have seen that watermark.
+    /// Returns what policies may know about this source of `query`, when all sinks have seen the watermark
+    /// `seen`.
     pub(super) fn state(&mut self, query: QueryId, seen: Option<EventTime>) -> StreamState {
         while let Some(oldest) = self.waiting.front()
             && seen.is_some_and(|seen| oldest.instant <= seen)
@@ -98,10 +100,10 @@ impl Stream {
     }
 }
 
-/// Computes delays, and the line by least squares through the ends of epochs and the times at which each was
-/// reached. It takes two passes, because the squares of present-day instants exceed the precision of a
-/// double. Before an epoch is over, the line passes through the first watermark, as if both times advanced
-/// equally.
+/// Computes the mean and variance of delays, and the line by least squares through the ends of epochs and the
+/// times at which each was reached. It takes two passes, because the squares of present-day instants exceed
+/// the precision of a double. Before an epoch has ended, the line passes through the first watermark, as if
+/// event time and processing time advanced equally.
 fn figures_of(
     first: Option<(EventTime, ProcessingTime)>,
     epochs: &VecDeque<(EventTime, ProcessingTime)>,
@@ -112,7 +114,7 @@ fn figures_of(
     };
     let count = epochs.len() as f64;
     let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
-    // Differences of each point from the first, in event time and in processing time.
+    // Differences of each end of an epoch from the first one, in event time and in processing time.
     let offsets = || {
         epochs.iter().map(|&(event, observed)| {
             let observed_ns = i128::from(observed.as_nanos()) - i128::from(first_observed.as_nanos());
@@ -135,7 +137,8 @@ fn figures_of(
         mean_ns: first_delay_ns + (observed_mean - event_mean),
         variance_ns2: mean(delay_squares),
     };
-    // For a single instant, or one that came twice, no slope is known: both times advance equally.
+    // From a single end of an epoch, or one that came twice, no slope is known: event time and processing
+    // time are taken to advance equally.
     let slope = if squares > 0.0 { (products / squares).max(0.0) } else { 1.0 };
     let through = ProgressMap { event_time: first_event, observed: first_observed, slope: 1.0 };
     let moved = |micros: f64| EventTime::from_micros(first_event.as_micros().saturating_add(micros as i64));
@@ -162,7 +165,8 @@ mod tests {
         ProcessingTime::from_nanos((TODAY_S * 1_000 + ms) as u64 * 1_000_000)
     }
 
-    /// Watermarks and their arrival times, in ms, with windows that end every 100 ms.
+    /// Makes a source from watermarks and their arrival times, both in ms. Its query has windows that end
+    /// every 100 ms.
     fn stream(watermarks: &[(i64, i64)]) -> Stream {
         let mut stream = Stream::new();
         for &(watermark, now) in watermarks {
@@ -176,13 +180,14 @@ mod tests {
         stream.state(QueryId(0), Some(event(seen)))
     }
 
-    /// Klink, Figure 2, in ms for seconds and with windows of 100 for 3: the first watermark after a deadline
-    /// sweeps.
+    /// The example of Klink, Figure 2, with ms instead of seconds and windows of 100 ms instead of 3 s: a
+    /// delay counts from the end of a window to the arrival of the first watermark at or behind it.
     #[test]
     fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
         let found = state(&mut stream, 0);
-        // 100 by 25, 200 by 45, 300 by 30; the first watermark ends nothing.
+        // The window that ends at 100 ms is reached after 25 ms, the one at 200 after 45 ms, the one at 300
+        // after 30 ms. The first watermark ends no window.
         assert_eq!((found.delays.epochs, found.delays.mean_ns.round()), (3, 33_333_333.0));
         let variance_ms2 =
             (25.0f64.powi(2) + 45.0f64.powi(2) + 30.0f64.powi(2)) / 3.0 - (100.0f64 / 3.0).powi(2);
@@ -190,14 +195,16 @@ mod tests {
         assert_eq!(found.deadline, Some(event(400)));
     }
 
-    /// The watermark on its way is the oldest that not all sinks have seen.
+    /// A source reports the arrival time of its oldest watermark that ended a window and that not all sinks
+    /// have seen.
     #[test]
     fn a_sweeping_watermark_is_on_its_way_until_all_sinks_have_seen_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245)]);
         assert_eq!(state(&mut stream, 99).swept, Some(at(125)));
         assert_eq!(state(&mut stream, 103).swept, Some(at(245)));
         assert_eq!(state(&mut stream, 215).swept, None);
-        // Bounded: watermarks beyond the bound are not tracked, and those within it are kept.
+        // The number of tracked watermarks is bounded: later ones are not tracked, and the tracked ones are
+        // kept.
         for number in 3..100 {
             let (watermark, next) = (event(number * 100), event(number * 100 + 100));
             stream.advance(watermark, Some(next), at(number * 100));
@@ -211,11 +218,13 @@ mod tests {
         let many: Vec<(i64, i64)> = (0..1_000).map(|number| (number * 100, number * 110)).collect();
         let mut stream = stream(&many);
         let delays = state(&mut stream, 0).delays;
-        // Each delay is 10 ms longer than the one before: the mean of those from 600 to 999.
+        // Each delay is 10 ms longer than the one before, so the mean of the kept delays is that of the
+        // delays number 600 to 999.
         assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
     }
 
-    /// Cameo, section 4.3: by least squares. A single point gives the position, and the slope is not known.
+    /// Event time is mapped to the processing time at which it is observed by least squares (Cameo, section
+    /// 4.3). A single point gives only a position, and the slope is taken to be 1.
     #[test]
     fn event_time_is_mapped_to_when_it_is_observed() {
         let check = |watermarks: &[(i64, i64)], instant: i64, expected_ms: f64| {
@@ -225,17 +234,19 @@ mod tests {
         };
         check(&[(0, 20)], 500, 520.0);
         check(&[(0, 20), (100, 120), (200, 220)], 1_000, 1_020.0);
-        // Replayed at twice the speed.
+        // The input is replayed at twice its real speed.
         check(&[(0, 20), (100, 70), (200, 120)], 1_000, 520.0);
-        // Through (0, 20), (100, 100), (200, 240): slope 1.1, mean at (100, 120).
+        // A line through the points (0, 20), (100, 100) and (200, 240) has the slope 1.1 and the mean at
+        // (100, 120).
         check(&[(-100, 0), (0, 20), (100, 100), (200, 240)], 300, 340.0);
-        // A watermark just before the end of its epoch is no point of the line: the slope may be 101.
+        // A watermark just before the end of its epoch is not used as a point of the line. Otherwise the
+        // slope could become 101.
         check(&[(99, 20), (199, 120)], 300, 320.0);
         check(&[(99, 20), (199, 120), (299, 220)], 300, 320.0);
         assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
     }
 
-    /// An hour of silence is no delay.
+    /// A source that was silent for an hour has no delay of an hour when it returns.
     #[test]
     fn silence_counts_for_nothing() {
         let mut stream = stream(&[(10, 20), (103, 125)]);
@@ -248,7 +259,7 @@ mod tests {
         assert_eq!((back.delays.epochs, back.delays.mean_ns, back.delays.variance_ns2), (2, 30e6, 25e12));
     }
 
-    /// Stamps of another era than the clock's, and the ends of time.
+    /// Stamps far from the clock's time, and the first and last instants of time, cause no panic.
     #[test]
     fn hostile_stamps_are_borne() {
         let mut stream = Stream::new();

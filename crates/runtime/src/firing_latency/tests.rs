@@ -1,6 +1,6 @@
-//! Firings as text: source a sets a watermark of ten seconds (`a10`), falls silent or ends (`a-`), and the
-//! sink sees a watermark of ten (`s10`); `t10` is the second sink, if there is one. Each word is a
-//! microsecond later than the one before. Windows of ten seconds.
+//! Tests of output delays, written as text. `a10` means that source a sets a watermark of 10 seconds, `a-`
+//! that it falls silent or ends, and `s10` that the sink sees a watermark of 10 seconds; `t10` is the
+//! second sink, if there is one. Each word is 1 us later than the one before. Windows are 10 seconds long.
 
 use thalweg_model::{Mark, Record, Sink, TumblingWindows, VirtualClock};
 
@@ -20,7 +20,7 @@ fn windows() -> Horizon {
     Horizon::of_windows(TumblingWindows::new(Span::from_secs(10)).unwrap().into(), Span::ZERO)
 }
 
-/// Checks number, mean and maximum of output delays, the latter two in microseconds.
+/// Checks number, mean and maximum of the measured output delays; mean and maximum in microseconds.
 fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: Option<(u64, f64, u64)>) {
     let delivered = Delivered::new(horizon, None);
     let mut sources: Vec<_> = (0..sources).map(|_| Ingestion::new(Arc::clone(&delivered))).collect();
@@ -41,7 +41,7 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
         }
     }
     let summary = delivered.output_delays.all.lock().summary();
-    // Histograms keep three digits.
+    // The histogram of delays keeps three digits, so the expected mean is compared with one decimal.
     let shown = summary.map(|all| {
         (all.count, (all.mean_ns / 100.0).round() / 10.0, (all.max_ns as f64 / 1e3).round() as u64)
     });
@@ -52,9 +52,10 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
 fn a_closing_watermark_is_delayed_until_the_sink_sees_it() {
     check(windows(), [1, 1], "a3 a7 a12 s3 s7 s12", Some((1, 3.0, 3)));
     check(windows(), [1, 1], "a3 a12 s12 a19 s19 a20 a21 s20 s21", Some((2, 1.5, 2)));
-    // A watermark that jumps over several ends is one firing.
+    // A watermark that jumps over the ends of several windows counts as one firing.
     check(windows(), [1, 1], "a3 a42 s42 s43", Some((1, 1.0, 1)));
-    // A firing on its way is not counted, nor is a watermark that closes nothing.
+    // A firing whose results have not reached the sink is not counted. A watermark that ends no window is
+    // no firing.
     check(windows(), [1, 1], "a3 a12 s3", None);
     check(windows(), [1, 1], "a13 s13 a14 s14", None);
 }
@@ -66,7 +67,8 @@ fn the_last_source_closes_and_the_last_sink_delivers() {
     check(windows(), [2, 2], "a3 a12 s12 t12", None);
 }
 
-/// A source that is silent or over holds nothing back. If all are, that closes nothing.
+/// The output delay does not wait for a source that is silent or has ended. If all sources are silent or
+/// have ended, this by itself ends no window.
 #[test]
 fn sources_that_are_away_are_left_out() {
     check(windows(), [2, 1], "a3 b3 a12 b- s12", Some((1, 1.0, 1)));
@@ -74,7 +76,7 @@ fn sources_that_are_away_are_left_out() {
     check(windows(), [1, 1], "a3 a- s12 a12 s12", Some((1, 1.0, 1)));
 }
 
-/// Without windows there are no firings. If any watermark may be one, one per millisecond is sampled.
+/// Without windows there are no firings. If any watermark may be a firing, one per millisecond is sampled.
 #[test]
 fn what_closes_follows_from_the_horizon() {
     check(Horizon::NONE, [1, 1], "a3 a12 a40 s40", None);
@@ -94,7 +96,8 @@ fn what_closes_follows_from_the_horizon() {
         assert_eq!(since_end, None, "nobody knows what ends at any instant");
         delays.push(delay_ns / 1_000_000);
     });
-    // The first closes nothing, and that of 40 us is on its way.
+    // The first watermark ends no window, and the results of the watermark at 40 us have not reached the
+    // sink.
     assert_eq!(delays, [4, 3, 2]);
 }
 
@@ -111,8 +114,8 @@ fn closings_on_their_way_are_bounded() {
     assert!(!delivered.firings.may_deliver(EventTime::MAX));
 }
 
-/// Klink, section 6.1.2: latency from the end of the window, by the stamps of records, to the sink. With
-/// several ends it is that of the first.
+/// Result latency (Klink, section 6.1.2) is the time from the end of a window, by the stamps of records, to
+/// the arrival at the sink. If one watermark ends several windows, the first end counts.
 #[test]
 fn results_are_as_old_as_what_they_close() {
     let latencies_ms = |horizon: Horizon, watermarks: &[(i64, u64)], seen_s: i64, now_ms: u64| {
@@ -133,8 +136,8 @@ fn results_are_as_old_as_what_they_close() {
         latencies_ms(windows(), &[(3, 3_000), (11, 11_500), (39, 39_000)], 39, 40_000),
         [Some(30_000), Some(20_000)]
     );
-    // Stamps of another era than the clock's: before the epoch, ahead of the clock, and too large for
-    // nanoseconds.
+    // There is no result latency if stamps cannot be compared with the clock: before the Unix epoch, ahead
+    // of the clock, or too large for nanoseconds.
     assert_eq!(latencies_ms(windows(), &[(-31, 1), (-3, 2)], 0, 3), [None]);
     assert_eq!(latencies_ms(windows(), &[(3, 1), (12, 2)], 12, 3), [None]);
     let far_s = i64::MAX / 1_000_000 - 100;
@@ -145,7 +148,8 @@ fn at_ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * 1_000_000)
 }
 
-/// Checks the ages in seconds of windows of 10 s that have ended by the clock and that sinks have not seen.
+/// Checks how long ago windows of 10 s have ended by the clock, if sinks have not seen their ends; ages are
+/// in seconds.
 #[test]
 fn what_is_not_delivered_is_counted_with_its_age() {
     let firings = FiringLatencies::new(windows());
@@ -155,13 +159,13 @@ fn what_is_not_delivered_is_counted_with_its_age() {
         let found = ages.summary().map(|ages| (ages.count, (ages.mean_ns / 1e9 * 100.0).round() / 100.0));
         assert_eq!(found, expected, "{seen:?}, since {since}, now {now}");
     };
-    // Ends at 30, 40 and 50.
+    // Windows end at 30, 40 and 50 seconds, and the sinks have seen 20.
     check(Some(20), 0, 55, Some((3, 15.0)));
     check(Some(29), 0, 30, Some((1, 0.0)));
     check(Some(50), 0, 55, None);
-    // Stamps ahead of the clock.
+    // The stamps of records are ahead of the clock, so no window is overdue.
     check(Some(500), 0, 55, None);
-    // No watermark seen yet: the instants after the start.
+    // The sinks have seen no watermark yet: the ends of windows since the start of the query count.
     check(None, 33, 55, Some((2, 10.0)));
     check(None, 33, 20, None);
     let everywhere = FiringLatencies::new(Horizon::EVERYWHERE);

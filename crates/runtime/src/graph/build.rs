@@ -1,5 +1,5 @@
-//! Builds a checked graph: maps its edges, makes its tasks, and tells each task from which tasks it reads and
-//! to which it writes.
+//! Builds a query from its checked plan: maps the memory of its edges, makes its tasks, and tells each task
+//! from which tasks it reads and to which it writes.
 //!
 //! There are four passes. Each needs the results of the one before it:
 //!
@@ -32,7 +32,7 @@ use crate::state_grant::StateGrant;
 use crate::task::deferred::TaskWaker;
 use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
-/// Memory and limits of all edges of an engine.
+/// Settings that apply to the edges of every query of an engine: kind of memory, limits and ablations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgePlans {
     pub(crate) memory: EdgeMemory,
@@ -40,49 +40,50 @@ pub(crate) struct EdgePlans {
     pub(crate) ablations: Ablations,
 }
 
-/// Parts from which one task is built.
+/// Values from which one task of a query is built when the query's edges are open.
 pub(super) struct Opened {
-    /// True if edges are queues.
+    /// True if the edges are queues instead of blocks.
     pub(super) is_queued: bool,
     pub(super) delivered: Arc<Delivered>,
     pub(super) probe: Arc<Probe>,
     pub(super) waker: Arc<TaskWaker>,
-    /// One number per input. Inputs whose records come from the same sources have the same number.
+    /// One number per input of the task. Inputs whose records come from the same sources have the same
+    /// number.
     pub(super) families: Vec<usize>,
 }
 
-/// A task that is ready to run.
+/// A task of a query that is ready to run, with everything that the engine must know about it.
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
     pub(crate) state_grant: Arc<StateGrant>,
     pub(crate) waker: Arc<TaskWaker>,
-    /// Names of the operators of the chain.
+    /// Names of the task's operators, in the order in which records pass them.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
-    /// The watermarks at which something happens in the chain.
+    /// The watermarks at which some operator of the task has something to do, such as to end a window.
     pub(crate) horizon: Horizon,
-    /// The tasks that write the inputs of this task, by their places in the query.
+    /// Tasks that write the inputs of this task, by their numbers within the query.
     pub(crate) upstream: Vec<usize>,
-    /// The tasks that read the outputs of this task.
+    /// Tasks that read the outputs of this task, by their numbers within the query.
     pub(crate) downstream: Vec<usize>,
-    /// The tasks that must be notified of changes in the epochs that this task writes or reads: the tasks
-    /// that share an operator with it, and the stages downstream.
+    /// Tasks that must be notified when the epochs change that this task writes or reads: the tasks that
+    /// share an operator with this task, and the shared operators downstream.
     pub(crate) further: Vec<usize>,
-    /// The other tasks that write the same containers.
+    /// Other tasks that deposit blocks into the same containers as this task.
     pub(crate) peers: Vec<usize>,
-    /// Number of the task among the copies that share an operator; none for any other task.
+    /// Number of the task among the copies that share an operator; `None` if the task is not a copy.
     pub(crate) copy: Option<u32>,
-    /// The preferred worker of the task, if the graph sets one.
+    /// The preferred worker of the task, if the plan of the query sets one.
     pub(crate) preferred_worker: Option<u32>,
-    /// Most rows of a record, if records count for several. The number is asked for when the graph is built,
-    /// because user code answers, and user code must not run under a lock of the engine.
+    /// Maximum number of rows in a record, if a record stands for several rows. The number is requested when
+    /// the query is built, because user code answers, and user code must not run under a lock of the engine.
     pub(crate) rows_max: Option<u32>,
-    /// True if the results of the task arrive in their own time.
+    /// True if the results of the task arrive asynchronously.
     pub(crate) is_deferred: bool,
 }
 
-/// A query that is ready to run.
+/// A query whose edges are open and whose tasks are ready to run.
 pub(crate) struct Built {
     pub(crate) name: String,
     pub(crate) aims: Aims,
@@ -91,27 +92,27 @@ pub(crate) struct Built {
     pub(crate) delivered: Arc<Delivered>,
 }
 
-/// An edge as one of its readers sees it.
+/// An edge as one of its readers sees it, for metrics.
 pub(crate) struct ReadEdge {
-    /// Written as `from -> to`.
+    /// Name of the edge, written as `from -> to`.
     pub(crate) name: String,
     pub(crate) kind: ReadKind,
 }
 
-/// Transport of an edge, and its reader.
+/// The way in which an edge moves its records, with what is needed to read its counters.
 pub(crate) enum ReadKind {
-    /// Blocks in order, and the number of the reader.
+    /// Blocks in order. The number tells which reader of the edge this is.
     Ordered(Arc<Cursors>, usize),
-    /// Containers.
+    /// Containers of blocks, one for each open epoch.
     Containers(Arc<EpochTracker>),
 }
 
 impl Graph {
-    /// Checks the graph, opens its edges and builds its tasks.
+    /// Checks the plan of a query, opens its edges and builds its tasks.
     ///
     /// # Errors
-    /// [`PlanError`] for the first fault found, and if the budget does not hold the first chunks of the
-    /// edges.
+    /// [`PlanError`] for the first fault found in the plan, and if the memory budget does not hold the first
+    /// chunks of the edges.
     pub(crate) fn build(
         self,
         pool: &Arc<Pool>,
@@ -143,7 +144,7 @@ impl Graph {
     }
 }
 
-/// Makes the error for an edge that cannot be opened.
+/// Makes the error for an edge that cannot be opened. It names the edge.
 fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queued: bool) -> PlanError {
     let edge = names.iter().find(|(of, _)| of.edge == edge).map_or(String::new(), |(_, name)| name.clone());
     match error {
@@ -153,8 +154,8 @@ fn refusal(names: &[(ReaderOf, String)], edge: usize, error: EdgeError, is_queue
     }
 }
 
-/// Opens all edges except containers, which are opened by the stages that read them. The error has the number
-/// of the edge.
+/// Opens all edges of a query except containers, which are opened by the operators that read them. The error
+/// has the number of the edge that failed.
 fn open_edges(
     plans: &[EdgePlan],
     pool: &Arc<Pool>,
@@ -175,7 +176,7 @@ fn open_edges(
     plans.iter().enumerate().map(open).collect()
 }
 
-/// Readers and edges of a planned task.
+/// The edges that a planned task reads and writes.
 struct Path {
     inputs: Vec<ReaderOf>,
     outputs: Vec<usize>,
@@ -191,15 +192,15 @@ impl Path {
     }
 }
 
-/// The tasks that were made of one plan, by their places.
+/// The tasks that were made from one planned task, by their numbers within the query.
 struct Made {
-    /// All tasks of the plan.
+    /// All running tasks that were made from one task of the plan.
     all: Range<usize>,
-    /// The tasks that write the outputs of the plan.
+    /// The tasks, of those made from one task of the plan, that write its outputs.
     writers: Range<usize>,
 }
 
-/// Makes tasks of plans.
+/// Makes the tasks of a query from their plans.
 struct MakeTasks<'a> {
     pool: &'a Arc<Pool>,
     aims: Aims,
@@ -209,7 +210,8 @@ struct MakeTasks<'a> {
 }
 
 impl MakeTasks<'_> {
-    /// Makes all tasks. The second result has, for each plan, the tasks that were made of it.
+    /// Makes all tasks of the query. The second value has, for each planned task, the tasks that were made
+    /// from it.
     fn make_tasks(&self, plans: Vec<TaskPlan>, entropy: &mut dyn Entropy) -> (Vec<BuiltTask>, Vec<Made>) {
         let sources = plans.iter().filter(|task| task.strategy.is_some()).count();
         let families = families_of(&plans, self.edges.len());
@@ -241,8 +243,8 @@ impl MakeTasks<'_> {
         (built, made)
     }
 
-    /// Adds the tasks of a shared operator: its copies, then the task that closes their epochs, if there is
-    /// one.
+    /// Adds the tasks of an operator that several workers share: its copies, then the task that closes their
+    /// epochs, if there is one.
     fn finish_stage(
         &self,
         parts: Vec<Part>,
@@ -254,7 +256,7 @@ impl MakeTasks<'_> {
         let first = built.len();
         let copies = parts.iter().filter(|part| part.copy.is_some()).count();
         for Part { task, probe, copy } in parts {
-            // Figures and errors tell copies apart by their numbers.
+            // Metrics and errors tell the copies of a task apart by the numbers in their names.
             let name = copy.map_or(name.to_owned(), |copy| format!("{name}#{}", copy + 1));
             let mut part = self.opened(probe).finish(name, task, self.pool, entropy);
             (part.copy, part.preferred_worker, part.horizon) = (copy, copy, horizon.clone());
@@ -262,11 +264,11 @@ impl MakeTasks<'_> {
         }
         let closing = first + copies..built.len();
         for (copy, task) in (first..).zip(&mut built[first..first + copies]) {
-            // The closing task reads the state that copies gather, and writes the output in their place.
+            // The closing task reads the state that the copies gather, and writes the output in their place.
             task.downstream.extend(closing.clone());
             task.further = (first..closing.end).filter(|&other| other != copy).collect();
         }
-        // Copies help the task that closes epochs.
+        // The copies help the task that closes epochs to merge state, so they are notified by it.
         built[closing].iter_mut().for_each(|task| task.further = (first..first + copies).collect());
     }
 
@@ -279,8 +281,8 @@ impl MakeTasks<'_> {
     }
 }
 
-/// Tells each task from which tasks it reads and to which it writes. Downstream plans come first, because the
-/// end of an epoch in one plan may end an epoch downstream.
+/// Tells each task of a query from which tasks it reads and to which it writes. Downstream plans come first,
+/// because the end of an epoch in one plan may end an epoch downstream.
 fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     for (place, path) in paths.iter().enumerate().rev() {
         let readers = made[place].all.clone();
@@ -308,8 +310,8 @@ fn wire(built: &mut [BuiltTask], paths: &[Path], made: &[Made]) {
     }
 }
 
-/// Tells the tasks that write the containers of a shared operator about each other. `reader` is the first
-/// copy of that operator.
+/// Tells the tasks that deposit blocks for one shared operator about each other. `reader` is the first copy
+/// of that operator.
 fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     let writing = built[reader].upstream.clone();
     for &writer in &writing {
@@ -319,8 +321,8 @@ fn wire_peers(built: &mut [BuiltTask], reader: usize) {
     }
 }
 
-/// Extends the tasks that a closing task notifies when it has made room: adds the sources that may wait until
-/// an epoch is closed. Tasks without state may lie between a source and the closing task.
+/// Adds sources to the tasks that a closing task notifies when it has made room: all sources that may wait
+/// until an epoch is closed. Tasks without state may lie between such a source and the closing task.
 fn note_waiting_sources(built: &mut [BuiltTask]) {
     for place in 0..built.len() {
         if built[place].probe.closes_epochs() {
@@ -333,8 +335,8 @@ fn note_waiting_sources(built: &mut [BuiltTask]) {
     }
 }
 
-/// Returns the tasks from which records come to a task, directly or through any number of other tasks. Each
-/// task is returned once.
+/// Returns the tasks from which records come to the given task, directly or through any number of other
+/// tasks. Each task is returned once.
 pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<usize>) -> Vec<usize> {
     let mut before = upstream(task).clone();
     let mut next = 0;
@@ -349,7 +351,8 @@ pub(super) fn all_before<'a>(task: usize, upstream: impl Fn(usize) -> &'a Vec<us
     before
 }
 
-/// Returns the edges as their readers see them. All tasks that write the same containers count as one edge.
+/// Returns the edges of a query as their readers see them. All tasks that deposit into the same containers
+/// count as one edge.
 fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadEdge> {
     let mut read_edges: Vec<ReadEdge> = Vec::new();
     for (of, name) in names {
@@ -370,15 +373,16 @@ fn read_edges(names: Vec<(ReaderOf, String)>, edges: &[OpenedEdge]) -> Vec<ReadE
     read_edges
 }
 
-/// Returns one number per edge. Edges whose records come from the same set of sources have the same number:
-/// they fall silent together, and never one by one.
+/// Returns one number per edge. Edges whose records come from the same set of sources have the same number,
+/// because they fall silent together.
 pub(super) fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
     let mut sources: Vec<Option<BTreeSet<usize>>> = vec![None; edges];
     (0..edges).for_each(|edge| find_sources(edge, tasks, &mut sources));
     (0..edges).map(|edge| (0..edge).find(|&other| sources[other] == sources[edge]).unwrap_or(edge)).collect()
 }
 
-/// Finds the sources of the records of an edge, and of all edges before it. No edge leads back to itself.
+/// Finds the sources from which the records of an edge come, and those of all edges before it. The recursion
+/// ends, because no edge leads back to itself.
 fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<usize>>]) {
     if known[edge].is_some() {
         return;
@@ -396,10 +400,10 @@ fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<us
     known[edge] = Some(found);
 }
 
-/// An edge while a graph is built.
+/// An edge whose memory is mapped, while the tasks of its query are built.
 enum OpenedEdge {
     Ordered(Arc<Cursors>),
-    /// One epoch tracker per reader; `None` until that reader opens its containers.
+    /// One epoch tracker per reader of the containers; `None` until that reader opens its containers.
     Containers(Vec<Option<Arc<EpochTracker>>>),
 }
 
@@ -421,8 +425,8 @@ impl OpenedEdge {
     }
 }
 
-/// Opens the containers in front of every stage. Downstream stages come first, because the ends of epochs are
-/// passed on to their trackers.
+/// Opens the containers in front of every operator that several workers share. Downstream operators come
+/// first, because the ends of epochs are passed on to their trackers.
 fn open_containers(
     tasks: &mut [TaskPlan],
     edges: &mut [OpenedEdge],
@@ -454,7 +458,8 @@ impl Opened {
         Opened { is_queued, delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
     }
 
-    /// Prepares a task for its first step. The tasks that it feeds are set later.
+    /// Prepares a task for its first step. Its neighbours are set later, when all tasks of the query are
+    /// made.
     fn finish(
         &mut self,
         name: String,

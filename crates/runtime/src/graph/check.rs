@@ -1,8 +1,8 @@
-//! Checks that must pass before a graph is opened: the graph has a source, each task has a name, no name
-//! occurs twice, and every edge leads from one task to at least one other.
+//! Checks of the plan of a query before its edges are opened: the query has a source, each task has a
+//! name, no name occurs twice, and every edge leads from one task to at least one other.
 //!
-//! Each end of an edge is used once. So a cycle can only be one that no source feeds, and it is found as
-//! tasks that nothing feeds.
+//! Each end of an edge is used once. So a cycle can only be one that no source feeds, and the check
+//! finds it as tasks that nothing feeds.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{Graph, ReaderOf};
 use crate::error::PlanError;
 use crate::limits;
 
-/// Checks the graph. Returns the name of each edge, `from -> to`, for each reader of the edge.
+/// Checks the plan of a query. Returns the name of each edge, `from -> to`, for each reader of the edge.
 pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError> {
     if graph.name.is_empty() {
         return Err(PlanError::EmptyQueryName);
@@ -20,7 +20,8 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError>
     if !graph.tasks.iter().any(|task| task.inputs.is_empty()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
-    // There are as many copies as workers, whose number has a limit of its own.
+    // Further copies of a task are not counted here. There are as many copies as workers, and the number
+    // of workers has a limit of its own.
     let is_counted = |task: &&super::TaskPlan| !task.is_copy;
     limits::TASKS_PER_QUERY.check(graph.tasks.iter().filter(is_counted).count() as u64)?;
     let mut names = HashSet::new();
@@ -52,7 +53,7 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError>
 /// Checks the watermark strategy of the source called `source`.
 ///
 /// # Errors
-/// [`PlanError::NegativeSpan`] if one of its spans is below zero.
+/// [`PlanError::NegativeSpan`] if one of the spans of time in the strategy is negative.
 pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), PlanError> {
     let WatermarkStrategy { out_of_order, step, ahead_max, .. } = strategy;
     let ahead_max = ("ahead_max", ahead_max.unwrap_or(Span::ZERO));
@@ -63,7 +64,7 @@ pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), P
     }
 }
 
-/// Adds the names of an edge, one for each reader.
+/// Adds the names of an edge to `names`, one name for each reader of the edge.
 fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> Result<(), PlanError> {
     let readers = graph.edges[edge].open.readers();
     limits::READERS_PER_EDGE.check(readers.max(1) as u64)?;
@@ -74,7 +75,8 @@ fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> 
         names.push(match (writer, read_by) {
             (Some(writer), Some(reader)) => {
                 let name = format!("{} -> {}", writer.name, reader.name);
-                // Two tasks may have several edges between them, and a task may read an edge twice.
+                // Two tasks may have several edges between them, and a task may read an edge twice. So
+                // equal names get a number.
                 let is_same = |(_, known): &&(ReaderOf, String)| {
                     known.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" #"))
                 };
@@ -89,7 +91,7 @@ fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> 
     Ok(())
 }
 
-/// Returns true for each task all of whose inputs are reached by sources.
+/// Returns, for each task, true if records of some source reach every input of the task.
 fn fed_tasks(graph: &Graph) -> Vec<bool> {
     let mut fed = vec![false; graph.tasks.len()];
     loop {

@@ -1,4 +1,5 @@
-//! Inputs of planned tasks: reading ends of links, alone or combined. Each is a value that can be used once.
+//! Inputs of planned tasks: reading ends of links, alone or combined. Each input is a value that can be used
+//! once, so an edge cannot be read twice by mistake.
 
 use std::sync::Arc;
 
@@ -10,29 +11,29 @@ use super::stage::Opening;
 use crate::epochs::{Carrier, Containers, EpochTracker, NoCarrier};
 use crate::ports::{Many, Ports, Queued, Sided, United};
 
-/// Input of a planned task.
+/// An input of a planned task: one reading end of a link, or several that are read together.
 pub trait InputPlan<T>: Send + 'static {
-    /// Type of the ports that the input becomes.
+    /// The type through which the running task reads this input, if edges are made of blocks.
     type Ports: Ports<T> + 'static;
 
-    /// Calls `each` with every edge and the index of the reader there.
+    /// Calls `each` with every edge of this input and the number of the reader at that edge.
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize));
 
-    /// Makes the ports, when the edges are open.
+    /// Makes the reading ends through which the running task reads this input, when the edges are open.
     fn open(self) -> Self::Ports;
 
-    /// Type of the ports that the input becomes if edges are queues.
+    /// The type through which the running task reads this input, if edges are queues.
     type Queued: Ports<T> + 'static;
 
-    /// Makes the ports that read queues, when the edges are open.
+    /// Makes the ports through which the task reads queues, when the edges are open.
     fn open_queued(self) -> Self::Queued;
 
-    /// Carrier of the records that come from containers.
+    /// The form in which records come from containers: an owned block, or a share in a block.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
-    /// Opens the containers that this input reads, and connects their writers with them. Ends of epochs go to
-    /// `outlets`.
+    /// Opens the containers that this input reads, and connects the tasks that write them. Ends of epochs are
+    /// passed on to `outlets`.
     #[doc(hidden)]
     fn open_containers(
         &self,
@@ -45,21 +46,21 @@ pub trait InputPlan<T>: Send + 'static {
         unreachable!("what several streams meet in is not read from containers");
     }
 
-    /// Type of one partition of the input.
+    /// The type of one partition of this input.
     type Partition: InputPlan<T>;
 
-    /// Returns each partition as an input: one for each writer so far if the link consists of partitions,
-    /// otherwise one.
+    /// Returns each partition of the link as an input. There is one for each writer so far if the link
+    /// consists of partitions, otherwise one in all.
     fn partitions(self) -> Vec<Self::Partition>;
 
-    /// Makes the writers of this input write into the containers that `other` reads.
+    /// Makes the writers of this input deposit into the containers that `other` reads.
     #[doc(hidden)]
     fn write_as(&self, _other: &Self) {
         unreachable!("what several streams meet in is not read from containers");
     }
 }
 
-/// Reading end of a link: of an edge, of containers, or of all partitions.
+/// Reading end of a link: of an edge, of containers, or of all partitions of the link.
 pub struct InputHandle<T: Send + 'static, K: Reading<T> = Taking> {
     link: Link<T, K>,
     reader: usize,
@@ -70,7 +71,7 @@ impl<T: Send + 'static, K: Reading<T>> InputHandle<T, K> {
         InputHandle { link, reader }
     }
 
-    /// Returns the transport of the link.
+    /// Returns the way in which the link moves its records: an ordered edge, containers or partitions.
     pub fn kind(&self) -> EdgeKind {
         self.link.kind()
     }
@@ -118,7 +119,7 @@ impl<T: Send + 'static, K: Reading<T>> InputPlan<T> for InputHandle<T, K> {
     }
 }
 
-/// Two inputs of one type, read as one input.
+/// Two inputs of one record type, which a task reads as one input (a union).
 pub struct Both<M, N>(pub M, pub N);
 
 impl<T, M: InputPlan<T>, N: InputPlan<T>> InputPlan<T> for Both<M, N> {
@@ -148,7 +149,7 @@ impl<T, M: InputPlan<T>, N: InputPlan<T>> InputPlan<T> for Both<M, N> {
     }
 }
 
-/// Any number of inputs of one type, read as one input.
+/// Any number of inputs of one record type, which a task reads as one input (a union).
 pub struct Several<N>(pub Vec<N>);
 
 impl<T, N: InputPlan<T>> InputPlan<T> for Several<N> {
@@ -191,11 +192,11 @@ impl<T, N: InputPlan<T>> InputPlan<T> for Several<N> {
     }
 }
 
-/// Two inputs of different types, read as one input of [`Either`] type.
+/// Two inputs of different record types, which a task reads as one input of [`Either`] type.
 pub struct Sides<M, N> {
-    /// Input whose values become [`Either::Left`].
+    /// The input whose values become [`Either::Left`].
     pub left: M,
-    /// Input whose values become [`Either::Right`].
+    /// The input whose values become [`Either::Right`].
     pub right: N,
 }
 

@@ -1,5 +1,5 @@
-//! Links: the typed edges of a graph that is not built yet. A link is opened when the graph has passed its
-//! checks. Then its handles take their ends.
+//! Links: the typed edges of a query that is not built yet. A link is opened when the plan has passed its
+//! checks. Then the handles of its writers and readers take their ends.
 //!
 //! ```text
 //!   Graph::edge          OutputHandle -> [Link<T, Taking>]  -> InputHandle            one reader, which takes the values
@@ -27,42 +27,43 @@ use crate::limits::EdgeLimits;
 use crate::output::{Epochs, ToContainers};
 use crate::ports::{Lent, Ports, Taken};
 
-/// Place of an end between the opening of its edge, which fills it, and the building of its task, which
-/// empties it.
+/// Holds one end of an edge from the opening of the edge, which puts the end in, until the task that uses it
+/// is built and takes it out.
 pub(super) type Opened<T> = Mutex<Option<T>>;
 
-/// Index of a link that is not an edge, but consists of partitions.
+/// Stands for the number of an edge in a link that is no edge itself, but consists of partitions.
 pub(super) const NO_EDGE: usize = usize::MAX;
 
-/// Transports of links.
+/// Ways in which a link moves records from its writers to its readers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EdgeKind {
-    /// Blocks in order, from one writer: Enjima's serial model.
+    /// Blocks in order, from one writer to each reader: Enjima's serial model.
     #[default]
     Ordered,
-    /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
+    /// Containers of epochs, whose blocks any worker may claim in any order: StreamBox's model.
     Containers,
-    /// One edge of blocks in order for each writer. A task that reads them reads a union: StreamBox's tasks
-    /// that need order.
+    /// One ordered edge of blocks for each writer. The reading task reads all of them as a union. Used in
+    /// front of tasks that need order (as in StreamBox).
     Partitions,
 }
 
-/// Makes the outputs that write containers, when these are open.
+/// Makes the outputs through which tasks deposit blocks into containers, when the containers are open.
 pub struct Feed<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_pool: Arc<BlockPool<Record<T>>>,
-    /// Trackers of the stages that read the containers.
+    /// Epoch trackers of the shared operators that read the containers.
     trackers: Vec<Arc<EpochTracker>>,
     splits: Arc<Mutex<Splits>>,
 }
 
-/// The sources that write containers.
+/// The splits of the source that deposit blocks into one set of containers.
 struct Splits {
     count: usize,
     horizon: Horizon,
-    /// Number of splits that have been opened.
+    /// Number of splits whose outputs have been made.
     opened: usize,
-    /// Made when the first split is opened: by then all readers are known.
+    /// The origin, which assigns the ends of epochs. Made with the output of the first split, because by then
+    /// all readers are known.
     origin: Option<Arc<Origin>>,
 }
 
@@ -80,12 +81,13 @@ impl<T: Send + 'static> Feed<T> {
         Feed { target, block_pool, trackers: trackers.clone(), splits }
     }
 
-    /// Returns the trackers of the stages that read the containers.
+    /// Returns the epoch trackers of the shared operators that read the containers.
     pub(super) fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         self.trackers.clone()
     }
 
-    /// Makes the output of one more split. The first one makes the origin: by then all readers are known.
+    /// Makes the output of one more split of the source. The first call makes the origin, because by then all
+    /// readers are known.
     pub(super) fn open_split(&self) -> ToContainers<T> {
         let mut splits = self.splits.lock();
         let Splits { count, horizon, opened, origin } = &mut *splits;
@@ -96,8 +98,8 @@ impl<T: Send + 'static> Feed<T> {
         self.open(Epochs::split(origin, index))
     }
 
-    /// Makes the output of one more copy, whose records stay in the epochs of the blocks that the copy
-    /// claims.
+    /// Makes the output of one more copy of a stateless operator. Its records stay in the epochs of the
+    /// blocks that the copy claims.
     pub(super) fn open_claimed(&self) -> ToContainers<T> {
         self.open(Epochs::Claimed)
     }
@@ -107,19 +109,19 @@ impl<T: Send + 'static> Feed<T> {
     }
 }
 
-/// Memory of an ordered edge.
+/// Memory from which an ordered edge is made: blocks or a queue.
 #[derive(Clone, Copy, Debug)]
 pub enum EdgeMaking {
     Blocks(EdgeLimits),
     Queue(QueueOptions),
 }
 
-/// End of an edge of blocks, or of a queue. The kind is chosen when the edge is opened, and the code that
-/// builds the task is told the kind.
+/// One end of an edge of blocks or of a queue. The kind is chosen when the edge is opened, and the code that
+/// builds the task is told which kind it is.
 pub enum End<B, Q> {
-    /// Blocks.
+    /// The end of an edge that is made of blocks.
     Blocks(B),
-    /// A queue.
+    /// The end of an edge that is a queue.
     Queue(Q),
 }
 
@@ -147,40 +149,41 @@ fn options(limits: EdgeLimits) -> EdgeOptions {
     EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max }
 }
 
-/// The way in which the readers of a link get its values.
+/// The way in which the readers of a link get its values: moved out by one reader, or lent to several readers
+/// that clone them.
 pub trait Reading<T: Send + 'static>: Sized + 'static {
-    /// Reading end of an edge of blocks.
+    /// The type of the reading end of an edge of blocks.
     #[doc(hidden)]
     type Blocks: Send;
 
-    /// Ports of a task that reads blocks.
+    /// The type through which a task reads blocks from a link with this way of reading (moved out or cloned).
     type Ports: Ports<T> + 'static;
 
-    /// Carrier of the blocks that a worker claims from containers.
+    /// The form of the blocks that a worker claims from containers: owned, or shared with other readers.
     #[doc(hidden)]
     type Carrier: Carrier<T>;
 
-    /// Opens the ends of an edge with this number of readers.
+    /// Opens the writing end and the reading ends of an edge with this number of readers.
     #[doc(hidden)]
     fn open(pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<LinkEnds<T, Self>, EdgeError>;
 
-    /// Makes ports of a reading end.
+    /// Makes the object through which a task reads records, from the reading end of an edge.
     #[doc(hidden)]
     fn ports(end: Self::Blocks) -> Self::Ports;
 
-    /// Returns the target of deposits for all `containers` of a link.
+    /// Returns the destination of filled blocks that serves all `containers` of a link.
     #[doc(hidden)]
     fn target(containers: &[Arc<Containers<T, Self::Carrier>>]) -> Arc<dyn Deposit<T>>;
 }
 
-/// Ends of an edge that was opened.
+/// The writing end and the reading ends of an edge that was opened.
 pub struct LinkEnds<T: Send + 'static, K: Reading<T>> {
     writer: WriteEnd<T>,
     readers: Vec<ReadEnd<T, K>>,
     cursors: Arc<Cursors>,
 }
 
-/// Reading by a single reader, which takes the values out.
+/// Reading by a single reader, which moves the values out of the blocks.
 pub enum Taking {}
 
 impl<T: Send + 'static> Reading<T> for Taking {
@@ -213,7 +216,8 @@ impl<T: Send + 'static> Reading<T> for Taking {
     }
 }
 
-/// Reading by several readers, to which values are lent. Each reader clones the values that it takes.
+/// Reading of a link by several readers, to which values are lent. Each reader clones the values that it
+/// takes.
 pub enum Lending {}
 
 impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {
@@ -247,22 +251,22 @@ impl<T: Clone + Send + Sync + 'static> Reading<T> for Lending {
     }
 }
 
-/// A typed edge of a graph. All clones refer to the same link.
+/// A typed edge in the plan of a query. All clones of this value refer to the same link.
 pub struct Link<T: Send + 'static, K: Reading<T>>(Arc<LinkState<T, K>>);
 
 struct LinkState<T: Send + 'static, K: Reading<T>> {
-    /// Number of the edge; a link of kind partitions has none.
+    /// Number of the edge within the query; [`NO_EDGE`] for a link of kind partitions.
     index: usize,
     kind: EdgeKind,
-    /// Number of links in the exchange to which this link belongs; 1 without an exchange.
+    /// Number of links in the exchange to which this link belongs; 1 if it belongs to no exchange.
     exchange_width: u32,
     writer: Opened<WriteEnd<T>>,
-    /// One place for each reader, filled when the edge is opened.
+    /// One place for each reader of the link, which receives the reading end when the edge is opened.
     readers: Mutex<Vec<Option<ReadEnd<T, K>>>>,
     feed: Opened<Feed<T>>,
-    /// The containers of all stages that read the link.
+    /// The containers of all shared operators that read this link.
     containers: Mutex<Vec<Arc<Containers<T, K::Carrier>>>>,
-    /// The partitions that were added so far.
+    /// The partitions that have been added so far to a link of kind partitions.
     partitions: Mutex<Vec<Link<T, K>>>,
 }
 
@@ -286,41 +290,42 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         }))
     }
 
-    /// Returns the number of the edge.
+    /// Returns the number of the edge within the query.
     pub(super) fn index(&self) -> usize {
         self.0.index
     }
 
-    /// Returns the transport of the link.
+    /// Returns the way in which the link moves its records.
     pub fn kind(&self) -> EdgeKind {
         self.0.kind
     }
 
-    /// Returns the handle of the writer. For containers and partitions, each writer gets its own handle from
-    /// this one.
+    /// Returns the handle of the link's writer. If the link is containers or partitions, each writer gets a
+    /// handle of its own from this one.
     pub(super) fn writer(&self) -> OutputHandle<T> {
         OutputHandle(Arc::new(self.clone()))
     }
 
-    /// Adds a reader, which sees all values.
+    /// Adds a reader to the link. The reader sees all values that are written.
     pub(super) fn reader(&self) -> InputHandle<T, K> {
         let mut readers = self.0.readers.lock();
         readers.push(None);
         InputHandle::new(self.clone(), readers.len() - 1)
     }
 
-    /// Adds a reader to each partition that was added so far, and returns these readers.
+    /// Adds a reader to each partition that was added so far, and returns the handles of these readers.
     pub(super) fn partition_readers(&self) -> Vec<InputHandle<T, K>> {
         self.0.partitions.lock().iter().map(Link::reader).collect()
     }
 
-    /// Takes the end of a reader.
+    /// Takes the reading end of a reader, so that its task can be built. The edge must be open.
     pub(super) fn take(&self, reader: usize) -> ReadEnd<T, K> {
         let end = self.0.readers.lock().get_mut(reader).and_then(Option::take);
         end.expect("edges are opened before tasks are built, for all their readers")
     }
 
-    /// Opens containers of the link for one stage that reads it. Ends of epochs go to `outlets`.
+    /// Opens containers of this link for one shared operator that reads it. Ends of epochs are passed on to
+    /// `outlets`.
     pub(super) fn open_containers(
         &self,
         opening: &Opening<'_>,
@@ -340,28 +345,28 @@ impl<T: Send + 'static, K: Reading<T>> Link<T, K> {
         Ok(containers)
     }
 
-    /// Makes the writers of this link write into the containers of another link.
+    /// Makes the writers of this link deposit into the containers of another link.
     pub(super) fn write_as(&self, other: &Self) {
         *self.0.feed.lock() = other.0.feed.lock().as_ref().map(Feed::again);
     }
 }
 
-/// A link as its writers see it, whatever the type of its readers is.
+/// A link as the tasks that write it see it, whatever the type of its readers.
 pub(super) trait Written<T: Send + 'static>: Send + Sync {
-    /// Returns the number of the edge.
+    /// Returns the number of the edge within the query.
     fn index(&self) -> usize;
 
-    /// Returns the transport.
+    /// Returns the way in which the link moves its records.
     fn kind(&self) -> EdgeKind;
 
     /// Takes the writing end of the edge.
     fn take_writer(&self) -> WriteEnd<T>;
 
-    /// Returns the place of the value that makes outputs of containers; the place is empty until the
-    /// containers are open.
+    /// Returns the place of the value that makes outputs to the link's containers. The place is empty until
+    /// the containers are open.
     fn feed(&self) -> &Opened<Feed<T>>;
 
-    /// Adds a partition for one more writer.
+    /// Adds one more partition (an edge of its own) to the link, for one more writer.
     fn more(&self, graph: &mut Graph) -> OutputHandle<T>;
 }
 
@@ -389,12 +394,12 @@ impl<T: Send + 'static, K: Reading<T>> Written<T> for Link<T, K> {
     }
 }
 
-/// An edge of any type that can be opened when the graph has passed its checks.
+/// An edge of any record type, which can be opened when the plan of the query has passed its checks.
 pub(super) trait OpenEdge: Send {
-    /// Returns the number of readers.
+    /// Returns the number of readers of the edge.
     fn readers(&self) -> usize;
 
-    /// Opens the edge for all its readers.
+    /// Opens the edge: maps its first memory and makes the ends for the writer and all readers.
     fn open(&self, pool: &Arc<Pool>, making: EdgeMaking) -> Result<Arc<Cursors>, EdgeError>;
 }
 

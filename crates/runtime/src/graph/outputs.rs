@@ -1,5 +1,5 @@
-//! Outputs of planned tasks: the writing end of a link, several such ends, or a sink. Each is a value that
-//! can be used once. Containers and partitions give a value to each writer.
+//! Outputs of planned tasks: the writing end of a link, several such ends, or a sink. Each output is a value
+//! that can be used once. A link that is containers or partitions gives a value to each of its writers.
 
 use std::sync::Arc;
 
@@ -10,39 +10,40 @@ use super::link::{EdgeKind, Feed, Written};
 use crate::epochs::EpochTracker;
 use crate::output::{Delivered, TaskOutput, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue, ToSink};
 
-/// Output of a planned task.
+/// An output of a planned task: the writing end of a link, several such ends, or a sink.
 pub trait OutputPlan<T>: Send + 'static {
-    /// Type of the output when it is open.
+    /// The type through which the running task writes, if edges are made of blocks.
     type Output: TaskOutput<T> + 'static;
 
-    /// Calls `each` with every edge. A sink has no edge.
+    /// Calls `each` with the number of every edge of this output. A sink has no edge.
     fn visit_edges(&self, each: &mut dyn FnMut(usize));
 
-    /// Makes the output, when the edges are open.
+    /// Makes the output through which the task writes, when the edges are open.
     fn open(self, delivered: &OutputContext) -> Self::Output;
 
-    /// Type of the output if edges are queues.
+    /// The type through which the running task writes, if edges are queues.
     type Queued: TaskOutput<T> + 'static;
 
-    /// Makes the output that writes queues, when the edges are open.
+    /// Makes the output through which the task writes queues, when the edges are open.
     fn open_queued(self, delivered: &OutputContext) -> Self::Queued;
 
-    /// True if the edges of the output may be queues.
+    /// True if the edges of this output may be queues instead of blocks.
     const MAY_QUEUE: bool = true;
 
-    /// True if the output is one edge, which may be containers.
+    /// True if this output is one edge, which may also be containers.
     const IS_EDGE: bool = false;
 
-    /// True if the output may be partitions.
+    /// True if this output may be partitions: one edge for each of several writers.
     const MAY_BE_PARTITIONS: bool = false;
 
-    /// Returns the transport of the edges. An output without edges returns [`EdgeKind::Ordered`].
+    /// Returns the way in which the edges of this output move their records. An output without edges returns
+    /// [`EdgeKind::Ordered`].
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
 
-    /// Returns one more end of the same containers, or one more partition, which is an edge. Returns none for
-    /// other outputs, because they have one writer.
+    /// Returns the output of one more writer: to the same containers, or to one more partition. Returns
+    /// `None` for other kinds of output, because they have one writer.
     fn again(&self, graph: &mut Graph) -> Option<Self>
     where
         Self: Sized,
@@ -51,13 +52,13 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Returns the trackers of the containers, if the output leads to containers that are open.
+    /// Returns the epoch trackers of the containers, if this output leads to containers that are open.
     #[doc(hidden)]
     fn trackers(&self) -> Vec<Arc<EpochTracker>> {
         Vec::new()
     }
 
-    /// Opens containers as the output of one more split.
+    /// Makes the output of one more split of the source into these containers.
     #[doc(hidden)]
     fn open_split(&self) -> Option<ToContainers<T>>
     where
@@ -66,8 +67,8 @@ pub trait OutputPlan<T>: Send + 'static {
         None
     }
 
-    /// Opens containers as the output of one more copy of a chain that derives its records from claimed
-    /// blocks.
+    /// Makes the output of one more copy of a chain into these containers. The copy derives its records from
+    /// blocks that it claims.
     #[doc(hidden)]
     fn open_claimed(&self) -> Option<ToContainers<T>>
     where
@@ -77,14 +78,14 @@ pub trait OutputPlan<T>: Send + 'static {
     }
 }
 
-/// Surroundings in which outputs are made.
+/// Context that every output of a query gets when it is made: the query's measurement of deliveries.
 pub struct OutputContext(pub(super) Arc<Delivered>);
 
-/// Writing end of a link.
+/// Writing end of a link: of an edge, of containers or of partitions.
 pub struct OutputHandle<T: Send + 'static>(pub(super) Arc<dyn Written<T>>);
 
 impl<T: Send + 'static> OutputHandle<T> {
-    /// Returns a handle of the same partitions, for other writers.
+    /// Returns a second handle to the same partitions, for another set of writers.
     fn share_partitions(&self) -> Self {
         assert!(self.0.kind() == EdgeKind::Partitions, "an edge has one writer");
         OutputHandle(Arc::clone(&self.0))
@@ -138,11 +139,11 @@ impl<T: Send + 'static> OutputPlan<T> for OutputHandle<T> {
     }
 }
 
-/// Two edges of one kind, one for the values of each type.
+/// Two edges as the output of an operator that emits `Either` values, one edge for the values of each side.
 pub struct EitherOutputHandle<L: Send + 'static, R: Send + 'static> {
-    /// Edge of the values of [`Either::Left`].
+    /// The edge that carries the values of [`Either::Left`].
     pub left: OutputHandle<L>,
-    /// Edge of the values of [`Either::Right`].
+    /// The edge that carries the values of [`Either::Right`].
     pub right: OutputHandle<R>,
 }
 
@@ -175,11 +176,12 @@ impl<L: Send + 'static, R: Send + 'static> OutputPlan<Either<L, R>> for EitherOu
     }
 }
 
-/// One edge to each reader, or partitions to each reader. The key of a record selects the reader.
+/// The output of an exchange: one edge or one set of partitions to each reader. The key of a record selects
+/// the reader.
 pub struct AddressedOutputHandle<T: Send + 'static>(pub(super) Vec<OutputHandle<T>>);
 
 impl<T: Send + 'static> AddressedOutputHandle<T> {
-    /// Returns a handle of the same partitions, for other writers.
+    /// Returns a second handle to the same partitions, for another set of writers.
     pub fn share(&self) -> Self {
         AddressedOutputHandle(self.0.iter().map(OutputHandle::share_partitions).collect())
     }
@@ -215,7 +217,7 @@ impl<T: Send + 'static> OutputPlan<Addressed<T>> for AddressedOutputHandle<T> {
     }
 }
 
-/// A sink as the end of a task.
+/// A sink as the end of a planned task.
 pub struct SinkPlan<S>(pub S);
 
 impl<T, S: Sink<T> + 'static> OutputPlan<T> for SinkPlan<S> {

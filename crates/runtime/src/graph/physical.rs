@@ -16,38 +16,39 @@ use std::fmt;
 
 use super::{EdgeKind, Graph, Making, ReaderOf, TaskPlan};
 
-/// Tasks and links of a query. Tasks stand in the order in which they were planned, writers before readers.
+/// Physical plan of a query: its tasks and links. Tasks stand in the order in which they were planned,
+/// writers before readers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PhysicalPlan {
     /// Name of the query.
     pub query: String,
-    /// Tasks of the query.
+    /// Tasks of the query, writers before readers.
     pub tasks: Vec<TaskSpec>,
     /// Links of the query, in the order of the tasks that read them and of the inputs of these tasks.
     pub links: Vec<LinkSpec>,
 }
 
-/// A task before it runs.
+/// A task of a physical plan, before it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskSpec {
     /// Name of the task, unique within the query.
     pub name: String,
-    /// Operators of the chain, in the order in which records pass them. Only the name of the task shows a
-    /// source and a sink.
+    /// Operators of the task's chain, in the order in which records pass them. A source and a sink show only
+    /// in the name of the task.
     pub operators: Vec<OperatorSpec>,
     /// The way in which the task runs.
     pub kind: TaskKind,
     /// The preferred worker of the task, if the layout sets one.
     pub preferred_worker: Option<u32>,
-    /// True for the second and further copies of a task, which count as one with the first in reports.
+    /// True for the second and further copies of a task; in reports they count as one with the first copy.
     pub is_further_copy: bool,
 }
 
-/// An operator of a task.
+/// An operator of a planned task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OperatorSpec {
-    /// Identifies the operator in every layout and every run of a query. The id depends only on the name,
-    /// which is unique within the query.
+    /// Id of the operator, which is the same in every layout and every run of a query. It depends only on the
+    /// operator's name, which is unique within the query.
     pub id: OperatorId,
     /// Name of the operator.
     pub name: String,
@@ -74,21 +75,21 @@ impl fmt::Display for OperatorId {
     }
 }
 
-/// The way in which a task runs.
+/// The way in which a task runs: as a source, by one worker at a time, or by several workers at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskKind {
     /// The task begins with a source.
     Source,
     /// The task reads links, and one worker at a time runs it.
     Operator,
-    /// The task reads links and waits for external answers, such as those of a look-up.
+    /// The task reads links and waits for external answers, such as the answers of a lookup.
     Deferred,
     /// Several workers run the task at once, each with a copy of its own and with blocks that the copy
     /// claims.
     Shared {
-        /// Number of copies.
+        /// Number of copies of the task, one for each worker.
         copies: usize,
-        /// True if a further task merges the state of the copies and writes the results.
+        /// True if one more task merges the state of the copies and writes the results.
         merges: bool,
     },
 }
@@ -100,29 +101,30 @@ pub struct LinkSpec {
     pub from: usize,
     /// The task that reads, as an index into [`PhysicalPlan::tasks`].
     pub to: usize,
-    /// Transport of the records.
+    /// The way in which the link moves its records.
     pub transport: Transport,
     /// Number of readers that see the same records; 1 unless the stream is shared.
     pub readers: usize,
 }
 
-/// Transport of the records of a link.
+/// The way in which a link moves its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// Blocks in order, from one writer: Enjima's serial model (Enjima, section 4.1).
+    /// Records travel in blocks in order, from one writer: Enjima's serial model (Enjima, section 4.1).
     Edge,
-    /// Blocks in order, on one of several partitions. The writer distributes its records over them by key.
+    /// Records travel in blocks in order, on one of several edges. The writer distributes its records over
+    /// these edges by key.
     Exchange {
-        /// Number of partitions.
+        /// Number of partitions to which the writer distributes its records.
         partitions: u32,
     },
-    /// Containers of epochs, whose blocks any worker may claim (StreamBox, section 4).
+    /// Records travel in containers of epochs, whose blocks any worker may claim (StreamBox, section 4).
     Containers,
 }
 
 impl Graph {
-    /// Returns the tasks and links that will run, as data. Every task is fed if the graph was
-    /// [checked](Graph::check). Nothing is opened or mapped.
+    /// Returns the tasks and links that will run, as data. If the plan passes [`check`](Graph::check),
+    /// records of a source reach every task. This call opens no edge and maps no memory.
     pub fn physical_plan(&self) -> PhysicalPlan {
         let tasks = self.tasks.iter().map(spec).collect();
         let mut links = Vec::new();

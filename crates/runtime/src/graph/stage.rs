@@ -1,4 +1,5 @@
-//! A stage: an operator that several workers share, before it runs, and the tasks that are made of it.
+//! Planning of an operator that several workers share, and making of the tasks that run it: one copy per
+//! worker and, if needed, a task that closes epochs.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,70 +20,71 @@ use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{FirstSeen, Inlet, Outlet, Probe, Task};
 
-/// Most bytes of a container's block that has the size of several blocks of an edge. One worker fills the
-/// block and another operator empties it, so it must stay in the second-level cache. A single block of an
-/// edge may be larger.
+/// Maximum number of bytes of a container's block that is made as large as several blocks of an edge. One
+/// worker fills the block and another operator empties it, so it must stay in the second-level cache. A
+/// single block of an edge may be larger.
 const BUNDLE_BYTES_MAX: usize = 128 << 10;
 
-/// Surroundings in which containers are opened.
+/// Values from which the containers in front of a shared operator are made.
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     pub(super) ablations: Ablations,
-    /// Number of sources that write into the containers.
+    /// Number of splits (parallel parts) of the source that deposit blocks into the containers.
     pub(super) splits: usize,
-    /// The watermarks at which something happens in the query.
+    /// The watermarks at which some operator of the query has something to do.
     pub(super) horizon: &'a Horizon,
-    /// Number of copies that share the operator behind the containers.
+    /// Number of copies of the shared operator that reads the containers.
     pub(super) copies: usize,
 }
 
 impl Opening<'_> {
-    /// Returns the rules by which blocks are claimed.
+    /// Returns the rules by which the copies of the operator claim blocks.
     pub(super) fn claiming(&self) -> Claiming {
         Claiming {
             holds_epochs: self.ablations.in_order_epochs,
-            // This ablation applies only to containers that no split writes, because splits know their
-            // epochs.
+            // This ablation applies only to containers into which no split of the source deposits, because
+            // splits know their epochs.
             mixes_epochs: self.ablations.no_epoch_boundaries && self.splits == 0,
             is_local: !self.ablations.no_locality,
         }
     }
 
-    /// Makes the block pool of the containers. A block is as large as a chunk of an edge, up to
-    /// [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that all workers
-    /// share, and two locks. A larger block has more records to pay for it. With 384 records to a block, this
-    /// cost is a fifth of YSB's speed on two workers.
+    /// Makes the block pool for containers in front of a parallel operator. A block is as large as a chunk of
+    /// an edge, up to [`BUNDLE_BYTES_MAX`]. The reason is the cost of handing a block over: two counts that
+    /// all workers share, and two locks. A larger block spreads this cost over more records. With 384 records
+    /// to a block, the cost is a fifth of YSB's speed on two workers.
     pub(super) fn block_pool<T: Send + 'static>(&self) -> Result<Arc<BlockPool<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
         let block_bytes = block_records as usize * size_of::<T>();
         let fitting = (BUNDLE_BYTES_MAX / block_bytes.max(1)).clamp(1, chunk_blocks as usize) as u32;
         let shape = BlockShape { block_records: block_records.saturating_mul(fitting), chunk_blocks: 1 };
         // Each writer and each copy may hold blocks while it runs. With fewer than two chunks for each of
-        // them, none could continue.
+        // them, all of them could wait for a free block for ever.
         let chunks_max = chunks_max.max(2 * (self.splits + self.copies) as u32);
         let options = EdgeOptions { shape, chunks_max, marks_max };
         BlockPool::new(self.pool, options, self.copies)
     }
 }
 
-/// One of the tasks that are made of a stage.
+/// One of the tasks that are made of an operator which several workers share.
 pub(super) struct Part {
     pub(super) task: Box<dyn Task>,
     pub(super) probe: Arc<Probe>,
-    /// Number of the copy; none for the task that closes epochs.
+    /// Number of the copy; `None` for the task that closes epochs.
     pub(super) copy: Option<u32>,
 }
 
-/// A shared operator of any type.
+/// The plan of an operator that several workers share, whatever its type.
 pub(super) trait StagePlan: Send {
-    /// Returns the way in which the tasks run.
+    /// Returns the way in which the tasks of the shared operator run.
     fn kind(&self) -> TaskKind;
 
-    /// Opens the containers that the stage reads. The containers that it writes are open already.
+    /// Opens the containers that the shared operator reads. The containers that it writes are open already.
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<EpochTracker>, EdgeError>;
 
-    /// Makes the tasks: the copies, then the task that closes epochs, if the operator has state.
+    /// Makes the tasks of the shared operator: its copies, then the task that closes epochs, if the operator
+    /// has state.
     fn build(
         self: Box<Self>,
         outputs: Box<[Outlet]>,
@@ -138,10 +140,10 @@ where
         let Stage { mut chain, output, copies: count, containers, .. } = *self;
         let containers = containers.expect("containers are opened before tasks are built");
         let tracker = &containers.tracker;
-        // Seeded before it is copied: all copies hash keys with the same seed.
+        // The chain gets its seed before it is copied, so all copies hash keys with the same seed.
         chain.seed(entropy);
         let mut parts = Vec::with_capacity(count + 1);
-        // Decided at compile time, so that a chain is compiled for one kind of task only.
+        // The kind of task is decided at compile time, so that a chain is compiled for one kind of task only.
         if const { matches!(C::SHARING, Sharing::Stateless) } {
             for copy in 0..count {
                 let own = Outlet::Epochs(Arc::clone(tracker));

@@ -1,10 +1,11 @@
-//! Tests of the families of edges, of the tasks in front of a task, and of the ids of operators.
+//! Tests of the sources from which the records of edges come, of the tasks in front of a task, and of the
+//! ids of operators.
 
 use super::build::{all_before, families_of};
 use super::*;
 
-/// Tasks are written as `inputs>outputs`, edges as their numbers. The family of each edge is the first edge
-/// of that family.
+/// Checks which edges have the same sources. Tasks are written as `inputs>outputs`, edges as their numbers.
+/// The expected number of each edge is the first edge that has the same sources.
 fn check(tasks: &str, expected: &[usize]) {
     let edges_of = |list: &str| -> Vec<usize> { list.split(',').flat_map(str::parse).collect() };
     let plan = |task: &str| {
@@ -17,7 +18,8 @@ fn check(tasks: &str, expected: &[usize]) {
     assert_eq!(families_of(&tasks, expected.len()), expected);
 }
 
-/// Two sources, two copies of a stage that both write, the task that closes their epochs, and its reader.
+/// The tasks in front of a task are each found once, in a query of two sources, two copies of a shared
+/// operator that both write, the task that closes their epochs, and its reader.
 #[test]
 fn all_that_a_task_reads_from_is_found_once() {
     let upstream = [vec![], vec![], vec![0, 1], vec![0, 1], vec![2, 3], vec![4]];
@@ -27,38 +29,42 @@ fn all_that_a_task_reads_from_is_found_once() {
     assert_eq!(before(0), []);
 }
 
-/// A source, a chain behind it, and another source.
+/// The edges of two sources differ in their sources. An edge behind a chain has the sources of the edge in
+/// front.
 #[test]
 fn sources_are_apart() {
     check(">0 0>1 >2", &[0, 0, 2]);
 }
 
-/// Two branches of one stream, with a chain on each.
+/// The edges of two branches of one stream all have the same source, also behind the chains of the
+/// branches.
 #[test]
 fn branches_are_one() {
     check(">0 0>1 0>2 2>3", &[0, 0, 0, 0]);
 }
 
-/// Two splits that write containers, and two stages that read them.
+/// Two splits deposit into containers that two shared operators read: all edges have the same sources.
 #[test]
 fn stages_over_the_same_containers_are_one() {
     check(">0 >0 0>1 0>2", &[0, 0, 0]);
 }
 
-/// Two splits with an exchange to two copies each, and the partitions of these copies. One split may fall
-/// silent without the other.
+/// Two splits have an exchange to two copies each. The edges of one split have the same source, and differ
+/// from those of the other split, because one split may fall silent without the other.
 #[test]
 fn partitions_of_copies_are_one() {
     check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
 }
 
-/// The stream of a task that unites several streams has another family than each of them.
+/// An edge behind a union of several streams has more sources than each of these streams, so it has a
+/// number of its own.
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);
 }
 
-/// Test vectors of FNV-1a (draft-eastlake-fnv, appendix C).
+/// The id of an operator is the FNV-1a hash of its name. The expected values are the test vectors of
+/// draft-eastlake-fnv, appendix C.
 #[test]
 fn ids_are_stable() {
     let id = |name: &str| OperatorId::of(name).to_string();

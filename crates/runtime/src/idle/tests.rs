@@ -1,4 +1,4 @@
-//! Instants until which workers sleep, and, under loom, that no wake-up is lost.
+//! Tests of the instants until which workers sleep and, under loom, that no wake-up is lost.
 
 use thalweg_model::VirtualClock;
 
@@ -12,8 +12,8 @@ mod plain {
         ProcessingTime::from_nanos(micros * 1_000)
     }
 
-    /// Checks until when the next of `workers` sleeps, at 1 ms, with others asleep until `sleepers`; times in
-    /// microseconds.
+    /// Checks until when the next of `workers` sleeps if it falls asleep at 1 ms. The others sleep until the
+    /// instants in `sleepers`; the next source is due at `due`. Times are in microseconds.
     fn check(workers: usize, sleepers: &[ProcessingTime], due: ProcessingTime, expected: ProcessingTime) {
         let sleepers: Vec<Sleeper> =
             sleepers.iter().enumerate().map(|(worker, &until)| Sleeper { worker, until }).collect();
@@ -32,13 +32,15 @@ mod plain {
         check(2, &[never], never, never);
     }
 
-    /// At 1 ms a source is due in a microsecond: the worker waits for fifty of its records.
+    /// A source is due every microsecond, next at 1.001 ms. The worker sleeps until 1.05 ms, so that one
+    /// wake-up serves 50 of its records.
     #[test]
     fn nobody_wakes_for_every_record() {
         check(1, &[], at(1_001), at(1_050));
     }
 
-    /// While a worker is awake, one of the others looks after a millisecond.
+    /// While another worker is awake, a sleeping worker wakes after at most a millisecond to look for work
+    /// that was left.
     #[test]
     fn one_looks_after_those_who_are_awake() {
         let never = ProcessingTime::NEVER;
@@ -68,8 +70,8 @@ mod model {
     use super::*;
     use crate::models::model;
 
-    /// One worker makes work for an idle task and wakes a sleeper if there is one. The other worker sleeps
-    /// whenever it finds nothing. It never sleeps forever: loom would report a deadlock.
+    /// One worker makes work for an idle task and wakes a sleeping worker if there is one. The other worker
+    /// sleeps whenever it finds nothing. It never sleeps for ever: loom would report a deadlock.
     #[test]
     fn no_wake_up_is_lost() {
         model(|| {

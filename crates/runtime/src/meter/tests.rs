@@ -1,5 +1,5 @@
-//! Times of a task: reported times fit the clock, for any reader at any time. Under loom, a count and its
-//! instant always fit each other.
+//! Tests of a task's times in metrics: reported times agree with the clock, for any reader at any time.
+//! Under loom, a waiting time and the start of the next state always fit each other.
 
 use super::*;
 
@@ -11,8 +11,8 @@ fn at(ns: u64) -> ProcessingTime {
 mod plain {
     use super::*;
 
-    /// A task made at 100, in these states from each instant on: `r`eady, `b`locked, `i`dle, run`n`ing,
-    /// `e`nded.
+    /// Makes the counters of a task that exists from 100 ns on. It enters the given states at the given
+    /// instants: `r`eady, `b`locked, `i`dle, run`n`ing, `e`nded.
     fn meter(changes: &str) -> Meter {
         let meter = Meter::new(Vec::new(), at(100));
         let (mut before, mut since) = (TaskState::Idle, 100);
@@ -49,7 +49,8 @@ mod plain {
         check("r110", 105, (TaskState::Ready, 0, [0, 0, 10]));
     }
 
-    /// A worker counts from the begin of its decision. A reader that looked later does not see time go back.
+    /// A worker counts a waiting time only up to the begin of its decision. A reader that looked later has
+    /// seen more, and does not see the time fall.
     #[test]
     fn times_never_go_back() {
         let meter = Meter::new(Vec::new(), at(0));
@@ -72,7 +73,8 @@ mod model {
 
     use super::*;
 
-    /// While the state changes twice, a reader at 30 sees times that add up to 30.
+    /// The state of a task changes twice while another thread reads its times at 30 ns. The times that the
+    /// reader sees add up to 30 ns.
     #[test]
     fn counts_fit_their_instant() {
         let mut builder = loom::model::Builder::new();

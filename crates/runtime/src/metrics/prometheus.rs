@@ -18,10 +18,11 @@ use thalweg_model::EventTime;
 use super::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerMetrics};
 use crate::query::{OperatorCounts, QueryState};
 
-/// Content type of the text in an HTTP answer.
+/// Content type with which the metrics are sent in an HTTP answer.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// One metric of the table.
+/// A metric in the format of Prometheus: its name, its kind, its unit, its help text, and the source of its
+/// samples.
 struct Metric {
     name: &'static str,
     kind: Kind,
@@ -38,13 +39,15 @@ enum Kind {
     Summary,
 }
 
-/// Source of a metric's samples: one sample for each item, or none if the value is not known.
+/// Tells where the samples of a Prometheus metric come from: there is one sample for each item (such as each
+/// query), or none if the value is not known.
 #[derive(Clone, Copy)]
 enum Of {
     Engine(fn(&EngineMetrics) -> Option<Value>),
     Worker(fn(&WorkerMetrics) -> Option<Value>),
     Query(fn(&QueryMetrics) -> Option<Value>),
-    /// One sample for each state, of which one is 1.
+    /// One sample for each state that a query can have; the sample of the present state is 1, the others are
+    /// 0.
     QueryState,
     Latency,
     OutputDelay,
@@ -53,13 +56,13 @@ enum Of {
     Edge(fn(&EdgeMetrics) -> Option<Value>),
 }
 
-/// The value of a sample.
+/// The value of a Prometheus sample, which determines the way in which it is written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Value {
     Whole(u64),
-    /// Shown in seconds, to the last nanosecond.
+    /// A duration in nanoseconds, written in seconds with up to nine digits after the point.
     Nanos(u64),
-    /// Shown in seconds since 1970; the end of time as infinity.
+    /// An event time, written in seconds since 1970; the end of time is written as infinity.
     Instant(EventTime),
 }
 
@@ -83,7 +86,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
     Metric { name, kind: Kind::Summary, unit, help, of }
 }
 
-/// Every metric, in the order of the text.
+/// Every metric of the engine, in the order of the Prometheus text.
 const ALL: [Metric; 49] = [
     counter(
         "thalweg_queries_submitted_total",
@@ -377,18 +380,18 @@ const ALL: [Metric; 49] = [
 ];
 
 impl EngineMetrics {
-    /// Returns the figures in the text format of Prometheus, version 0.0.4. Every metric of the table has its
-    /// lines HELP and TYPE, even if it has no samples.
+    /// Returns these metrics in the text format of Prometheus, version 0.0.4. Every metric has its lines HELP
+    /// and TYPE, even if it has no samples.
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
         self.write_prometheus(&mut text).expect("a string takes all that is written");
         text
     }
 
-    /// Writes the text of [`prometheus`](Self::prometheus) to a writer.
+    /// Writes these metrics to `text` in the text format of Prometheus: see [`prometheus`](Self::prometheus).
     ///
     /// # Errors
-    /// Errors of `text`.
+    /// The errors of `text`.
     pub fn write_prometheus(&self, text: &mut impl Write) -> fmt::Result {
         for Metric { name, kind, help, of, .. } in ALL {
             writeln!(text, "# HELP {name} {}", Escaped { text: help, escapes_quotes: false })?;
@@ -427,7 +430,8 @@ impl QueryMetrics {
         of: Of,
         sample: &mut impl FnMut(&str, &[Label<'_>], Option<Value>) -> fmt::Result,
     ) -> fmt::Result {
-        // Two queries may have one name, but every sample needs labels of its own.
+        // Two queries may have the same name, but every sample needs labels of its own. So the serial number
+        // is a label, too.
         let (query, serial): (Label<'_>, Label<'_>) = (("query", &self.query), ("serial", &self.serial));
         match of {
             Of::Engine(_) | Of::Worker(_) => (),
@@ -491,7 +495,8 @@ impl Display for Kind {
     }
 }
 
-/// Writes a point and the digits after it, without zeros at the end; nothing if all are zero.
+/// Writes a decimal point and the digits after it, without zeros at the end. Writes nothing if all digits are
+/// zero.
 fn write_fraction(f: &mut fmt::Formatter<'_>, fraction: u64, digits: usize) -> fmt::Result {
     let digits = format!("{fraction:0digits$}");
     match digits.trim_end_matches('0') {
@@ -519,10 +524,10 @@ impl Display for Value {
     }
 }
 
-/// Name and value of a label.
+/// Name and value of a label of a Prometheus sample.
 type Label<'a> = (&'a str, &'a dyn Display);
 
-/// The labels of a sample in braces; nothing if there are none.
+/// The labels of a Prometheus sample, written in braces; nothing is written if there are none.
 struct Labels<'a>(&'a [Label<'a>]);
 
 impl Display for Labels<'_> {
@@ -535,7 +540,8 @@ impl Display for Labels<'_> {
     }
 }
 
-/// Text in which backslashes and line ends are escaped and, in a label, also quotes.
+/// Text in which backslashes and line ends are escaped for Prometheus; quotes are escaped, too, if the text
+/// is the value of a label.
 struct Escaped<T> {
     text: T,
     escapes_quotes: bool,
@@ -561,7 +567,7 @@ impl<T: Display> Display for Escaped<T> {
     }
 }
 
-/// Returns the table as Markdown.
+/// Returns the table of all metrics as Markdown, for the reference page.
 pub fn table() -> String {
     let mut page = String::from("| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n");
     for Metric { name, kind, unit, help, of } in ALL {

@@ -1,5 +1,5 @@
-//! Differences of figures: counters are subtracted and the rest stays. Ratios are computed from the
-//! difference.
+//! Tests of the difference of two readings of metrics: counters are subtracted, and all other values are
+//! those of the later reading.
 
 use thalweg_model::Counts;
 
@@ -68,8 +68,8 @@ fn query(scale: u64) -> QueryMetrics {
     }
 }
 
-/// Three times as much minus once as much is twice as much. Values that are not counters are those of the
-/// later figures.
+/// Metrics with three times the counts minus metrics with the counts once have twice the counts. Values
+/// that are not counters are those of the later metrics.
 #[test]
 fn an_interval_is_a_difference() {
     let (mut expected, later) = (query(2), query(3));
@@ -102,7 +102,8 @@ fn two_queries_have_no_difference() {
     let _nonsense = query(3).since(&other);
 }
 
-/// A loss is reported by name when a query has finished, and only then.
+/// A loss of records is reported, with the name of the edge or operator, if the query has finished, and
+/// only then.
 #[test]
 fn a_loss_is_told_by_name() {
     let check = |state: QueryState, change: &dyn Fn(&mut QueryMetrics), expected: Option<&str>| {

@@ -1,9 +1,10 @@
-//! Edges to the copies of a keyed operator, as an output. The key of each record selects the edge.
+//! The output of an exchange: edges to the copies of a keyed operator. The key of each record selects the
+//! edge.
 //!
-//! The records of a key keep their order, and every mark goes to all edges. So each copy sees, of its keys,
-//! the same as a single operator would. There is room only while every edge has some, because it is not known
-//! to which edge the next record goes. The room of the fullest edge is counted down, and edges are asked
-//! again only when it is used up.
+//! The records of a key keep their order, and every mark goes to all edges. So each copy sees the same of its
+//! keys as a single operator would. There is room only while every edge has some, because it is not known to
+//! which edge the next record goes. The room of the fullest edge is counted down, and edges are asked again
+//! only when it is used up.
 //!
 //! A writer that was idle stops being idle when it writes again, to whichever edge. So its last watermark is
 //! then sent to all edges, which tells every copy that the writer is back.
@@ -15,25 +16,27 @@ use super::TaskOutput;
 use crate::arrival::Arrival;
 use crate::edge::Writer;
 
-/// Several edges as an output.
+/// Writes the records of a task to several edges, one for each copy of the next operator, by the key of the
+/// record.
 pub struct ToAddressed<T: Send + 'static> {
-    /// At least one edge.
+    /// The edges to the copies of the next operator, one for each copy; at least one.
     partitions: Box<[Writer<T>]>,
     rest: Rest,
-    /// The last watermark that was set.
+    /// The last watermark that this writer has set on all of its edges.
     watermark: EventTime,
-    /// Stamp of the records that were written last.
+    /// Stamp (time of the step and scheduling context) of the records that were written last.
     stamp: Stamp,
 }
 
-/// Idleness of the writer.
+/// Whether a writer in front of an exchange by key is idle, and what it has announced of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
-    /// The writer is not idle.
+    /// The writer in front of the exchange is not idle.
     None,
-    /// The writer has announced that it is idle.
+    /// The writer in front of the exchange has announced that it is idle, and has written nothing since.
     Idle,
-    /// The writer has announced that it is idle, and has written since. This must be announced, too.
+    /// The writer has announced that it is idle, and has written to an edge since. All edges must still be
+    /// told that it is no longer idle.
     Over,
 }
 
@@ -55,11 +58,12 @@ impl<T: Send + 'static> ToAddressed<T> {
     }
 }
 
-/// The open edges. Pushed records are handed over when this value is dropped.
+/// The edges of an exchange while a step writes them. Pushed records are handed over when this value is
+/// dropped.
 pub struct AddressedOutput<'a, T: Send + 'static> {
     partitions: &'a mut [Writer<T>],
     rest: &'a mut Rest,
-    /// Number of records for which there is room, whichever edges they go to.
+    /// Number of records for which there is room in any case, whichever edges their keys select.
     room: usize,
     stamp: Stamp,
 }
@@ -82,7 +86,7 @@ impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
     }
 }
 
-/// Returns the room of the fullest edge.
+/// Returns the number of records that fit into the fullest of several edges.
 #[cold]
 fn room_of<T: Send + 'static>(partitions: &[Writer<T>]) -> usize {
     partitions.iter().map(Writer::room_left).min().unwrap_or(0)
@@ -109,7 +113,8 @@ impl<T: Send + 'static> TaskOutput<Addressed<T>> for ToAddressed<T> {
     }
 
     fn is_ready(&mut self) -> bool {
-        // All edges are asked, because `is_held` also sets a mark that was held back, if there is room now.
+        // All edges are asked, even if one is not ready, because `is_held` also sets a mark that was held
+        // back, if there is room now.
         let mut are_ready = true;
         for partition in &mut self.partitions {
             are_ready &= !partition.is_held();
@@ -149,7 +154,8 @@ mod tests {
     use crate::arrival::at;
     use crate::edge::{EdgeMarks, Reader};
 
-    /// Makes edges of four records each, and returns the output and the readers.
+    /// Makes edges with room for four records each. Returns the output of an exchange over them, and their
+    /// readers.
     fn output(readers: usize) -> (ToAddressed<u64>, Vec<Reader<u64>>) {
         let pool = Pool::new(Budget::new(1 << 20));
         let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
@@ -159,7 +165,8 @@ mod tests {
         (ToAddressed::new(writers.into()), readers)
     }
 
-    /// Pushes values while there is room. Each value selects one of two readers.
+    /// Pushes values while there is room, and returns how many were pushed. Each value selects one of two
+    /// readers.
     fn push(output: &mut ToAddressed<u64>, values: &[u64]) -> usize {
         let mut output = output.open(at(ProcessingTime::ZERO));
         let mut pushed = 0;
@@ -174,7 +181,8 @@ mod tests {
         pushed
     }
 
-    /// Reads everything that a reader finds, as text: values as numbers, and any mark as `W`.
+    /// Reads everything that a reader finds on its edge. Returns it as text: values as numbers, and any mark
+    /// as `W`.
     fn read(reader: &mut Reader<u64>) -> String {
         let mut found = Vec::new();
         loop {
@@ -204,7 +212,7 @@ mod tests {
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["0 2 W 4", "1 W 3"]);
     }
 
-    /// There is room only while every edge has some, whichever edge the record selects.
+    /// An exchange has room only while every edge has some, whichever edge the next record selects.
     #[test]
     fn the_fullest_edge_says_what_room_there_is() {
         let (mut output, mut readers) = output(2);
@@ -212,12 +220,14 @@ mod tests {
         assert_eq!(read(&mut readers[1]), "1 3 5");
         assert_eq!(push(&mut output, &[7]), 0);
         assert_eq!(read(&mut readers[0]), "0 2 4 6");
-        // The block that is not read to its end has one free slot.
+        // The reader has not read the current block of the other edge to its end, and the block has one free
+        // slot. So there is room for three records.
         assert_eq!(push(&mut output, &[7, 9, 11, 13, 15]), 3);
         assert_eq!(read(&mut readers[1]), "7 9 11");
     }
 
-    /// A writer that has been idle and writes to one edge is back for all edges.
+    /// A writer that was idle writes to one edge of an exchange. The readers of all edges learn that the
+    /// writer is no longer idle.
     #[test]
     fn all_are_told_that_the_writer_is_back() {
         let (mut output, mut readers) = output(2);
@@ -236,7 +246,8 @@ mod tests {
         assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W", "1 W 3"]);
     }
 
-    /// A mark that one edge holds back also holds back the records behind it on all edges.
+    /// One edge has no room for a mark. The records behind the mark are held back on all edges of the
+    /// exchange.
     #[test]
     fn a_mark_that_is_held_back_holds_all() {
         let (mut output, mut readers) = output(2);

@@ -1,4 +1,5 @@
-//! Containers as an output: blocks are filled, and deposited with the epoch to which they belong.
+//! The output of a task into containers: blocks are filled, and deposited with the epoch to which they
+//! belong.
 
 use thalweg_memory::sync::Arc;
 use thalweg_memory::{Block, BlockPool, BlockWriter};
@@ -9,43 +10,44 @@ use crate::arrival::Arrival;
 use crate::edge::{BlockOutput, BlocksOutput};
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
-/// The party that determines the epoch of the output.
+/// The rule by which the epoch of deposited blocks is determined.
 pub(crate) enum Epochs {
-    /// A split of a source, by its own watermarks.
+    /// The task is a split of a source, and its own watermarks determine the epoch.
     Split {
         origin: Arc<Origin>,
-        /// Number of the split.
+        /// Number of the split among the splits of the stream.
         index: usize,
-        /// True if the split must ask for an epoch before it deposits: it has reported that it is silent, or
-        /// that it is at the end of time.
+        /// True if the split must ask for an epoch before it deposits, because it has reported that it is
+        /// silent or that its watermark is the end of time.
         is_away: bool,
-        /// The last watermark that made a difference.
+        /// The last watermark of the split that some operator needs.
         watermark: EventTime,
-        /// True while all splits are silent and that is not announced, because too many epochs are open.
+        /// True while all splits are silent and the silence cannot be announced yet, because too many epochs
+        /// are open.
         owes_silence: bool,
     },
-    /// The claimed blocks: records derived from a block belong to the epoch of the block.
+    /// The task claims blocks itself: records derived from a block belong to the epoch of that block.
     Claimed,
 }
 
 impl Epochs {
-    /// Makes the state of a split that has reported nothing yet.
+    /// Makes the rule for a split of a source that has reported no watermark yet.
     pub(crate) fn split(origin: Arc<Origin>, index: usize) -> Self {
         Epochs::Split { origin, index, is_away: false, watermark: EventTime::MIN, owes_silence: false }
     }
 }
 
-/// Containers as an output.
+/// Writes the records of a task into containers, block by block.
 pub struct ToContainers<T: Send + 'static> {
     target: Arc<dyn Deposit<T>>,
     block_writer: BlockWriter<Record<T>>,
     epochs: Epochs,
     standing: Standing,
-    /// The worker on whose work queue blocks are put.
+    /// Number of the worker that runs this step, on whose work queue blocks are put.
     worker: usize,
-    /// Number of records deposited.
+    /// Number of records deposited into containers since the start.
     deposited: u64,
-    /// Start of the step.
+    /// Processing time at which the present step started.
     now: ProcessingTime,
 }
 
@@ -63,8 +65,8 @@ impl<T: Send + 'static> ToContainers<T> {
         ToContainers { target, block_writer, epochs, standing, worker: 0, deposited: 0, now }
     }
 
-    /// Continues in this epoch. Records pushed from now on are derived from records of that epoch, and are
-    /// late by this watermark.
+    /// Continues in another epoch. Records pushed from now on derive from records of this epoch, and are late
+    /// by the watermark `late_by`.
     pub(crate) fn go_on_in(&mut self, epoch: u64, late_by: EventTime) {
         if (epoch, late_by) != (self.standing.epoch, self.standing.late_by) {
             self.deposit_all();
@@ -72,14 +74,15 @@ impl<T: Send + 'static> ToContainers<T> {
         }
     }
 
-    /// Deposits the blocks that are full.
+    /// Deposits the blocks that are full into containers. Each gets the epoch in which the task writes at
+    /// present.
     pub(crate) fn deposit_full(&mut self) {
         while let Some(block) = self.block_writer.take_full() {
             self.deposit(Some(block), None);
         }
     }
 
-    /// Deposits all records, including those of a block that is not full.
+    /// Deposits all records that were pushed, including those in a block that is not full.
     fn deposit_all(&mut self) {
         self.block_writer.seal();
         self.deposit_full();
@@ -100,8 +103,8 @@ impl<T: Send + 'static> ToContainers<T> {
 
     /// Puts a latency marker behind all records that were pushed. A marker that no block can carry is dropped
     /// in two cases. One is that too many such markers wait. The other is that the split is silent or at the
-    /// end of time: then it has left its epoch, and does not count. [`Merge`](crate::task::merge) leaves out
-    /// such an input in the same way.
+    /// end of time, because it has then left its epoch. [`Merge`](crate::task::merge) leaves out such an
+    /// input in the same way.
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
         self.block_writer.seal();
         while let Some(block) = self.block_writer.take_full() {
@@ -165,7 +168,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
                     Mark::Watermark(watermark) => {
                         self.standing = origin.advance(*index, watermark);
                         (*is_away, *last) = (watermark == EventTime::MAX, watermark);
-                        // At the end of time the split no longer counts, and all others may be silent.
+                        // A split whose watermark is the end of time no longer counts, so perhaps all splits
+                        // that count are silent.
                         *owes_silence = *is_away && !origin.tell_silence();
                     }
                     Mark::Idle => {
@@ -191,7 +195,8 @@ impl<T: Send + 'static> TaskOutput<T> for ToContainers<T> {
         if let Epochs::Split { origin, index, is_away: is_away @ false, watermark: EventTime::MAX, .. } =
             &mut self.epochs
         {
-            // The records of the last instant are deposited.
+            // The records of the last instant have been deposited, so the split reports again that it is at
+            // the end of time.
             self.standing = origin.advance(*index, EventTime::MAX);
             *is_away = true;
         }

@@ -1,4 +1,4 @@
-//! Values that the policy sees of a task: its cost and selectivity over an interval, and the order of a
+//! Tests of what the policy sees of a task: its cost and selectivity over an interval, and the order of a
 //! query's tasks.
 
 use thalweg_model::{Span, TumblingWindows, VirtualClock};
@@ -10,14 +10,15 @@ use crate::output::Delivered;
 use crate::query::Entry;
 use crate::task::StepReport;
 
-/// A view of a source whose meter the test fills.
+/// Makes the policy's view of a source whose counters the test sets.
 fn view() -> View {
     let probe = Arc::new(Probe::new(Box::default(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO));
     View::new(probe, meter, (QueryId(0), 1), Horizon::NONE, ProcessingTime::ZERO)
 }
 
-/// Checks cost and selectivity after each interval of (records in, records out, busy ns).
+/// Checks the cost and the selectivity of a task after each interval. An interval is written as (records in,
+/// records out, busy ns).
 fn check(intervals: &[(u64, u64, u64)], expected: &[(f64, f64)]) {
     let mut view = view();
     for (&(records_in, records_out, busy_ns), &expected) in intervals.iter().zip(expected) {
@@ -33,8 +34,9 @@ fn cost_and_selectivity_are_ratios_of_the_interval() {
     check(&[(100, 50, 2_000), (10, 30, 50)], &[(20.0, 0.5), (5.0, 3.0)]);
 }
 
-/// An interval without input changes nothing. An interval without output, as of a window that has not fired,
-/// gives a selectivity of less than one record out per all records since the start.
+/// An interval without input changes neither cost nor selectivity. An interval with input and without
+/// output, as of a window that has not fired, gives a selectivity of less than one record out per all
+/// records since the start.
 #[test]
 fn an_interval_without_records_keeps_what_is_known() {
     check(&[(100, 50, 2_000), (0, 0, 30)], &[(20.0, 0.5), (20.0, 0.5)]);
@@ -42,7 +44,7 @@ fn an_interval_without_records_keeps_what_is_known() {
     check(&[(100, 4, 1_000), (99, 0, 990)], &[(10.0, 0.04), (10.0, 5.0 / 200.0)]);
 }
 
-/// A step too short for the clock costs more than zero.
+/// A step that is too short for the clock still gives a cost above zero.
 #[test]
 fn no_cost_is_zero() {
     check(&[(10, 10, 0)], &[(f64::MIN_POSITIVE, 1.0)]);
@@ -55,7 +57,7 @@ fn tasks_are_ordered_upstream_first() {
     assert_eq!(upstream_first(&[vec![], vec![]]), [0, 1]);
 }
 
-/// Adds the query with this serial number, which has one task with windows of ten seconds.
+/// Adds the query with this serial number to the ranker. The query has one task, with windows of 10 seconds.
 fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, OperatorId) {
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
@@ -70,7 +72,8 @@ fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, Ope
     (id, ranker.admit(shared, vec![task], now)[0])
 }
 
-/// A run that ended after this many ns, with a watermark of this many seconds.
+/// Makes a worker's note about a run of a task. The run ended at `ended_ns`, with a watermark of so many
+/// seconds.
 fn ran((query, operator): (QueryId, OperatorId), serial: u64, ended_ns: u64, watermark: i64) -> Note {
     let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::from_nanos(ended_ns));
     let watermark = Some(EventTime::from_secs(watermark));
@@ -79,8 +82,8 @@ fn ran((query, operator): (QueryId, OperatorId), serial: u64, ended_ns: u64, wat
     Note::Ran { completion: counts, serial }
 }
 
-/// Both ids of an ended task are given to another task. A late note of a worker about the first task changes
-/// nothing.
+/// The numbers of an ended task and of its query are given to another task and query. A late note of a
+/// worker about the first task changes nothing.
 #[test]
 fn a_late_note_is_of_the_query_that_it_names() {
     let at = |ns| ProcessingTime::from_nanos(ns);
@@ -99,7 +102,7 @@ fn a_late_note_is_of_the_query_that_it_names() {
     let expected = (Some(EventTime::from_secs(5)), Some(EventTime::from_secs(10)), at(300));
     ranker.hear(ran(second, 2, 300, 5));
     assert_eq!(seen(&ranker), expected);
-    // Another worker reports an earlier run of the task.
+    // Another worker afterwards reports an earlier run of the same task, which must not change anything.
     ranker.hear(ran(second, 2, 250, 3));
     assert_eq!(seen(&ranker), expected);
     ranker.hear(Note::Ended { operator: second.1, serial: 2 });

@@ -1,4 +1,5 @@
-//! The task that closes epochs: it merges the state that copies have gathered, in order, and fires.
+//! The task that closes epochs of a parallel operator: it merges the state that the copies have
+//! gathered, epoch by epoch, and emits the results.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,17 +13,18 @@ use crate::epochs::{Copies, EpochTracker, Item, Pair};
 use crate::output::TaskOutput;
 use crate::state_grant::StateGrant;
 
-/// The operator, shared by several workers, that holds the merged state.
+/// The task that closes the epochs of an operator which several workers share. It holds the merged state
+/// and emits the results.
 pub(crate) struct ClosingTask<T, C, E> {
     tracker: Arc<EpochTracker>,
     copies: Arc<Copies<C>>,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// The epoch whose copies are being merged, and its end.
+    /// The epoch whose state is being merged, and its end watermark; `None` between two merges.
     merging: Option<(u64, EventTime)>,
-    /// The pair that this task is merging.
+    /// The two partial states of one epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
-    /// True if the last marks are queued.
+    /// True if the stream is over and its last marks have been queued for output.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
@@ -39,7 +41,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         ClosingTask { tracker, copies, tail, probe, merging: None, pair: None, is_over: false, values }
     }
 
-    /// Does the next step. Returns `false` if there is none, or if other tasks are merging.
+    /// Takes the next step of closing epochs. Returns `false` if no step is due, or if other tasks are
+    /// merging.
     fn go_on(&mut self, state_grant: &StateGrant) -> bool {
         if self.merging.is_some() {
             return self.go_on_merging(state_grant);
@@ -62,8 +65,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
             Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
-                // The end of the last epoch was the last watermark: the end of time, unless sources were
-                // asked to end before it.
+                // The end of the last epoch was the last watermark. It was the end of time, unless the
+                // sources were asked to end before it.
                 self.is_over = true;
                 self.tail.mark(Mark::End);
             }
@@ -71,7 +74,7 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         true
     }
 
-    /// Returns true if a copy was refused memory; then the query fails.
+    /// Returns true if a copy was refused memory for its state. Then the query fails.
     fn is_short(&self, state_grant: &StateGrant) -> bool {
         let refusal = self.copies.refusal();
         refusal.into_iter().for_each(|exceeded| state_grant.refuse(exceeded));
@@ -126,7 +129,7 @@ where
         self.tail.output.fund(allowance);
     }
 
-    /// The chain was seeded before it was copied.
+    /// Draws no seed, because the chain got its seed before it was copied.
     fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {

@@ -1,4 +1,5 @@
-//! An operator whose results arrive in their own time, with the chain behind it.
+//! Tasks of operators with asynchronous results, such as lookups, and of the chain of operators behind
+//! them.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
@@ -15,25 +16,28 @@ use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
 use crate::state_grant::StateGrant;
 
-/// Takes records off edges, and pushes the results through a chain when they arrive.
+/// Takes records from edges, gives them to an operator with asynchronous results, and pushes the results
+/// through a chain when they arrive.
 pub(crate) struct DeferredTask<T, P, D, C, E> {
     ports: P,
     merge: Merge,
     deferred: D,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// True if the end was taken off every edge.
+    /// True if the end of the stream was taken from every input edge.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
 
-/// Wakes a task from any thread.
+/// Wakes a task with asynchronous results from any thread, when results may have arrived.
 ///
-/// The flag in the probe is set first, then the task is notified. A worker that puts the task to rest looks
-/// at the flag behind a fence, as for every event from outside (see `Driver::notify`).
+/// The flag in the task's probe is set first, then the task is notified. A worker that puts the task to
+/// rest looks at the flag behind a fence, as for every event from outside the workers (see
+/// `Driver::notify`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
-    /// Driver and place of the task, once it has a place; before that, its first run is still to come.
+    /// The driver that runs the task, and the task's number there. Not set before the task is admitted;
+    /// then its first run is still to come.
     place: OnceLock<(Weak<dyn Driver>, OperatorId)>,
 }
 
@@ -42,7 +46,7 @@ impl TaskWaker {
         Arc::new(TaskWaker { probe, place: OnceLock::new() })
     }
 
-    /// Sets the driver and the place of the task.
+    /// Sets the driver that runs the task, and the task's number there.
     pub(crate) fn settle(&self, driver: Weak<dyn Driver>, operator: OperatorId) {
         let is_first = self.place.set((driver, operator)).is_ok();
         assert!(is_first, "a task gets its place once");
@@ -80,7 +84,7 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
     }
 }
 
-/// Feeds the records of a port to a deferred operator.
+/// Gives the records of one input edge to an operator with asynchronous results.
 struct Feed<'a, D> {
     deferred: &'a mut D,
     merge: &'a mut Merge,
@@ -130,7 +134,8 @@ where
                     continue;
                 }
                 Emitted::NoRoom => {
-                    // There is more to emit, whenever there is room.
+                    // The operator has more results to emit, so the task must run again whenever there is
+                    // room.
                     self.probe.wake();
                     break;
                 }
@@ -155,8 +160,8 @@ where
                 Came::Nothing => merge.note_empty(port),
             }
         }
-        // The rest of the last emission in the chain continues when there is room, whatever other inputs
-        // have.
+        // An unfinished emission of the chain continues as soon as there is room, whatever waits on other
+        // inputs.
         self.tail.settle(context, &self.probe)?;
         self.probe.set_full(self.deferred.room() == 0);
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;

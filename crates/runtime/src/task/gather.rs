@@ -1,5 +1,5 @@
-//! One of several tasks that share an operator which gathers state. It claims blocks and folds them into the
-//! partial state of their epoch.
+//! A task that runs one copy of an operator which gathers state and is shared by several workers. It claims
+//! blocks and folds them into the partial state of their epoch.
 
 use std::sync::Arc;
 
@@ -10,34 +10,35 @@ use super::{StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers, Copies, Gathered, Pair};
 use crate::state_grant::StateGrant;
 
-/// Claims blocks and runs a copy of a chain on them.
+/// Claims blocks from containers and runs a copy of an operator chain on them, which gathers state per
+/// epoch.
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
     containers: Arc<Containers<T, B>>,
     copies: Arc<Copies<C>>,
-    /// Number of this copy.
+    /// Number of this copy among the copies of the operator.
     index: usize,
-    /// Template of new chains; takes no records.
+    /// The chain from which new chains are copied; it takes no records itself.
     template: C,
     allowance: Allowance,
     hand: Option<InHand<C>>,
-    /// The pair that is being merged.
+    /// The two partial states of a closed epoch that this task is merging at the moment.
     pair: Option<Pair<C>>,
-    /// Counts of each operator, over all chains that this task has had.
+    /// Counts of each operator, over all chains that this task has used.
     counts: Vec<Counts>,
     held_bytes: usize,
 }
 
-/// The chain at hand.
+/// An operator chain that is in use, together with the state that it has gathered in one epoch.
 struct InHand<C> {
     gathered: Gathered<C>,
-    /// Counts of each of its operators, when the chain was picked up.
+    /// Counts of each operator of the chain at the moment when the task picked it up.
     counts: Vec<Counts>,
-    /// Bundles that are in its state and not yet reported as consumed.
+    /// Number of bundles whose records are in the chain's state and which are not yet reported as consumed.
     consumed: u64,
 }
 
-/// Merges parts of an epoch while there are two that are not being merged. The pair stays at `hand`
-/// meanwhile, so that a panic can be attributed to its operator.
+/// Merges the states of an epoch in pairs, while two of them are not being merged by other tasks. The pair
+/// stays in `hand` meanwhile, so that a panic can be attributed to its operator.
 pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Option<Pair<C>>) {
     while let Some(pair) = copies.take_pair() {
         let Pair { whole: (_, whole), part: (_, part) } = hand.insert(pair);
@@ -46,12 +47,13 @@ pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Opti
     }
 }
 
-/// The chains that were being merged when a panic occurred.
+/// Returns the two operator chains whose states were being merged when a panic occurred.
 pub(super) fn merged<C>(pair: &Option<Pair<C>>) -> impl Iterator<Item = &C> {
     pair.iter().flat_map(|Pair { whole: (_, whole), part: (_, part) }| [whole, part])
 }
 
-/// An output that takes nothing, because nothing is put out before a mark.
+/// An output for operators that gather state: it takes no records, because such operators emit nothing
+/// before a mark.
 struct Closed;
 
 impl<T> Output<T> for Closed {
@@ -107,7 +109,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         self.hand.as_mut().expect("the chain of the epoch is at hand")
     }
 
-    /// Puts the chain at hand down. Only then are the bundles in its state consumed.
+    /// Puts the task's present chain down, and only then reports the bundles in its state as consumed.
     fn put_down(&mut self) {
         let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else {
             if self.held_bytes > 0 {
@@ -128,9 +130,9 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
         let quantum = context.quantum.records as usize;
-        // Records, and rows if records count for several.
+        // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
-        // Merging has precedence, because results wait for it.
+        // Merging states comes before claiming blocks, because the results of a closed epoch wait for it.
         merge_pairs(&self.copies, &mut self.pair);
         while rows < quantum
             && let Some(bundle) = self.containers.claim(self.index, context.now)
@@ -185,7 +187,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B,
         self.copies.add_grant(state_grant);
     }
 
-    /// The template is a copy of a chain that was seeded.
+    /// Draws no seed, because the chain was copied from a chain that had its seed already.
     fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {

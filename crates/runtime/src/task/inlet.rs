@@ -1,4 +1,4 @@
-//! Inputs and outputs of a task, as schedulers see them: edges, or the containers of epochs.
+//! Inputs and outputs of a task as the scheduler sees them: edges, or the containers of epochs.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use thalweg_scheduling::{Context, EpochWork};
 use crate::arrival::context_of;
 use crate::epochs::EpochTracker;
 
-/// An input of a task.
+/// An input of a task as the scheduler sees it.
 pub(crate) enum Inlet {
-    /// An edge, and the index of our cursor.
+    /// The input is an edge. The number tells which of the edge's readers this task is.
     Edge(Arc<Cursors>, usize),
-    /// Containers whose blocks are claimed, and the copy that claims them.
+    /// Containers from which blocks are claimed, and the number of the copy that claims them.
     Claims(Arc<EpochTracker>, usize),
-    /// Gathered epochs that wait to be closed, and the time since which the oldest waits.
+    /// Epochs whose state is gathered and which wait to be closed, with the time since which the oldest
+    /// waits.
     Epochs(Arc<EpochTracker>, FirstSeen),
 }
 
-/// The time at which an item was first seen. Relaxed: only the holder of the task uses it, and the task's
-/// cell orders its runs.
+/// The time at which the oldest waiting epoch was first seen. Relaxed: only the holder of the task uses it,
+/// and the task's cell orders its runs.
 #[derive(Debug, Default)]
 pub(crate) struct FirstSeen {
-    /// Number of the item, plus one; zero if there was none.
+    /// Number of the item (end of an epoch or the like) that was seen, plus 1; 0 if none was seen yet.
     item: AtomicU64,
     at_ns: AtomicU64,
 }
 
 impl FirstSeen {
-    /// Returns when the item with this number was first seen: `now`, if it was not before.
+    /// Returns the time at which the item with this number was first seen. It is `now` if the item is new.
     fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
         if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
             self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -39,25 +40,26 @@ impl FirstSeen {
     }
 }
 
-/// An output of a task.
+/// An output of a task as the scheduler sees it.
 pub(crate) enum Outlet {
-    /// An edge.
+    /// The output is an edge to one or more readers.
     Edge(Arc<Cursors>),
-    /// Containers into which blocks are deposited.
+    /// The output is containers, into which the task deposits blocks.
     Deposits(Arc<EpochTracker>),
-    /// Gathered state, for the task that closes epochs. There is always room.
+    /// State that a copy has gathered, for the task that closes epochs. This output always has room.
     Epochs(Arc<EpochTracker>),
-    /// The task that closes epochs lets the copies continue, or help. Nothing is written.
+    /// The notifications of a task that closes epochs to the copies, which may continue or help to merge.
+    /// Nothing is written to this output.
     Closes(Arc<EpochTracker>),
 }
 
-/// Read position of a task.
+/// Position up to which a task has read one of its inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
     edge: ReadPosition,
-    /// Bundles claimed, or items taken.
+    /// Number of bundles claimed from containers, or of steps of closing epochs taken.
     taken: u64,
-    /// The oldest epoch that is not closed.
+    /// The oldest epoch that was not closed when this position was taken.
     oldest: u64,
 }
 
@@ -74,8 +76,8 @@ impl Inlet {
         }
     }
 
-    /// Returns true if a writer of this input may have been without room when we were at `position`, and has
-    /// some now.
+    /// Returns true if a writer of this input may have been without room when the task was at `position`, and
+    /// has some now.
     pub(crate) fn has_freed(&self, position: Position) -> bool {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
@@ -92,11 +94,12 @@ impl Inlet {
         }
     }
 
-    /// Waiting records and marks.
+    /// Returns the number of records and marks that wait on this input.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
-            // When the stream is over, each copy runs once more, to end.
+            // When the stream is over, each copy counts one more item of work, so that it runs once more and
+            // ends.
             Inlet::Claims(tracker, copy) => {
                 tracker.claimable(*copy, now) + tracker.pairs_waiting() + u64::from(tracker.is_over())
             }
@@ -104,7 +107,7 @@ impl Inlet {
         }
     }
 
-    /// Returns the arrival time of the oldest waiting work, in ns.
+    /// Returns the arrival time in ns of the oldest work that waits on this input; `None` if nothing waits.
     pub(crate) fn oldest_ns(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -115,13 +118,13 @@ impl Inlet {
             Inlet::Claims(tracker, copy) => {
                 Some(tracker.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
-            // Results wait for the end of an epoch, so it counts as older than anything else.
+            // The results of an epoch wait for its end, so the end counts as older than any other work.
             Inlet::Epochs(tracker, _) => (tracker.closable_epochs() > 0).then_some(0),
         }
     }
 
-    /// Returns when waiting work becomes claimable for this task. To be asked when none is at `now`; `NEVER`
-    /// if none does by time alone.
+    /// Returns the instant at which waiting work becomes claimable for this task by the passing of time;
+    /// `NEVER` if none does. Call this when nothing is claimable at `now`.
     pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {
         match self {
             Inlet::Claims(tracker, copy) => tracker.next_claimable_at(*copy, now),
@@ -129,8 +132,9 @@ impl Inlet {
         }
     }
 
-    /// Context of the oldest waiting work. Containers keep no contexts and no tokens: a block counts from its
-    /// deposit, and an epoch to be closed from the time at which it was first seen.
+    /// Returns the scheduling context of the oldest work that waits on this input. Containers keep no
+    /// contexts and no tokens: a block counts from its deposit, and an epoch to be closed from the time at
+    /// which it was first seen.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
@@ -147,7 +151,7 @@ impl Inlet {
         }
     }
 
-    /// The end of the oldest waiting epoch, if there are epochs.
+    /// Returns the end of the oldest epoch for which blocks wait; `None` if this input has no epochs.
     pub(crate) fn due(&self, now: ProcessingTime) -> Option<EventTime> {
         match self {
             Inlet::Claims(tracker, copy) => Some(tracker.due(*copy, now)),
@@ -155,7 +159,7 @@ impl Inlet {
         }
     }
 
-    /// Returns the waiting work, by epochs.
+    /// Returns the work that waits on this input, counted by epochs.
     pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
         match self {
             Inlet::Edge(..) => EpochWork::Unknown,
@@ -165,7 +169,7 @@ impl Inlet {
         }
     }
 
-    /// Returns a version of the epochs that are merged there.
+    /// Returns a version of the epochs that are merged at this input; it grows with every change.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
@@ -173,7 +177,7 @@ impl Inlet {
         }
     }
 
-    /// Bytes of a record, if there are any.
+    /// Returns the number of bytes of a record on this input; `None` if no records come from it.
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
@@ -182,7 +186,7 @@ impl Inlet {
         }
     }
 
-    /// The edge and our cursor, if it is an edge.
+    /// Returns the edge and the number of the task's reader; `None` if this input is not an edge.
     pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
         match self {
             Inlet::Edge(edge, reader) => Some((edge, *reader)),
@@ -192,7 +196,7 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// Returns another handle, for one more task that writes this output.
+    /// Returns a second handle to this output, for one more task that writes it.
     pub(crate) fn again(&self) -> Self {
         match self {
             Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
@@ -210,7 +214,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the number of records and marks, or bundles, written.
+    /// Returns the number of records and marks, or of bundles, written to this output.
     pub(crate) fn written(&self) -> u64 {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
@@ -219,8 +223,8 @@ impl Outlet {
         }
     }
 
-    /// Returns a version of the epochs there and downstream. It grows with every change that matters to the
-    /// tasks that close them.
+    /// Returns a version of the epochs at this output and downstream. It grows with every change that matters
+    /// to the tasks that close these epochs.
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Outlet::Edge(_) => 0,
@@ -228,7 +232,8 @@ impl Outlet {
         }
     }
 
-    /// Returns true if readers hold back blocks that they claim when there is no room.
+    /// Returns true if the readers of this output hold back blocks which they must claim when no free block
+    /// is left.
     pub(crate) fn holds_blocks(&self) -> bool {
         match self {
             Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
@@ -244,7 +249,7 @@ impl Outlet {
         }
     }
 
-    /// Returns true while no epoch can be opened there.
+    /// Returns true while no epoch can be opened at this output, because the maximum number is open.
     pub(crate) fn is_full_of_epochs(&self) -> bool {
         match self {
             Outlet::Deposits(tracker) => tracker.is_full(),
@@ -252,8 +257,8 @@ impl Outlet {
         }
     }
 
-    /// Returns true if other writers may have been without room while a run of ours held blocks, and have
-    /// some now.
+    /// Returns true if other writers may have been without free blocks while this task held blocks in a run,
+    /// and there are free blocks now.
     pub(crate) fn has_freed(&self) -> bool {
         match self {
             Outlet::Deposits(tracker) => tracker.space.take_starved(),
@@ -261,7 +266,7 @@ impl Outlet {
         }
     }
 
-    /// Bytes of a record, if there are any.
+    /// Returns the number of bytes of a record on this output; `None` if no records are written to it.
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Outlet::Edge(edge) => Some(edge.slot_bytes()),
@@ -270,7 +275,7 @@ impl Outlet {
         }
     }
 
-    /// Records of a deposited block, if blocks are deposited.
+    /// Returns the number of records in a deposited block; `None` if this output takes no blocks.
     pub(crate) fn bundle_records(&self) -> Option<usize> {
         match self {
             Outlet::Deposits(tracker) => Some(tracker.space.block_records()),
@@ -278,7 +283,7 @@ impl Outlet {
         }
     }
 
-    /// The edge, if it is one.
+    /// Returns the edge; `None` if this output is not an edge.
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
             Outlet::Edge(edge) => Some(edge),

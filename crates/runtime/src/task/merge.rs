@@ -1,4 +1,5 @@
-//! Several inputs as one: the input to read next, and the marks that result from the marks of all.
+//! Merges several inputs of a task: chooses the input to read next, and makes one stream of marks from the
+//! marks of all inputs.
 //!
 //! The watermark of a task is the least of its inputs' watermarks, without the inputs that are idle or over.
 //! It never goes back, not even when an idle input returns with a lower one. If an input's own watermark is
@@ -6,7 +7,7 @@
 //! So lateness does not depend on the progress of the other inputs.
 //!
 //! A checkpoint must contain this state beside the operators' state, or announce again the watermark by which
-//! records are late, because an operator assumes that the last announced one still holds.
+//! records are late. An operator assumes that the last announced watermark still holds.
 //!
 //! An input counts as idle when all inputs of its family are silent: those that come from the same place,
 //! such as branches of one stream, or partitions of copies that receive the records of the same writers. A
@@ -21,49 +22,50 @@ use thalweg_model::{EventTime, Mark, ProcessingTime};
 
 use crate::limits;
 
-/// Runs or marks of one input in a row while others may have something.
+/// Number of runs or marks that one input may give in a row while other inputs may have something.
 const TURNS_MAX: u32 = 16;
 
-/// Progress of one input.
+/// Progress of one input of a task.
 #[derive(Clone, Copy, Debug)]
 struct InputState {
-    /// Inputs with the same number come from the same place.
+    /// Inputs with the same number get their records from the same sources.
     family: usize,
     watermark: EventTime,
-    /// The watermark by which its records are late: its own, or the one that an `InputWatermark` of a task
-    /// upstream names.
+    /// The watermark by which records of this input are late: the input's own, or the one that an
+    /// `InputWatermark` of a task upstream names.
     late_by: EventTime,
     is_idle: bool,
     is_over: bool,
-    /// True if it has seen a barrier that others have not, and waits for them.
+    /// True if this input has seen a barrier that other inputs have not seen, so that it waits for them.
     is_at_barrier: bool,
-    /// The last latency marker; none if it has had none.
+    /// The last latency marker of this input; `None` if it has had none.
     marker: Option<ProcessingTime>,
 }
 
-/// Progress of the inputs of a task.
+/// Progress of all inputs of a task, with the marks that were passed on.
 #[derive(Debug)]
 pub(crate) struct Merge {
     inputs: Vec<InputState>,
-    /// The least watermark of all, as passed on.
+    /// The least watermark of all inputs, as it was last passed on to the operators.
     watermark: EventTime,
-    /// The watermark by which records are late, as last announced.
+    /// The watermark by which records are late, as it was last announced to the operators.
     late_by: EventTime,
     is_idle: bool,
-    /// The last latency marker that was passed on.
+    /// The last latency marker that was passed on to the operators.
     marker: ProcessingTime,
-    /// Inputs found empty in this step, one bit each.
+    /// Inputs that were found empty in this step; one bit for each input.
     empty: u128,
-    /// Inputs that have had their turns, one bit each.
+    /// Inputs that have had their turns in this step, so that others come first; one bit for each input.
     tired: u128,
-    /// The input that was read last, and the number of its turns in a row.
+    /// Number of the input that was read last, and the number of times it was read in a row.
     turns: (usize, u32),
 }
 
 const _: () = assert!(limits::INPUTS_PER_TASK.max <= u128::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
-    /// Makes the state for one input per given family.
+    /// Makes the state for inputs of these families, one input per number. Inputs of one family get their
+    /// records from the same sources.
     pub(crate) fn new(families: &[usize]) -> Self {
         let start = |&family: &usize| InputState {
             family,
@@ -86,12 +88,12 @@ impl Merge {
         }
     }
 
-    /// Begins a step: no input is known to be empty.
+    /// Begins a step: every input may have something to read again.
     pub(crate) fn begin(&mut self) {
         (self.empty, self.tired) = (0, 0);
     }
 
-    /// The input to read next; none if all were found empty.
+    /// Returns the input to read next; `None` if all inputs were found empty in this step.
     pub(crate) fn next(&mut self) -> Option<usize> {
         let place = self.lowest(self.empty | self.tired).or_else(|| {
             self.tired = 0;
@@ -106,12 +108,13 @@ impl Merge {
         Some(place)
     }
 
-    /// Records that an input has nothing.
+    /// Records that an input was found empty in this step.
     pub(crate) fn note_empty(&mut self, place: usize) {
         self.empty |= 1 << place;
     }
 
-    /// Returns the watermark by which records of an input are late, if it must be announced before them.
+    /// Returns the watermark by which records of an input are late; `None` if it need not be announced before
+    /// them.
     pub(crate) fn announce(&mut self, place: usize) -> Option<EventTime> {
         let input = &mut self.inputs[place];
         input.is_idle = false;
@@ -122,9 +125,9 @@ impl Merge {
         is_news.then_some(late_by)
     }
 
-    /// Records a mark of an input. The resulting marks for all inputs are passed to `emit`, in order. A plain
-    /// call, not compiled for each caller: there are as many callers as kinds of task, and this would be most
-    /// of their code.
+    /// Records a mark of an input. The marks that result for the task are passed to `emit`, in order. This is
+    /// a plain call, not compiled for each caller: there are as many callers as kinds of task, and this
+    /// function would be most of their code.
     pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, emit: &mut dyn FnMut(Mark)) {
         match mark {
             Mark::Latency(intended) => {
@@ -168,10 +171,11 @@ impl Merge {
         (0..self.inputs.len()).filter(can_be_read).min_by_key(|&place| self.inputs[place].watermark)
     }
 
-    /// Passes on the least watermark, if it has advanced, and the idleness of all inputs, if that is new.
+    /// Passes on the least watermark of all inputs, if it has advanced, and the fact that all inputs are
+    /// idle, if that is new.
     fn advance(&mut self, emit: &mut dyn FnMut(Mark)) {
-        // An input with the watermark of the end of time no longer counts, and the others do. An input that
-        // ended without it was asked to end. It has promised nothing beyond its watermark, so it holds back
+        // An input with the watermark of the end of time no longer counts; all others do. An input that ended
+        // below the end of time was stopped. It has promised nothing beyond its watermark, so it holds back
         // everything downstream.
         let is_open = |input: &&InputState| input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
@@ -180,9 +184,9 @@ impl Merge {
         };
         let of_moving = open().filter(moves).map(|input| input.watermark).min();
         let is_idle = of_moving.is_none() && open().next().is_some();
-        // When the last input falls silent, the order in which they fell silent must not matter. So the
+        // When the last input falls silent, the order in which the inputs fell silent must not matter. So the
         // farthest of them counts, as if it had been the last (Flink does the same). A family is as far as
-        // its last input. With no input open, all have ended.
+        // the last of its inputs. If no input is open, all have ended.
         let of_family = |of: &InputState| {
             open().filter(|input| input.family == of.family).map(|input| input.watermark).min()
         };
@@ -198,9 +202,10 @@ impl Merge {
         self.is_idle = is_idle;
     }
 
-    /// Passes on the oldest of the inputs' last latency markers, if it is newer than the one passed on
+    /// Passes on the oldest of the inputs' last latency markers, if it is newer than the marker passed on
     /// before. If a marker has taken several paths since its source, its last copy is passed on, so it counts
-    /// once, and in full. Inputs that have had no marker, are idle or are over do not count.
+    /// once and with its full latency. Inputs without a marker, idle inputs and inputs that have ended do not
+    /// count.
     fn pass_marker(&mut self, emit: &mut dyn FnMut(Mark)) {
         let is_open =
             |input: &&InputState| !input.is_over && !input.is_idle && input.watermark < EventTime::MAX;
@@ -211,8 +216,8 @@ impl Merge {
         }
     }
 
-    /// Passes a barrier on when all inputs have seen it. Inputs that have seen it wait for the others, and no
-    /// input waits for one that is over.
+    /// Passes a barrier on when all inputs have seen it. Inputs that have seen the barrier wait for the
+    /// others, but not for inputs that have ended.
     fn pass_barrier(&mut self, barrier: Mark, emit: &mut dyn FnMut(Mark)) {
         if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over) {
             self.inputs.iter_mut().for_each(|input| input.is_at_barrier = false);

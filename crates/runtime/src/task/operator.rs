@@ -1,4 +1,4 @@
-//! An operator chain that reads one edge or several.
+//! Tasks that run an operator chain on the records of one or several edges.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,21 +13,22 @@ use crate::output::TaskOutput;
 use crate::ports::{Came, Ports, Visit};
 use crate::state_grant::StateGrant;
 
-/// Takes records off edges and pushes them through a chain.
+/// Takes records from edges and pushes them through an operator chain to the output.
 pub(crate) struct OperatorTask<T, P, C, E> {
     ports: P,
     merge: Merge,
-    /// True if there is one port, so that nothing must be merged.
+    /// True if the task has only one input edge, so that no marks must be merged.
     is_single: bool,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// True if the end was taken off every edge.
+    /// True if the end of the stream was taken from every input edge.
     is_over: bool,
     values: PhantomData<fn() -> T>,
 }
 
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
-    /// `families` tells which of its ports come from the same place.
+    /// Makes the task. `families` has a number for each input: inputs with the same number get their records
+    /// from the same sources.
     pub(crate) fn new(ports: P, families: &[usize], chain: C, output: E, probe: Arc<Probe>) -> Self {
         assert_eq!(families.len(), ports.count(), "every port reads an edge");
         let merge = Merge::new(families);
@@ -84,13 +85,15 @@ where
     }
 }
 
-/// Feeds the records of a port to a chain, operator by operator if `MEASURED`.
+/// Gives the records of one input edge to a chain. If `MEASURED` is true, the chain processes them operator
+/// by operator.
 struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
-    /// With several inputs: the merge, which may require an announcement before this port's records.
+    /// If the task has several inputs: the merge of its marks, which may require an announcement before the
+    /// records of this input.
     merge: Option<(&'a mut Merge, usize)>,
-    /// Records the time of each operator, if `MEASURED`.
+    /// Receives the time that each operator takes, if the step is measured operator by operator.
     stages: &'a mut Stages<'b>,
     taken: usize,
     announce: Option<Mark>,
@@ -121,19 +124,19 @@ where
     C: Operator<T>,
     E: TaskOutput<C::Out>,
 {
-    /// Runs a step; if `MEASURED`, one run, operator by operator. The two variants have no loop in common,
-    /// because a chain's closure that occurs in two loops is inlined into neither.
+    /// Runs a step or, if `MEASURED` is true, one run of records operator by operator. The two variants have
+    /// no loop in common, because a closure of the chain that occurs in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.output.pushed();
         let quantum = context.quantum.records as usize;
-        // In most cases the compiler knows it.
+        // For most types of input the compiler knows whether there is only one edge.
         let is_single = P::IS_SINGLE || self.is_single;
         let before = self.tail.weighed();
-        // Records, and rows if records count for several.
+        // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
-        // Results of a watermark inherit its context, as results of windows do in Cameo's Algorithm 1 (line
-        // 16). Results of records inherit the context of the first of them.
+        // Results of a watermark inherit the watermark's scheduling context, as results of windows do in
+        // Cameo's Algorithm 1 (line 16). Results of records inherit the context of the first of the records.
         let mut of_mark = *context;
         self.merge.begin();
         while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && rows < quantum {
@@ -153,7 +156,8 @@ where
                 taken: 0,
                 announce: None,
             };
-            // The least of quantum, room, and the records of the block up to the next mark.
+            // The run has the least of three numbers of records: the rest of the quantum, the room of the
+            // output, and the records of the block up to the next mark.
             let limit = before.map_or(quantum - rows, |weighed| weighed.records_of(quantum - rows));
             let came = self.ports.next(port, room.min(limit), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
@@ -164,9 +168,10 @@ where
                 && is_single
                 && of_mark.arrival == context.arrival
             {
-                // This is the common mark, and most have no effect. It passes through the open output, since
-                // everything before it is settled. The output is moved before it is borrowed, so that the
-                // loop above keeps it in registers.
+                // A watermark is the most frequent mark, and most watermarks make no operator emit. It
+                // passes through the output while that is still open, because everything before the mark is
+                // settled. The output is moved before it is borrowed, so that the loop above keeps it in
+                // registers.
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);

@@ -1,5 +1,5 @@
-//! One of several tasks that share a chain without state. It claims blocks, and the records derived from a
-//! block stay in the epoch of the block.
+//! A task that runs one copy of a stateless operator chain which several workers share. It claims blocks, and
+//! the records derived from a block stay in the epoch of the block.
 
 use std::sync::Arc;
 
@@ -11,18 +11,20 @@ use crate::epochs::{Bundle, Carrier, Containers};
 use crate::output::{TaskOutput, ToContainers};
 use crate::state_grant::StateGrant;
 
-/// Claims blocks and runs a copy of a chain on them.
+/// Claims blocks from containers, runs a copy of a stateless chain on them, and deposits the results into
+/// containers.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
     containers: Arc<Containers<T, B>>,
-    /// Number of this copy.
+    /// Number of this copy among the copies of the chain.
     index: usize,
     chain: C,
     output: ToContainers<U>,
     probe: Arc<Probe>,
-    /// The claimed bundle that is not completely taken.
+    /// The claimed bundle whose records are not all taken yet; `None` if there is none.
     hand: Option<Bundle<B>>,
-    /// The epoch of the last bundles, including the one at hand, and the number of bundles that are taken and
-    /// not yet reported as consumed, because the records derived from them are not deposited.
+    /// The epoch of the bundles claimed last, and a count of bundles. The count has the bundles whose records
+    /// are all taken but which are not yet reported as consumed, because the records derived from them are
+    /// not deposited.
     consumed: (u64, u64),
 }
 
@@ -37,7 +39,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         RelayTask { containers, index, chain, output, probe, hand: None, consumed: (0, 0) }
     }
 
-    /// Deposits the filled blocks. Only then are the bundles consumed from which they were derived.
+    /// Deposits the filled blocks, and only then reports the bundles from which they were derived as
+    /// consumed.
     fn put_down(&mut self) {
         self.output.flush();
         let (epoch, count) = self.consumed;
@@ -49,13 +52,13 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         let mut stages = Stages::new(context.clock);
         let (quantum, pushed_before) = (context.quantum.records as usize, self.output.pushed());
         let before = self.chain.weighed();
-        // Records, and rows if records count for several.
+        // Counts the records taken, and the rows if a record stands for several rows.
         let (mut taken, mut rows) = (0, 0);
         self.output.begin(context.worker);
         let mut is_stuck = false;
         while rows < quantum {
             let mut output = self.output.open(context.arrival);
-            // A block is claimed only with room at hand, so that the task can continue with it.
+            // A block is claimed only if the output has room, so that the task can process the block at once.
             is_stuck =
                 output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
             if is_stuck {
@@ -75,7 +78,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
             if let Some(block) = &mut bundle.block {
                 let count = block.count();
                 let mut output = self.output.open(context.arrival);
-                // The room may be less than before, if a block was sealed.
+                // The room may be less than before, if an unfinished block was sealed and deposited.
                 let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {

@@ -1,4 +1,4 @@
-//! A source with its chain and output.
+//! Tasks that poll a source and run an operator chain on its records.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use crate::firing_latency::Ingestion;
 use crate::output::TaskOutput;
 use crate::state_grant::StateGrant;
 
-/// Records that a source makes at a time in a step in which operators are measured.
+/// Maximum number of records that a source makes at a time in a step in which each operator is measured by
+/// itself.
 const HELD_RECORDS_MAX: usize = 1 << 10;
 
-/// Polls a source and pushes its records through a chain.
+/// Polls a source and pushes its records through an operator chain to the output.
 pub(crate) struct SourceTask<S, W, C, E> {
     source: S,
     tracker: W,
@@ -26,35 +27,35 @@ pub(crate) struct SourceTask<S, W, C, E> {
     ingestion: Ingestion,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// True if the last marks are queued.
+    /// True if the source has ended and the last marks of the stream are queued.
     is_over: bool,
 }
 
-/// Time for which a source has made nothing.
+/// The time for which a source has made no record, after which it may count as idle.
 struct Silence {
-    /// Silence after which it counts as idle; `None` for never.
+    /// Nanoseconds without a record after which the source counts as idle; `None` if it never does.
     idle_after_ns: Option<u64>,
-    /// Time at which it last made a record, or was first polled.
+    /// Time at which the source last made a record, or was first polled.
     since: Option<ProcessingTime>,
     is_idle: bool,
-    /// Number of times that it fell silent.
+    /// Number of times that the source was counted as idle.
     idled: u64,
 }
 
 impl Silence {
-    /// Records that it has made something.
+    /// Records that the source has made a record at `now`, so that it is not idle.
     fn break_at(&mut self, now: ProcessingTime) {
         (self.since, self.is_idle) = (Some(now), false);
     }
 
-    /// The instant at which it will count as idle if it makes nothing until then; none if it never does or is
-    /// idle already.
+    /// Returns the instant at which the source will count as idle if it makes no record until then. Returns
+    /// `None` if it never does, or is idle already.
     fn idle_at(&mut self, now: ProcessingTime) -> Option<ProcessingTime> {
         let since = *self.since.get_or_insert(now);
         self.idle_after_ns.filter(|_| !self.is_idle).map(|after_ns| since.plus_nanos(after_ns))
     }
 
-    /// Returns true if it counts as idle from now on.
+    /// Returns true if the source has made nothing for so long that it counts as idle from now on.
     fn falls_idle(&mut self, now: ProcessingTime) -> bool {
         let falls = self.idle_at(now).is_some_and(|at| at <= now);
         self.is_idle |= falls;
@@ -140,17 +141,19 @@ where
     C: Operator<S::Item>,
     E: TaskOutput<C::Out>,
 {
-    /// Runs a step; if `MEASURED`, one poll, operator by operator. The two variants have no loop in common,
-    /// because a chain's closure that occurs in two loops is inlined into neither.
+    /// Runs a step or, if `MEASURED` is true, one poll whose records are processed operator by operator. The
+    /// two variants have no loop in common, because a closure of the chain that occurs in two loops is
+    /// inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.output.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
-        // Everything that a step makes has the tag of its first token.
+        // All records that a step makes get the tag of the step's first token, so the step makes no more
+        // records than there are tokens.
         let made_max = self.probe.tokens_left(context.now).map_or(made_max, |left| made_max.min(left));
         let (source_before, tail_before) = (self.source.weighed(), self.tail.weighed());
-        // Records, and rows if records count for several.
+        // Counts the records that were taken and made, as rows if a record stands for several rows.
         let (mut taken, mut made) = (0, 0);
         self.tracker.tell_time(context.now);
         self.tail.output.begin(context.worker);
@@ -167,9 +170,10 @@ where
                 self.end(context.now, stop);
                 continue;
             }
-            // A source that must end only emits the records that it has read.
+            // A source that was asked to end still emits the records that it has already read, and reads no
+            // more.
             let limit = if stop.is_some() { 0 } else { pushed_max.min(made_max - made) as usize };
-            // The least watermark that matters to the whole query: to the chain, and to everything
+            // The least watermark that matters to the query: to an operator of this task, or to anything
             // downstream.
             let floor = self.tail.output.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
@@ -178,7 +182,8 @@ where
                     break;
                 }
                 if MEASURED {
-                    // An operator that does not expand needs room only for as many records as it takes.
+                    // An operator that does not expand emits at most one record per record taken. So room for
+                    // the records taken is enough.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
                     let polled = self.source.poll(context.now, limit, &mut watched)?;
@@ -229,7 +234,8 @@ where
                         }
                         _ => self.probe.note_poll(context.now),
                     }
-                    // The source made nothing although there was room, so it does not wait for this task.
+                    // The source made nothing although there was room. So it waits for its input, not for
+                    // this task.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
                     }
@@ -256,8 +262,8 @@ where
 }
 
 impl<S, W, C, E> SourceTask<S, W, C, E> {
-    /// Queues the last marks: a watermark that fires everything, unless the source must end at its present
-    /// one, and the end.
+    /// Queues the last marks of a source. They are a watermark that fires all windows, unless the source must
+    /// end at its present watermark, and the end of the stream.
     fn end(&mut self, now: ProcessingTime, stop: Stop) {
         self.is_over = true;
         self.ingestion.note_away(now);

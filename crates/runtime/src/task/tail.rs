@@ -1,4 +1,5 @@
-//! The common half of every task: a chain, its output, and the marks that must pass through both.
+//! The part that all kinds of tasks share: an operator chain, its output, and the marks that must pass
+//! through both.
 
 use std::collections::VecDeque;
 
@@ -7,20 +8,20 @@ use thalweg_model::{EventTime, Fault, Flow, Mark, Operator, Weighed};
 use super::{Probe, StepContext};
 use crate::output::TaskOutput;
 
-/// Marks that may wait at once: a source that ends queues a watermark, a latency marker, the last watermark
-/// and the end in one step.
+/// Maximum number of marks that wait at once to pass through the chain. A source that ends queues four in
+/// one step: a watermark, a latency marker, the last watermark and the end.
 const MARKS_MAX: usize = 4;
 
-/// A chain and its output.
+/// An operator chain, its output, and the marks that wait to pass through both.
 pub(crate) struct Tail<C, E> {
     pub(crate) chain: C,
     pub(crate) output: E,
-    /// Marks that must pass through the chain, in order.
+    /// Marks that must still pass through the task's operators, in order.
     marks: VecDeque<Mark>,
-    /// True if the chain has begun with the first mark and has more to emit for it.
+    /// True if the chain has received the first mark and has more results to emit for it.
     is_emitting: bool,
-    /// True if the probe reports an unfinished mark or emission. That report makes the task run, so it is
-    /// withdrawn as soon as everything is finished.
+    /// True if the task's probe reports an unfinished mark or emission. This report makes the task run, so
+    /// it is withdrawn as soon as everything is finished.
     is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
@@ -39,8 +40,8 @@ impl<C, E> Tail<C, E> {
         }
     }
 
-    /// Returns the records that its operators, or else its sink, have taken and put out so far, if records
-    /// count for several.
+    /// Returns the numbers of rows that the operators, or else the sink, have taken and put out so far, if a
+    /// record stands for several rows.
     #[inline(always)]
     pub(crate) fn weighed<T>(&self) -> Option<Weighed>
     where
@@ -50,15 +51,16 @@ impl<C, E> Tail<C, E> {
         self.chain.weighed().or_else(|| self.output.weighed())
     }
 
-    /// Queues a mark behind everything that was pushed; only while everything before it is settled.
+    /// Queues a mark behind all records that were pushed. May be called only when all marks before it are
+    /// settled.
     pub(crate) fn mark(&mut self, mark: Mark) {
         assert!(self.marks.len() < MARKS_MAX, "marks are settled before more are taken");
         self.note_watermark(mark);
         self.marks.push_back(mark);
     }
 
-    /// Queues a mark, or passes it on at once. The chain has taken the mark while the output was still open
-    /// for the records before it, and has answered `flow`. Only while nothing else waits.
+    /// Queues a mark, or passes it on at once. The chain has received the mark while the output was still
+    /// open for the records before it, and has answered `flow`. May be called only when no other mark waits.
     pub(crate) fn pass<T>(&mut self, mark: Mark, flow: Flow, context: &StepContext<'_>) -> Result<(), Fault>
     where
         C: Operator<T>,
@@ -85,18 +87,18 @@ impl<C, E> Tail<C, E> {
         }
     }
 
-    /// The last watermark that was taken.
+    /// Returns the last watermark that the task has taken; `None` before the first.
     pub(crate) fn watermark(&self) -> Option<EventTime> {
         (self.watermark > EventTime::MIN).then_some(self.watermark)
     }
 
-    /// Returns true if the end has passed through, and nothing is left to do.
+    /// Returns true if the end of the stream has passed through, and nothing is left to do.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.has_ended
     }
 
-    /// Passes marks through and continues unfinished emissions, as far as there is room now. Records may be
-    /// pushed only if it returns `true`.
+    /// Passes waiting marks through the chain and continues unfinished emissions, as far as there is room
+    /// now. Records may be pushed only if it returns `true`.
     #[inline]
     pub(crate) fn settle<T>(&mut self, context: &StepContext<'_>, probe: &Probe) -> Result<bool, Fault>
     where
@@ -132,7 +134,8 @@ impl<C, E> Tail<C, E> {
                 let mut output = self.output.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
-                        // The rest of an expanding operator's emission comes before the mark.
+                        // An operator that expands may still have results of earlier records; they must be
+                        // emitted before the mark.
                         if self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More {
                             Flow::More
                         } else {
@@ -148,8 +151,9 @@ impl<C, E> Tail<C, E> {
                 return Ok(false);
             }
             if mark == Some(Mark::End) && context.state_grant.has_refused() {
-                // An operator that was refused memory continued without it, so its results are wrong. Behind
-                // the end they would be published. The query fails as soon as the step is over.
+                // An operator that was refused memory has continued without it, so its results are wrong. If
+                // the end of the stream passed, they would be published. So the end is held back, and the
+                // query fails as soon as the step is over.
                 return Ok(false);
             }
             if let Some(mark) = mark {

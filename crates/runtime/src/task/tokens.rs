@@ -1,60 +1,61 @@
-//! Tokens: they let records of a source in before those of others, at the agreed rate of its query (Cameo,
-//! section 5.4, "proportional fair scheduling").
+//! Tokens of a source. A record with a token runs before records without one, so each query advances at the
+//! rate agreed for it (Cameo, section 5.4, "proportional fair scheduling").
 //!
-//! A source gets a number of tokens per second, one for a record, spread evenly over the second. The tag of
-//! each is the instant from which it is valid. It may be spent earlier within its second. At the end of the
-//! second, unspent tokens expire. So under load queries advance in the proportion of their rates, and no
-//! source saves tokens for a burst.
+//! A source gets a number of tokens per second, one for a record, spread evenly over the second. The tag of a
+//! token is the instant from which the token is valid. A token may be spent earlier within its second. At the
+//! end of the second, unspent tokens expire. So under load queries advance in the proportion of their rates,
+//! and no source saves tokens for a burst.
 
 use thalweg_memory::sync::{AtomicU64, Ordering};
 use thalweg_model::ProcessingTime;
 
-/// Interval for which tokens are given out: Cameo, section 5.4, "e.g., 1 sec".
+/// Nanoseconds of the interval for which a source gets tokens: Cameo, section 5.4, "e.g., 1 sec".
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A tag this near to the end of an interval counts as of the next, unless tokens are nearer to each other.
+/// A token whose tag is within this many ns of the end of an interval belongs to the next interval, unless
+/// tokens are nearer to each other.
 const ROUNDED_NS: f64 = 1_000.0;
 
-/// The tokens of one source.
+/// The tokens of one source, which let its records run before records without a token.
 pub(crate) struct Tokens {
-    /// Time between the tags of two tokens.
+    /// Nanoseconds between the tags of two consecutive tokens.
     spacing_ns: f64,
-    /// The tag of the next token, unless its interval is over. Written by the source after each step, read
-    /// when the source is ranked. Relaxed: a hint that is exact while the source does not run.
+    /// The tag of the next token in ns, unless its interval is over. Written by the source after each step,
+    /// read when the source is ranked. Relaxed: a hint that is exact while the source does not run.
     next_ns: AtomicU64,
 }
 
 impl Tokens {
-    /// Makes tokens at a rate per second, which is above zero.
+    /// Makes tokens of a source at a rate per second, which must be above zero.
     pub(crate) fn new(per_second: f64) -> Self {
         Tokens { spacing_ns: (INTERVAL_NS as f64 / per_second).min(f64::MAX), next_ns: AtomicU64::new(0) }
     }
 
-    /// The tag of the next token; none if all tokens of this interval are spent.
+    /// Returns the tag of the next token; `None` if all tokens of this interval are spent.
     pub(crate) fn tag(&self, now: ProcessingTime) -> Option<ProcessingTime> {
         let (_, next_ns) = self.next(now);
         (self.left(now) > 0).then_some(ProcessingTime::from_nanos(next_ns))
     }
 
-    /// Spends one token for each record. Records beyond the tokens go in without one.
+    /// Spends one token for each record. Records beyond the number of unspent tokens run without a token.
     pub(crate) fn spend(&self, now: ProcessingTime, records: u64) {
         let (_, next_ns) = self.next(now);
-        // A conversion of a number that is too large gives the largest.
+        // If the number is too large for the type, the conversion gives the largest value.
         let spent_ns = (records.min(self.left(now)) as f64 * self.spacing_ns) as u64;
         self.next_ns.store(next_ns.saturating_add(spent_ns), Ordering::Relaxed);
     }
 
-    /// Unspent tokens of this interval. The token after the last of them keeps its instant, so that one and a
-    /// half tokens a second are three in two seconds.
+    /// Returns the number of unspent tokens of this interval. The first token of the next interval keeps its
+    /// instant, so a rate of 1.5 tokens per second gives three in two seconds.
     pub(crate) fn left(&self, now: ProcessingTime) -> u64 {
         let (begin_ns, next_ns) = self.next(now);
         let rest_ns = begin_ns.saturating_add(INTERVAL_NS).saturating_sub(next_ns);
-        // Tags are rounded to nanoseconds, and the roundings add up over a second.
+        // Tags are rounded to nanoseconds, and the rounding errors add up over a second.
         let rounded_ns = ROUNDED_NS.min(self.spacing_ns / 2.0);
         ((rest_ns as f64 - rounded_ns) / self.spacing_ns).max(0.0).ceil() as u64
     }
 
-    /// Returns the begin of this interval, and the tag of the next token.
+    /// Returns the begin of the present interval and the tag of the next token, both in ns.
     fn next(&self, now: ProcessingTime) -> (u64, u64) {
         let begin_ns = now.as_nanos() / INTERVAL_NS * INTERVAL_NS;
         (begin_ns, self.next_ns.load(Ordering::Relaxed).max(begin_ns))
@@ -65,8 +66,8 @@ impl Tokens {
 mod tests {
     use super::*;
 
-    /// Checks tokens at `rate` per second: at each instant in ms, the tag in ms or `-`; then this many
-    /// records are made.
+    /// Checks the tags of a source's tokens at `rate` per second. At each instant in ms the tag of the next
+    /// token is expected, in ms or as `-` for none. Then the source makes the given number of records.
     fn check(rate: f64, steps: &[(u64, u64)], expected: &str) {
         let tokens = Tokens::new(rate);
         let tags: Vec<String> = steps
@@ -82,8 +83,8 @@ mod tests {
         assert_eq!(tags.join(" "), expected);
     }
 
-    /// The shares of figure 6: with 20 and 40 tokens, the second source has twice as many records before a
-    /// given tag.
+    /// The shares of Cameo's figure 6: with 20 and 40 tokens per second, the second source has twice as many
+    /// records before a given tag.
     #[test]
     fn tokens_are_spread_over_their_second() {
         check(20.0, &[(5_000, 1), (5_000, 1), (5_001, 2), (5_900, 1)], "5000 5050 5100 5200");

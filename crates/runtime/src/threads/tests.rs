@@ -1,5 +1,5 @@
-//! Under loom: a thread that sleeps for want of work and room is woken when both are there, whichever task
-//! made them.
+//! Loom models of the mode with a thread per task. A thread that sleeps because work or room is missing is
+//! woken when both are there, whichever task made them.
 
 #[cfg(loom)]
 mod model {
@@ -16,7 +16,8 @@ mod model {
     use crate::task::{FirstSeen, Inlet, Outlet, Probe};
     use crate::threads::Seat;
 
-    /// Words that two neighbours publish, the word of the task for the rest of an emission, and its parker.
+    /// A small model of a task: words for work and room that two neighbours publish, a word for an
+    /// unfinished emission, and the place in which its thread sleeps.
     struct Task {
         work: AtomicU32,
         room: AtomicU32,
@@ -35,7 +36,8 @@ mod model {
             pending > 0 && self.room.load(Ordering::Relaxed) > 0
         }
 
-        /// Does as `Seat::wake_to_work` after a run.
+        /// Publishes a word and wakes the task's thread, in the same way as `Seat::wake_to_work` after a
+        /// run.
         fn publish(&self, word: &AtomicU32) {
             word.store(1, Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -44,7 +46,8 @@ mod model {
             }
         }
 
-        /// Does as `TaskThread::sleep`, until the task may run.
+        /// Sleeps until this model of a task may run, by the same steps as the code under test,
+        /// `TaskThread::sleep`.
         fn wait(&self) {
             let clock = VirtualClock::default();
             while !self.may_run() {
@@ -56,8 +59,8 @@ mod model {
         }
     }
 
-    /// One neighbour makes work, the other makes room: the last of them wakes the task. It never sleeps
-    /// forever, which loom would report as a deadlock.
+    /// One neighbour makes work for a sleeping task, and another makes room for its output. The last of them
+    /// wakes the task's thread. The thread never sleeps for ever, which loom would report as a deadlock.
     #[test]
     fn work_and_room_from_two_sides_wake() {
         model(|| {
@@ -72,8 +75,8 @@ mod model {
         });
     }
 
-    /// A copy without blocks of its own falls asleep while a block is put on the other's work queue. It
-    /// sleeps only until it may take that block. Without the notification it would sleep forever.
+    /// A copy whose own work queue is empty falls asleep while a block is put on another copy's work queue.
+    /// It sleeps only until it may claim that block. Without the notification it would sleep for ever.
     #[test]
     fn what_time_makes_claimable_wakes() {
         model(|| {
@@ -93,7 +96,8 @@ mod model {
             while due == ProcessingTime::NEVER {
                 seat.rest(&clock, |now| {
                     due = probe.next_due(now);
-                    // Under loom a sleep with a timer has no timer. The due time known now is enough.
+                    // Under loom a sleep with a time limit has no timer, so the thread does not sleep if a
+                    // due time is known.
                     if due == ProcessingTime::NEVER { Standing::Idle { due } } else { Standing::Ready }
                 });
             }
@@ -102,9 +106,9 @@ mod model {
         });
     }
 
-    /// A split falls silent while the maximum number of epochs is open, and the task that closes them
-    /// releases one. The split is woken and announces its silence, behind the end of every epoch that it has
-    /// reached.
+    /// A split falls silent while the maximum number of epochs is open. When the task that closes epochs
+    /// releases one, the split is woken and announces its silence. The silence comes behind the end of every
+    /// epoch that the split has reached.
     #[test]
     fn a_silence_that_waits_for_an_epoch_is_told() {
         model(|| {
@@ -126,7 +130,8 @@ mod model {
                         panic!("all but the youngest epoch have their ends");
                     };
                     tracker.release(epoch);
-                    // As after a run.
+                    // The task that closes epochs ends its run here with the same fence and the same wake-up
+                    // as in production.
                     fence(Ordering::SeqCst);
                     if inlet.has_freed(position) {
                         seat.wake_to_work(ProcessingTime::ZERO);
@@ -137,7 +142,8 @@ mod model {
             let mut is_told = parker.origin.fall_idle(0);
             while !is_told {
                 probe.set_awaits_epoch(true);
-                // As `TaskBody::look` with an unfinished mark.
+                // The task with an unfinished mark checks whether it may run, as `TaskBody::look` does in
+                // production.
                 let look = |_| if probe.can_output() { Standing::Ready } else { Standing::Blocked };
                 seat.rest(&clock, look);
                 is_told = parker.origin.tell_silence();
@@ -151,7 +157,8 @@ mod model {
         });
     }
 
-    /// A neighbour that makes room sees that the task has the rest of an emission.
+    /// A neighbour that makes room for a task's output sees that the task has an unfinished emission, and
+    /// wakes its thread.
     #[test]
     fn room_for_what_is_left_wakes() {
         model(|| {

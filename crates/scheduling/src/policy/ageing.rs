@@ -17,27 +17,28 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 
-/// The bound, unless a policy has another: 10 rounds of 1 ms. It is longer than the rounds that Enjima's authors find
-/// good (1 to 5 ms), and shorter than a delay that people notice.
+/// The default bound of an operator's wait in ns: 10 rounds of 1 ms. It is longer than the rounds that
+/// Enjima's authors find good (1 to 5 ms), and shorter than a delay that people notice.
 pub const STARVATION_NS: u64 = 10_000_000;
 
-/// The class of operators that have waited too long.
+/// The class of ranks for operators that have waited longer than the bound.
 const STARVING: u8 = 0;
 
-/// Finder of operators that have waited too long.
+/// Finds the operators that have waited longer than a bound, and ranks them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
     origin: Origin,
 }
 
 impl Patience {
-    /// Renews the origin of scores. Called at the beginning of each round, after which words of starving operators
-    /// must be renewed.
+    /// Renews the instant from which scores of waits are counted. Called at the beginning of each round;
+    /// afterwards operators that wait too long must be ranked again.
     pub(crate) fn begin_round(&mut self, now: ProcessingTime) {
         self.origin.renew(now);
     }
 
-    /// Returns the rank of an operator that has waited for longer than `bound_ns`; none if it has not, or cannot run.
+    /// Returns the rank of an operator that has waited longer than `bound_ns`; `None` if it has not, or
+    /// cannot run.
     #[inline]
     pub(crate) fn rank(
         self,
@@ -52,7 +53,8 @@ impl Patience {
     }
 }
 
-/// A policy with a bounded wait: an operator waits at most for the bound and for those that have waited as long.
+/// A policy with a bounded wait: an operator waits at most for the bound, and for the operators that have
+/// waited as long.
 #[derive(Clone, Debug)]
 pub struct Ageing<P> {
     name: &'static str,
@@ -61,7 +63,7 @@ pub struct Ageing<P> {
 }
 
 impl<P: Policy> Ageing<P> {
-    /// Wraps `policy` with the bound, under the name `name`.
+    /// Wraps `policy` with a bound of waits, under the name `name`.
     pub fn new(name: &'static str, policy: P) -> Self {
         Ageing { name, policy, patience: Patience::default() }
     }
@@ -125,8 +127,8 @@ mod tests {
     use super::*;
     use crate::policy::congestion::Congestion;
 
-    /// Operators as (pending, ms since the input came, ms since the last run ended), at 1 s. The rest rank by pending
-    /// in class 1.
+    /// Operators that have waited too long run first. They are given as (pending records, ms since the input
+    /// came, ms since the last run ended), at 1 s. The others are ranked by pending records in class 1.
     #[test]
     fn who_has_waited_too_long_comes_first() {
         let ago = |ms: u64| ProcessingTime::from_nanos(1_000_000_000 - ms * 1_000_000);
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!([ranks[0], ranks[2], ranks[4]], [Some((1, 9.0)), Some((1, 5.0)), None]);
         let words = [1, 3].map(|id| policy.rank(&snapshot, OperatorId(id)).unwrap());
         assert!(words.iter().all(|rank| rank.class == 0));
-        // Both have waited for 11 ms: the lower number goes first.
+        // Both operators have waited for 11 ms, so the one with the lower number goes first.
         assert_eq!(words[0].score, words[1].score);
         assert!(words[0].word() < words[1].word());
         assert!(policy.reads().contain(Fields::OLDEST_PENDING | Fields::LAST_RUN));

@@ -56,45 +56,46 @@ use crate::policy::{Policy, Scale, output_cost};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// The name of least laxity first.
+/// Name of the policy that runs the message with the least laxity first.
 pub const LLF_NAME: &str = "cameo_llf";
-/// The name of least laxity first without knowledge of windows.
+/// Name of the policy that runs the message with the least laxity first, but does not consider windows.
 pub const UNAWARE_NAME: &str = "cameo_llf_unaware";
-/// The name of earliest deadline first.
+/// Name of the policy that runs the message with the earliest deadline first.
 pub const EDF_NAME: &str = "cameo_edf";
-/// The name of shortest job first.
+/// Name of the policy that runs the shortest message first.
 pub const SJF_NAME: &str = "cameo_sjf";
-/// The name of shortest job first with a bounded wait.
+/// Name of the policy that runs the shortest message first, with a bounded wait.
 pub const SJF_AGEING_NAME: &str = "cameo_sjf+ageing";
 
-/// Urgency of a message (section 4.2).
+/// The form of Cameo, which determines the urgency of a message (section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CameoForm {
-    /// By the time at which it must start: LLF, the paper's default.
+    /// By the time at which the message must start: least laxity first (LLF), the paper's default.
     #[default]
     LeastLaxity,
-    /// By the time at which it must be done at this operator: EDF.
+    /// By the time at which the message must be done at this operator: earliest deadline first (EDF).
     EarliestDeadline,
-    /// By its cost: SJF.
+    /// By the cost of the message: shortest job first (SJF).
     ShortestJob,
 }
 
-/// Parameters that the paper varies, or leaves open.
+/// Parameters of Cameo that the paper varies, or leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CameoSettings {
-    /// Urgency of a message.
+    /// The form of Cameo, which determines the urgency of a message.
     pub form: CameoForm,
-    /// True if the deadlines of messages that wait for the end of a window are postponed until then (section 4.2.2).
+    /// True if the deadline of a message that waits for the end of a window is postponed until that end
+    /// (section 4.2.2 of Cameo).
     pub is_semantics_aware: bool,
-    /// L of a query without a target, in ns. Ours: 1 s.
+    /// The paper's L, in ns: the latency target of a query that has set none. Ours: 1 s.
     pub latency_target_ns: u64,
-    /// Least time that an operator runs before it is swapped, in ns, if it has work for so long. Section 6: 1 ms.
-    /// With 0 it is swapped after each block.
+    /// Least time in ns for which an operator runs before another is chosen, if it has work for so long.
+    /// Section 6: 1 ms. With 0, another may be chosen after each block.
     pub grain_ns: u64,
-    /// sigma of the noise N(0, sigma) that is added to costs, in ns, drawn for each operator in each round. Section
-    /// 6.3: 0 to 1 s. A cost that becomes negative stays so.
+    /// The paper's sigma, in ns: the deviation of the noise N(0, sigma) that is added to costs, drawn for
+    /// each operator in each round. Section 6.3: 0 to 1 s. A cost that becomes negative stays so.
     pub cost_noise_ns: u64,
-    /// Seed of the noise.
+    /// Seed from which the noise of costs is drawn.
     pub noise_seed: u64,
 }
 
@@ -111,14 +112,14 @@ impl Default for CameoSettings {
     }
 }
 
-/// Cameo policy: the earliest deadline, or the shortest job, first.
+/// The Cameo policy: the message with the earliest deadline, or the shortest one, runs first.
 #[derive(Clone, Debug)]
 pub struct Cameo {
     settings: CameoSettings,
     origin: Origin,
     costs: Costs,
     progress: Progress,
-    /// L by [`QueryId`], in ns.
+    /// Latency targets (the paper's L) by [`QueryId`], in ns.
     targets_ns: Vec<u64>,
 }
 
@@ -129,7 +130,7 @@ impl Default for Cameo {
 }
 
 impl Cameo {
-    /// Creates the policy with these settings.
+    /// Creates the Cameo policy with these settings.
     pub fn new(settings: CameoSettings) -> Self {
         Cameo {
             settings,
@@ -140,12 +141,12 @@ impl Cameo {
         }
     }
 
-    /// Creates the policy in this form, with default settings otherwise.
+    /// Creates the Cameo policy in this form, with default settings otherwise.
     pub fn of(form: CameoForm) -> Self {
         Cameo::new(CameoSettings { form, ..CameoSettings::default() })
     }
 
-    /// Creates the ablation: least laxity first without knowledge of windows.
+    /// Creates the variant for comparison that runs the least laxity first but does not consider windows.
     pub fn unaware() -> Self {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
@@ -158,9 +159,10 @@ impl Cameo {
         self.has_deadlines() && self.settings.is_semantics_aware
     }
 
-    /// Returns t_F + L - C_path, counted from the origin and negated: the earlier this deadline, the higher the score.
+    /// Returns the score by deadline: t_F + L - C_path (time of the frontier, target, cost of the path),
+    /// counted from the origin and negated. The earlier this deadline, the higher the score.
     fn deadline_score(&self, state: &OperatorState, operator: OperatorId) -> f64 {
-        // If windows are ignored, `progress` is empty and predicts nothing.
+        // If the policy does not consider windows, `progress` is empty and predicts nothing.
         let complete = state.frontier.filter(|_| !state.is_source);
         let complete = complete.and_then(|frontier| self.progress.observed_at(state.query, frontier));
         let observed = state.head.observed;
@@ -225,7 +227,7 @@ impl Policy for Cameo {
 
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let fitting = snapshot.operator(operator).map_or(0, |state| {
-            // A float-to-integer cast saturates.
+            // The conversion from float to integer saturates, so a tiny cost gives the largest quantum.
             (self.settings.grain_ns as f64 / output_cost::cost_ns(state)) as u32
         });
         Quantum { records: fitting.max(snapshot.block_records) }

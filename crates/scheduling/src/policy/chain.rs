@@ -26,37 +26,39 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the Chain policy.
 pub const NAME: &str = "chain";
-/// The name of the variant with a bounded wait.
+/// The name of the Chain policy with a bounded wait.
 pub const AGEING_NAME: &str = "chain+ageing";
 
-/// Upper bound of times and shares along a line: products of many factors would leave the range of doubles.
+/// Upper bound of times and shares along a line, because products of many factors would leave the range of
+/// doubles.
 const MOST: f64 = 1e300;
 
-/// Chain policy: the steepest descent first.
+/// The Chain policy: the operator with the steepest descent (memory freed per time) runs first.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     operators: Downstream<Descent>,
 }
 
-/// First line of the lower envelope, from an operator on.
+/// First line of the lower envelope of the progress chart, from an operator on (see the head of this module).
 #[derive(Clone, Copy, Debug, Default)]
 struct Descent {
-    /// Nanoseconds along the line, per record that the operator takes.
+    /// Nanoseconds that the operators along the line take, per record that the first operator takes.
     nanos: f64,
-    /// Share of such a record that is left at the end of the line.
+    /// Share of a record that is left in memory at the end of this line of the progress chart.
     left: f64,
-    /// Operator at which the next line begins; none behind a sink.
+    /// The operator at which the next line of the envelope begins; `None` behind a sink.
     behind: Option<OperatorId>,
-    /// Place from the end of the topological order: downstream operators come first.
+    /// Place of the operator, counted from the end of the topological order, so that downstream operators
+    /// come first.
     place: u32,
 }
 
 impl Descent {
-    /// Creates the line of an operator alone.
+    /// Creates the line of the progress chart that leads past this operator only.
     fn alone(state: &OperatorState, is_sink: bool, place: u32) -> Self {
-        // No lower bound on the selectivity: an operator that frees everything is best.
+        // The selectivity has no lower bound, because an operator that frees all memory of a record is best.
         let left = if is_sink { 0.0 } else { selectivity(state, 0.0) };
         Descent { nanos: cost_ns(state), left, behind: None, place }
     }
@@ -65,7 +67,7 @@ impl Descent {
         (1.0 - self.left) / self.nanos
     }
 
-    /// Extends this line by the next one.
+    /// Extends this line of the progress chart by the line that follows it.
     fn then(self, next: Descent) -> Self {
         Descent {
             nanos: (self.nanos + self.left * next.nanos).min(MOST),
@@ -99,7 +101,8 @@ impl Policy for Chain {
             };
             let behind = snapshot.readers(operator).iter().copied().fold(None, steepest);
             let mut descent = Descent { behind, ..Descent::alone(state, behind.is_none(), place) };
-            // Slopes fall downstream. While the next line is steeper than this one, the two are merged.
+            // Slopes fall downstream along the envelope. While the next line is steeper than this line, the
+            // two are merged.
             while let Some(next) = descent.behind.and_then(|behind| self.operators.of(behind))
                 && next.slope() > descent.slope()
             {
@@ -112,7 +115,7 @@ impl Policy for Chain {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // An operator that was submitted since the last round counts as if it were alone.
+        // An operator that was submitted since the last round counts as if it were the only one of its query.
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Descent::alone(state, state.is_sink, operator.0));
         Some(Rank { class: 0, score: of.slope(), tie: of.place })
@@ -133,28 +136,31 @@ mod tests {
         assert!(found.iter().zip(expected).all(is_near), "{found:?}, not {expected:?}");
     }
 
-    /// The paper's first example. One operator frees four fifths in one unit of time. The other frees the last fifth
-    /// in another unit, which is five units for a whole record. Slopes .8 and .2.
+    /// The paper's first example, with the slopes .8 and .2. One operator frees four fifths of a record in
+    /// one unit of time. The other frees the last fifth in another unit, which is five units for a whole
+    /// record.
     #[test]
     fn the_example_of_the_paper() {
         check(&[(1.0, 0.2, &[1]), (5.0, 0.0, &[])], &[0.8, 0.2]);
     }
 
-    /// A frees a tenth, B behind it nine tenths: together .91 in 1.9. With C, a sink: all in 1.99, which is steeper.
-    /// B with C: all in 1.1. An operator that multiplies records has a negative slope by itself.
+    /// Operator A frees a tenth of a record, and B behind it nine tenths: together .91 in 1.9 units of time.
+    /// With C, a sink, they free all in 1.99, which is steeper. B with C frees all in 1.1. An operator that
+    /// multiplies records has a negative slope by itself.
     #[test]
     fn a_line_leads_past_who_frees_little() {
         check(&[(1.0, 0.9, &[1]), (1.0, 0.1, &[2]), (1.0, 1.0, &[])], &[1.0 / 1.99, 1.0 / 1.1, 1.0]);
         check(&[(1.0, 4.0, &[1]), (2.0, 0.5, &[2]), (100.0, 1.0, &[])], &[1.0 / 209.0, 0.25, 0.01]);
     }
 
-    /// A has two readers: B, which frees nothing, and C, which frees all. The line goes to C.
+    /// Operator A has two readers: B, which frees nothing, and C, which frees all of a record. The line of A
+    /// leads to C.
     #[test]
     fn of_several_readers_the_steepest_counts() {
         check(&[(1.0, 1.0, &[1, 2]), (10.0, 1.0, &[]), (1.0, 1.0, &[])], &[0.5, 0.1, 1.0]);
     }
 
-    /// Compares with the definition: the greatest of all slopes along the path.
+    /// Compares the slopes with the definition: the greatest of all slopes from an operator along its path.
     #[test]
     fn equals_the_greatest_of_all_slopes() {
         for seed in 0..200 {

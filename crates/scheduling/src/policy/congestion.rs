@@ -17,21 +17,21 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the congestion policy.
 pub const NAME: &str = "congestion";
-/// The name of the form without source queues.
+/// The name of the form of this policy that does not see queues outside of the engine.
 pub const V1_NAME: &str = "congestion_v1";
-/// The name of the variant with a bounded wait.
+/// The name of the congestion policy with a bounded wait.
 pub const AGEING_NAME: &str = "congestion+ageing";
 
-/// Congestion policy: the longest queue first.
+/// The congestion policy: the operator with the longest queue runs first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Congestion {
     is_v1: bool,
 }
 
 impl Congestion {
-    /// Creates the form `congestion_v1`.
+    /// Creates the form `congestion_v1`, which does not see queues outside of the engine.
     pub fn v1() -> Self {
         Congestion { is_v1: true }
     }
@@ -64,8 +64,8 @@ mod tests {
     use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
-    /// A source with 700 due, an operator with 5, one with 900 and no room, one with 80: checks the order in which
-    /// they run.
+    /// Checks the order of four operators: a source with 700 due records, an operator with 5 waiting records,
+    /// one with 900 and no room for output, and one with 80.
     #[test]
     fn the_longest_queue_runs_first() {
         let state = |(pending, is_source, can_output)| {

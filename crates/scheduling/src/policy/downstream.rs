@@ -1,18 +1,18 @@
-//! Values of operators that are computed from the values of their readers: once a round, from the sinks up.
+//! Values of operators that are computed from the values of their readers, once a round, from the sinks up.
 
 use crate::snapshot::{OperatorId, Snapshot};
 
-/// Values of all operators that lived at the last round.
+/// A value, such as the cost down to the sinks, of each operator that lived at the last round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Downstream<V> {
-    /// Values by [`OperatorId`], each with its round. A value of an earlier round belongs to an operator that has
-    /// ended.
+    /// Values by [`OperatorId`], each with the number of its round. A value of an earlier round belongs to an
+    /// operator that has ended.
     figures: Vec<(u64, V)>,
     round: u64,
 }
 
 impl<V: Clone + Default> Downstream<V> {
-    /// Starts a round: forgets all values, and makes room for the operators of `snapshot`.
+    /// Begins a round: forgets all values, and makes room for the operators of `snapshot`.
     pub(crate) fn begin(&mut self, snapshot: &Snapshot) {
         self.round += 1;
         if self.figures.len() < snapshot.operators.len() {
@@ -20,25 +20,25 @@ impl<V: Clone + Default> Downstream<V> {
         }
     }
 
-    /// Returns the value of `operator`, if it has one in this round.
+    /// Returns the value that was computed for `operator` in this round; `None` if there is none.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&V> {
         let (round, figure) = self.figures.get(operator.0 as usize)?;
         (*round == self.round).then_some(figure)
     }
 
-    /// Returns the value of `operator` for modification, if it has one in this round.
+    /// Returns the value of `operator` to be changed; `None` if it got none in this round.
     pub(crate) fn of_mut(&mut self, operator: OperatorId) -> Option<&mut V> {
         let (round, figure) = self.figures.get_mut(operator.0 as usize)?;
         (*round == self.round).then_some(figure)
     }
 
-    /// Returns the values of the direct readers of `operator`. A reader that has ended is skipped.
+    /// Returns the values of the direct readers of `operator`. Readers that have ended are skipped.
     pub(crate) fn of_readers(&self, snapshot: &Snapshot, operator: OperatorId) -> impl Iterator<Item = &V> {
         snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader))
     }
 
-    /// Sets the value of an operator that lives.
+    /// Sets the value of an operator for this round; the operator must not have ended.
     pub(crate) fn set(&mut self, operator: OperatorId, figure: V) {
         self.figures[operator.0 as usize] = (self.round, figure);
     }

@@ -35,42 +35,48 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the Enjima policy.
 pub const NAME: &str = "enjima";
-/// The name of the literal form.
+/// The name of the form of Enjima that follows the paper to the letter.
 pub const STRICT_NAME: &str = "enjima_strict";
 
-/// Classes of ranks, after class 0 of starving operators.
+/// Class of ranks for operators with enough input to be worth a run. Class 0 is that of starving operators.
 const ELIGIBLE: u8 = 1;
 const NOT_ELIGIBLE: u8 = 2;
 
-/// Parameters that the paper names or leaves open. "Code" is the value in its published program.
+/// Parameters of Enjima that the paper names or leaves open. "Code" is the value in its published program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EnjimaSettings {
-    /// How the output cost is summed: Eq. 2 differs from Aurora, which it extends, and from the program.
+    /// The way in which the output cost is summed: Eq. 2 of the paper differs from Aurora, which it extends,
+    /// and from the program.
     pub output_cost: OutputCost,
-    /// Lower bound of selectivity, so that a window that did not fire does not cost infinitely much. Above 0 and not
-    /// above 1. Ours; the program keeps the last selectivity that it saw.
+    /// Lower bound of selectivity, so that a window that did not fire does not get an infinite cost. Above 0
+    /// and at most 1. Ours; the program keeps the last selectivity that it saw.
     pub min_selectivity: f64,
-    /// ET, in records. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
+    /// The event threshold ET, in records: an operator with so many waiting records is eligible. Section 5.2:
+    /// starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
     pub event_threshold_records: ThresholdRange,
-    /// IT, in ns. Section 5.2: starts at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
+    /// The idle threshold IT, in ns: an operator that has waited for longer is eligible. Section 5.2: starts
+    /// at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
     pub idle_threshold_ns: ThresholdRange,
     /// Number of new samples of the latency gradient after which the thresholds are adapted. Section 3.2.1:
-    /// "periodically". Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples, so with 5 or
-    /// more every sample that judges an adjustment was taken after it.
+    /// "periodically". Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples. So
+    /// with 5 or more, every sample that judges an adjustment was taken after it.
     pub adapt_every_samples: u64,
-    /// N_min, the least quantum, in records. Section 3.2.1: open. Code: 1,000.
+    /// N_min, the least quantum of an operator, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
-    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: [`STARVATION_NS`].
+    /// The starvation bound of Enjima, in ns: an operator that has waited for longer comes before all others.
+    /// The wait begins when its oldest input arrived or when its last run ended, whichever is later. Ours:
+    /// [`STARVATION_NS`].
     pub starvation_ns: u64,
-    /// Queries whose priorities differ by less than this factor share evenly when both always have work. Beyond it
-    /// the better one goes first, as in the paper. 1 disables sharing. Ours: 2, because the measured costs of equal
-    /// queries differ by some 10 %, and by half if only one of them has its data in the caches.
+    /// Queries whose priorities differ by less than this factor share processing time evenly when both always
+    /// have work. If priorities differ by more, the better query goes first, as in the paper. 1 switches
+    /// sharing off. Ours: 2, because the measured costs of equal queries differ by some 10 %, and by half if
+    /// only one of them has its data in the caches.
     pub share_band: f64,
-    /// Lead in CPU time, in ns, over the least served query at which a query loses the whole band. Ours: 5 rounds of
-    /// 1 ms, so that a lead of one round outweighs a difference of 20 %.
+    /// Lead of a query in CPU time, in ns, over the least served query at which the query's priority is
+    /// lowered by the whole factor. Ours: 5 rounds of 1 ms, so that a lead of one round outweighs a
+    /// difference of 20 %.
     pub share_lead_ns: f64,
 }
 
@@ -95,42 +101,46 @@ impl Default for EnjimaSettings {
     }
 }
 
-/// Enjima policy: priorities driven by output cost and latency, with eligibility; and its literal form.
+/// The Enjima policy: the order follows from output cost and latency, and only operators with enough input
+/// are eligible. It also has a form that follows the paper to the letter.
 #[derive(Clone, Debug)]
 pub struct Enjima {
     settings: EnjimaSettings,
     is_strict: bool,
     patience: Patience,
     costs: OutputCosts,
-    /// Plans by [`QueryId`]; the plan of an ended query is reset.
+    /// Thresholds and shares by [`QueryId`]; the entry of an ended query is reset.
     queries: Vec<QueryPlan>,
-    /// Plans by [`OperatorId`], as of the last round.
+    /// Prepared ranks by [`OperatorId`], as of the last round.
     operators: Vec<OperatorPlan>,
 }
 
-/// State of a query that is kept from round to round.
+/// Values of a query that are kept from round to round.
 #[derive(Clone, Copy, Debug)]
 struct QueryPlan {
     thresholds: Thresholds,
     share: Share,
-    /// W times the share factor.
+    /// The paper's weight W of the query, times the factor by which it shares evenly with other queries.
     weight: f64,
 }
 
-/// Inputs of an operator's rank until the next round, prepared so that `rank` needs two comparisons.
+/// Values from which an operator is ranked until the next round, prepared so that `rank` needs only two
+/// comparisons.
 #[derive(Clone, Copy, Debug)]
 struct OperatorPlan {
-    /// Query of the planned operator; another query's operator may have the number by now.
+    /// The query for whose operator these values were computed. Another query's operator may have the same
+    /// number by now.
     query: QueryId,
     tie: u32,
     priority: f64,
-    /// ET, rounded up, because pending records are whole.
+    /// The event threshold ET, rounded up, because pending records are whole numbers.
     event_threshold_records: u64,
-    /// The paper's idle threshold IT, rounded down to whole nanoseconds: an idle time must exceed IT, and is a whole number.
+    /// The idle threshold IT, rounded down to whole nanoseconds: an idle time must exceed IT, and is a whole
+    /// number.
     idle_threshold_ns: u64,
 }
 
-/// Plan of an unused number. Its query matches no operator's query.
+/// The entry of a number that no operator has. Its query is equal to no operator's query.
 const NOBODY: OperatorPlan = OperatorPlan {
     query: QueryId(u32::MAX),
     tie: 0,
@@ -146,7 +156,8 @@ impl Default for Enjima {
 }
 
 impl Enjima {
-    /// Creates `enjima`, with classes 0 and 2 and with even shares.
+    /// Creates the policy `enjima`, in which no operator starves, no worker idles while there is work, and
+    /// equal queries share evenly.
     pub fn new(settings: EnjimaSettings) -> Self {
         Enjima {
             settings,
@@ -158,12 +169,13 @@ impl Enjima {
         }
     }
 
-    /// Creates the literal form, `enjima_strict`. It ignores the starvation bound and the shares in the settings.
+    /// Creates `enjima_strict`, the form that follows the paper to the letter. It ignores the starvation
+    /// bound and the even shares in the settings.
     pub fn strict(settings: EnjimaSettings) -> Self {
         Enjima { is_strict: true, ..Enjima::new(settings) }
     }
 
-    /// Updates thresholds, weights and shares of all queries.
+    /// Updates the thresholds, weights and even shares of all queries, once per round.
     fn plan_queries(&mut self, snapshot: &Snapshot) {
         let Enjima { settings, queries, .. } = self;
         let new = QueryPlan { thresholds: Thresholds::new(settings), share: Share::default(), weight: 1.0 };
@@ -174,7 +186,7 @@ impl Enjima {
                     plan.thresholds.adapt(settings, state);
                     plan.weight = weight(state);
                 }
-                // The next query with this number starts anew.
+                // The query has ended, so the next query with this number starts anew.
                 None => *plan = new,
                 Some(state) => *plan = QueryPlan { weight: weight(state), ..new },
             }
@@ -194,7 +206,7 @@ impl Enjima {
         }
     }
 
-    /// Updates priorities and thresholds of all operators.
+    /// Updates the priorities and thresholds of all operators, once per round.
     fn plan_operators(&mut self, snapshot: &Snapshot) {
         let is_crowded = snapshot.operators.iter().flatten().count() > snapshot.workers;
         let Enjima { settings, costs, queries, operators, .. } = self;
@@ -219,7 +231,8 @@ impl Enjima {
         }));
     }
 
-    /// Returns the plan of an operator submitted since the last round: initial thresholds, and the priority of a sink.
+    /// Returns the values by which an operator is ranked that was submitted since the last round: initial
+    /// thresholds, and the priority of a sink.
     #[cold]
     fn plan_of_newcomer(&self, state: &OperatorState, operator: OperatorId) -> OperatorPlan {
         let thresholds = Thresholds::new(&self.settings);
@@ -233,7 +246,8 @@ impl Enjima {
     }
 }
 
-/// Returns W (Eq. 3), between 0.9 and 1.1. A gradient that is NaN counts as 0.
+/// Returns the paper's weight W of a query (Eq. 3), between 0.9 and 1.1. A latency gradient that is NaN
+/// counts as 0.
 fn weight(query: &QueryState) -> f64 {
     let gradient = if query.latency_gradient.is_nan() { 0.0 } else { query.latency_gradient };
     1.0 + gradient.clamp(-1.0, 1.0) / 10.0

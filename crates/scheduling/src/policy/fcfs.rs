@@ -24,49 +24,50 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy "first come, first served".
 pub const NAME: &str = "fcfs";
-/// The name of the form that goes by arrival at the source.
+/// The name of "first come, first served" by the arrival of records at their source.
 pub const INGEST_NAME: &str = "fcfs_ingest";
-/// The name of the form that goes by the place in the run queue.
+/// The name of the form of this policy that orders by the place in the run queue.
 pub const FIFO_NAME: &str = "fifo";
 
-/// Time for which a source on demand goes behind everything that waits: long compared with the way of a record through
-/// a query, short for people.
+/// Nanoseconds for which a source on demand goes behind everything that waits: long compared with the way of
+/// a record through a query, short for people.
 const ON_DEMAND_PATIENCE_NS: u64 = 1_000_000;
 
-/// First come, first served policy.
+/// The policy "first come, first served", in three forms.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fcfs {
     came_to: CameTo,
     origin: Origin,
 }
 
-/// Place whose arrival time counts.
+/// The place at which an arrival counts in the policy "first come, first served".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
-    /// The operator's input.
+    /// Operators are ordered by the arrival of their oldest record at their own input.
     #[default]
     Input,
-    /// The source from which the records stem.
+    /// Operators are ordered by the arrival of their first record at the source from which it stems.
     Source,
-    /// The queue of operators that can run.
+    /// Operators are ordered by the time at which they entered the queue of operators that can run.
     Line,
 }
 
 impl Fcfs {
-    /// Creates the form `fcfs_ingest`: by arrival at the source.
+    /// Creates the form `fcfs_ingest`, which orders by arrival at the source.
     pub fn by_ingest() -> Self {
         Fcfs { came_to: CameTo::Source, ..Fcfs::default() }
     }
 
-    /// Creates the form `fifo`: by the place in the run queue.
+    /// Creates the form `fifo`, which orders by the place in the run queue.
     pub fn fifo() -> Self {
         Fcfs { came_to: CameTo::Line, ..Fcfs::default() }
     }
 }
 
-/// Returns since when an operator is in the run queue: it enters with its first input, and again after each run.
+/// Returns the time since which an operator is in the run queue: it enters with its first input, and again
+/// after each run.
 #[inline]
 pub(super) fn in_line_since(state: &OperatorState) -> ProcessingTime {
     state.oldest_pending.max(state.last_run_ended)
@@ -117,7 +118,8 @@ mod tests {
     use crate::snapshot::Context;
     use crate::test_bed::{Bed, Task};
 
-    /// Checks the order of operators, each (pending, arrival in ns, can output), at 1,000 ns.
+    /// Checks the order of operators at 1,000 ns. Each operator has (pending records, arrival in ns, room for
+    /// output).
     fn check(operators: &[(u64, u64, bool)], expected: &[u32]) {
         let state = |&(pending, arrival, can_output): &(u64, u64, bool)| OperatorState {
             can_output,
@@ -176,8 +178,8 @@ mod tests {
         check(&[], &[]);
     }
 
-    /// Sources on demand go behind everything that waits, even a record that arrived just now; among them the longest
-    /// wait goes first. After 1 ms they age like records.
+    /// Sources on demand run after everything that waits, even after a record that arrived just now. Among
+    /// them the longest wait goes first. After 1 ms they age like records.
     #[test]
     fn sources_on_demand_come_last_and_starve_not() {
         let record = |arrival| waiting(1, arrival);
@@ -186,10 +188,11 @@ mod tests {
         check_states(now, &[record(now - 5), source(now - 1_000_004), source(now - 1_000_006)], &[2, 0, 1]);
     }
 
-    /// Arrival at the operator, arrival at the source, end of the last run: each form uses its own.
+    /// The three forms use different times: arrival at the operator, arrival at the source, or the end of the
+    /// last run.
     #[test]
     fn each_form_asks_where_it_came_first() {
-        // (at its source, at this operator, end of the last run) in ns
+        // Each operator has (arrival at its source, arrival at this operator, end of the last run), in ns.
         let operators = [(10, 90, 20), (30, 70, 95), (20, 80, 85), (40, 75, 20)].map(
             |(observed, arrival, ended): (u64, u64, u64)| OperatorState {
                 head: Context { observed: ProcessingTime::from_nanos(observed), token: None },
@@ -202,7 +205,8 @@ mod tests {
         check_form(Fcfs::fifo(), 100, &operators, &[3, 2, 0, 1]);
     }
 
-    /// In `fcfs_ingest` a source on demand goes behind the records that it made, for 1 ms; in `fifo` it queues at once.
+    /// In `fcfs_ingest` a source on demand runs after the records that it made, for 1 ms. In `fifo` it enters
+    /// the run queue at once.
     #[test]
     fn sources_on_demand_have_their_place_in_each_form() {
         let made = |at| OperatorState { is_on_demand: false, is_source: false, ..source(at) };
@@ -212,8 +216,8 @@ mod tests {
         check_form(Fcfs::fifo(), now, &operators, &[2, 0, 1]);
     }
 
-    /// In `fifo`, A, with 9 records and blocks of 2, takes turns with the others, although all its records arrived
-    /// first. In `fcfs` A is done before the others.
+    /// In `fifo`, operator A, with 9 records and blocks of 2, takes turns with the others, although all its
+    /// records arrived first. In `fcfs` A is done before the others.
     #[test]
     fn in_line_everybody_takes_turns() {
         for (policy, expected) in [(Fcfs::fifo(), "ABCABCAAA"), (Fcfs::default(), "AAAAABBCC")] {
@@ -226,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Words are compared long after they were made: a rank given now equals the rank given two seconds later, with a
-    /// round in between.
+    /// A rank given now equals the rank given two seconds later, with a round in between. This matters
+    /// because ranks are compared long after they were made.
     #[test]
     fn a_rank_does_not_depend_on_when_it_was_given() {
         let operators = [waiting(1, 5_000_000_300), source(5_000_000_100)];

@@ -17,33 +17,35 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy "highest rate".
 pub const NAME: &str = "highest_rate";
-/// The name of the variant with a bounded wait.
+/// The name of the policy "highest rate" with a bounded wait.
 pub const AGEING_NAME: &str = "highest_rate+ageing";
 
-/// Upper bound of S and C: products of many factors would leave the range of doubles.
+/// Upper bound of output rates and costs (S and C), because products of many factors would leave the range of
+/// doubles.
 const MOST: f64 = 1e300;
 
-/// Highest rate policy: the highest output rate first.
+/// The policy "highest rate": the operator with the highest output rate runs first.
 #[derive(Clone, Debug, Default)]
 pub struct HighestRate {
     operators: Downstream<Rate>,
 }
 
-/// Output rate of one operator, per record that it takes.
+/// Output rate of an operator, as its two parts per record that the operator takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// S: records out of the query.
+    /// The paper's S: number of records that leave the query per record into this operator.
     selectivity: f64,
-    /// C: nanoseconds spent on the record from this operator on.
+    /// The paper's C: nanoseconds spent on a record from this operator down to the sinks.
     cost_ns: f64,
-    /// Place from the end of the topological order: downstream operators come first.
+    /// Place of the operator, counted from the end of the topological order, so that downstream operators
+    /// come first.
     place: u32,
 }
 
 impl Rate {
-    /// Creates the rate of an operator whose readers have these sums of selectivity and cost.
+    /// Creates the rate of an operator, from the sums of its readers' selectivities and costs.
     fn of(state: &OperatorState, selectivity_behind: f64, cost_behind_ns: f64, place: u32) -> Self {
         let own = selectivity(state, MIN_SELECTIVITY);
         Rate {
@@ -100,7 +102,9 @@ mod tests {
     use super::*;
     use crate::test_bed::{graph, scores};
 
-    /// By hand: D 1/4, C .5/10, B .2 * (1 + .5) = .3 for 2 + .2 * (4 + 10) = 4.8, A 2 * .3 = .6 for 1 + 2 * 4.8 = 10.6.
+    /// The output rate of an operator includes everything downstream. By hand, rate is records out per time:
+    /// D 1/4; C .5/10; B .2 * (1 + .5) = .3 for 2 + .2 * (4 + 10) = 4.8; A 2 * .3 = .6 for 1 + 2 * 4.8 =
+    /// 10.6.
     #[test]
     fn rates_are_those_of_all_that_stands_downstream() {
         let snapshot = graph(&[(1.0, 2.0, &[1]), (2.0, 0.2, &[2, 3]), (10.0, 0.5, &[]), (4.0, 1.0, &[])]);
@@ -112,8 +116,8 @@ mod tests {
         );
     }
 
-    /// An operator that did not fire in an interval has a rate above zero; one that is unmeasured or out of range a
-    /// finite rate.
+    /// An operator that did not fire in an interval has an output rate above zero. An operator with costs
+    /// that are not measured or out of range has a finite rate.
     #[test]
     fn rates_are_finite_and_above_zero() {
         let chain = |selectivity: f64| {

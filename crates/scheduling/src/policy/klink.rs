@@ -73,54 +73,55 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the Klink policy.
 pub const NAME: &str = "klink";
-/// The name of the ablation without memory mode.
+/// The name of the variant of Klink without memory mode.
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
-/// The name of the ablation that sums Eq. 8 in steps.
+/// The name of the variant of Klink that sums Eq. 8 in steps.
 pub const SUM_NAME: &str = "klink_sum";
-/// The name of the ablation in which a query with positive slack is not eligible.
+/// The name of the variant of Klink in which a query with positive slack is not eligible.
 pub const LAZY_NAME: &str = "klink_lazy";
-/// The name of the ablation with the variance as printed.
+/// The name of the variant of Klink with the variance as printed in the paper.
 pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
-/// The name of the form that predicts watermarks by regression.
+/// The name of the variant of Klink that predicts watermarks by regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
-/// Classes of ranks, after class 0 of starving operators.
+/// Class of ranks for operators that run first while memory is short, because they free the most. Class 0 is
+/// that of starving operators.
 const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// Unit of ties within a query: a quarter of the ties for operators that have waited long, a quarter for the other
-/// operators, half for sources.
+/// Unit of the tie-break between operators of one query. A quarter of the values is for operators that have
+/// waited long, a quarter for the other operators, half for sources.
 const PLACES: u32 = 1 << 14;
 
-/// Upper bound of products along a pipeline: many factors would leave the range of doubles.
+/// Upper bound of products along a pipeline, because many factors would leave the range of doubles.
 const MOST: f64 = 1e24;
 
-/// Klink policy: the least slack first.
+/// The Klink policy: the query with the least slack runs first.
 #[derive(Clone, Debug)]
 pub struct Klink {
     name: &'static str,
     settings: KlinkSettings,
-    /// The cycle that began with the last evaluation.
+    /// The evaluation cycle of Klink that began with the last evaluation of slack.
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
     patience: Patience,
-    /// The pipeline that runs first while memory is short.
+    /// The pipeline that runs first while memory is short; `None` while memory is not short.
     frees_most: Option<Pipeline>,
-    /// Plans by [`QueryId`], as of the last evaluation.
+    /// Slack and pending work by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
     operators: Downstream<Standing>,
 }
 
-/// Result of an evaluation for one operator.
+/// Values that Klink's last evaluation has computed for one operator.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     query: QueryId,
-    /// Number of operators of its query that come later in topological order.
+    /// Number of operators of the same query that come later in topological order.
     place: u32,
-    /// G: cost of a record from this operator to the sinks.
+    /// The paper's G: cost in ns of a record from this operator down to the sinks.
     cost_ns: f64,
 }
 
@@ -137,24 +138,24 @@ impl Default for Klink {
 }
 
 impl Klink {
-    /// Creates `klink`.
+    /// Creates the policy `klink` with these settings.
     pub fn new(settings: KlinkSettings) -> Self {
         Klink::named(NAME, settings)
     }
 
-    /// Creates `klink_no_memory`: it never enters memory mode.
+    /// Creates `klink_no_memory`, which never enters memory mode.
     pub fn no_memory() -> Self {
         let settings = KlinkSettings { memory_share: f64::INFINITY, ..KlinkSettings::default() };
         Klink::named(NO_MEMORY_NAME, settings)
     }
 
-    /// Creates `klink_sum`: Eq. 8 at f = 95 %.
+    /// Creates `klink_sum`, which uses Eq. 8 of the paper at f = 95 %.
     pub fn sum() -> Self {
         let estimate = Estimate::Sum { reach_deviations: 2.0 };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
-    /// Creates `klink_lazy`: Algorithm 1 to the letter.
+    /// Creates `klink_lazy`, which follows Algorithm 1 to the letter.
     pub fn lazy() -> Self {
         let settings = KlinkSettings {
             is_lazy: true,
@@ -165,7 +166,7 @@ impl Klink {
         Klink::named(LAZY_NAME, settings)
     }
 
-    /// Creates `klink_literal_variance`: Eq. 6 to the letter.
+    /// Creates `klink_literal_variance`, which follows Eq. 6 to the letter.
     pub fn literal_variance() -> Self {
         let estimate = Estimate::LiteralVariance;
         let settings = KlinkSettings {
@@ -177,7 +178,7 @@ impl Klink {
         Klink::named(LITERAL_VARIANCE_NAME, settings)
     }
 
-    /// Creates `klink_regression`: LR of Fig. 9c.
+    /// Creates `klink_regression`, which is LR of Fig. 9c in the paper.
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
@@ -196,9 +197,9 @@ impl Klink {
         }
     }
 
-    /// Returns true if there is an operator that the last evaluation has not seen. A new query is missed if it has
-    /// the number of an ended query and its operators have the numbers of that query's operators. It then keeps the
-    /// ended query's slack until the cycle ends.
+    /// Returns true if there is an operator that the last evaluation has not seen. A new query is missed if
+    /// it and its operators have the numbers of an ended query and its operators. Then the new query keeps
+    /// the ended query's slack until the cycle ends.
     fn has_newcomers(&self, snapshot: &Snapshot) -> bool {
         snapshot.order.iter().any(|operator| {
             let is_known = |state: &OperatorState| {
@@ -208,14 +209,14 @@ impl Klink {
         })
     }
 
-    /// Returns true if a sweeping watermark was ingested since the last evaluation.
+    /// Returns true if a watermark that makes a query put out results was ingested since the last evaluation.
     fn has_sweeps(&self, snapshot: &Snapshot) -> bool {
         snapshot.streams.iter().filter(|stream| !stream.is_away).any(|stream| {
             self.queries.get(stream.query.0 as usize).is_some_and(|plan| plan.swept < stream.swept)
         })
     }
 
-    /// Computes for each query its pending work, the age of that work, and its cost.
+    /// Computes for each query its pending work, the age of that work, and the cost of processing it.
     fn weigh(&mut self, snapshot: &Snapshot) {
         let Klink { queries, operators, .. } = self;
         operators.begin(snapshot);
@@ -233,7 +234,7 @@ impl Klink {
         }
     }
 
-    /// Computes the slack of each query: the least over its streams.
+    /// Computes the slack of each query, which is the least slack over the query's streams.
     fn find_slack(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, .. } = self;
         let now = snapshot.now;
@@ -241,7 +242,8 @@ impl Klink {
         for stream in &snapshot.streams {
             let Some(plan) = queries.get_mut(stream.query.0 as usize) else { continue };
             let slack_ns = slack_ns(settings, plan.known(now), stream);
-            // A slack that is NaN, from invalid statistics, is ignored: `min` returns the other operand.
+            // A slack that is NaN, because of invalid statistics, is ignored: `min` returns the other
+            // operand.
             plan.slack_ns = slack_ns.map_or(plan.slack_ns, |slack_ns| plan.slack_ns.min(slack_ns));
             if !stream.is_away {
                 plan.swept = plan.swept.max(stream.swept);
@@ -252,7 +254,7 @@ impl Klink {
         }
     }
 
-    /// Finds the pipeline that frees the most memory.
+    /// Finds the pipeline of operators that frees the most memory.
     fn find_releases(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, operators, .. } = self;
         for &operator in &snapshot.order {
@@ -282,7 +284,7 @@ impl Klink {
         }
     }
 
-    /// Returns the tie of an operator within its query.
+    /// Returns the tie-break between an operator and the other operators of its query.
     #[inline]
     fn tie(&self, state: &OperatorState, place: u32) -> u32 {
         let place = place.min(PLACES - 1);
@@ -291,8 +293,8 @@ impl Klink {
         match (waits_long, state.is_source) {
             (true, _) => place,
             (false, false) => PLACES + place,
-            // Sources that have not waited long: map the end of the wait, from 0 to two cycles after it becomes long,
-            // to a tie.
+            // Sources that have not waited long are ordered by their wait. The time until the wait counts as
+            // long, from 0 to two cycles, is mapped to the tie-break.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);

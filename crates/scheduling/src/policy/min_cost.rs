@@ -15,32 +15,34 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy "minimum cost".
 pub const NAME: &str = "min_cost";
 
-/// Minimum cost policy: one turn each, in post-order.
+/// The policy "minimum cost": each operator takes one turn, in post-order of its query.
 #[derive(Clone, Debug, Default)]
 pub struct MinCost {
     turns: Turns,
-    /// Places in post-order, by [`OperatorId`]; `NOWHERE` for an operator that was absent in the last round.
+    /// Place of each operator in post-order, by [`OperatorId`]; `NOWHERE` if there was no such operator in
+    /// the last round.
     places: Vec<u32>,
     walk: Walk,
 }
 
-/// Marks an operator without a place.
+/// Stands for the place in post-order of an operator that has none.
 const NOWHERE: u32 = u32::MAX;
 
-/// Buffers of the walk, kept between rounds to save allocations.
+/// Buffers for the walk through the queries, kept between rounds to save allocations.
 #[derive(Clone, Debug, Default)]
 struct Walk {
-    /// Writers of each operator, by [`OperatorId`].
+    /// Operators that write the input of each operator, by [`OperatorId`].
     writers: Vec<Vec<OperatorId>>,
-    /// Operators on the path from a sink, each with the number of its writers already walked.
+    /// Operators on the path from a sink to the present place of the walk, each with the number of its
+    /// writers already walked.
     path: Vec<(OperatorId, usize)>,
 }
 
 impl Walk {
-    /// Gives every operator its place in post-order.
+    /// Gives every operator its place in post-order: writers before readers, branch by branch.
     fn number(&mut self, snapshot: &Snapshot, places: &mut Vec<u32>) {
         let count = snapshot.operators.len();
         places.clear();
@@ -66,7 +68,7 @@ impl Walk {
                     self.path.push((writer, 0));
                     continue;
                 }
-                // An operator with several readers is reached several times, and numbered once.
+                // An operator with several readers is reached several times, but gets a place only once.
                 if *place == NOWHERE {
                     (*place, next) = (next, next + 1);
                 }
@@ -111,7 +113,7 @@ mod tests {
     use super::*;
     use crate::test_bed::{Bed, Task, graph};
 
-    /// Returns the operators in the order of their numbers, one letter each.
+    /// Returns the operators in the order of their places in post-order, one letter each.
     fn order(readers: &[&[u32]]) -> String {
         let rows: Vec<(f64, f64, &[u32])> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
         let mut policy = MinCost::default();
@@ -121,18 +123,19 @@ mod tests {
         numbered.into_iter().map(|(_, letter)| char::from(letter)).collect()
     }
 
-    /// A join of two branches, A-C and B-D, into E; then two queries of which the second stands first in the graph.
+    /// Post-order in a join of two branches, A-C and B-D, into E; then in two queries of which the second
+    /// comes first in the graph.
     #[test]
     fn branches_are_walked_through_one_after_the_other() {
         assert_eq!(order(&[&[2], &[3], &[4], &[4], &[]]), "ACBDE");
         assert_eq!(order(&[&[3], &[2], &[], &[]]), "BCAD");
-        // A is read by B and C, which meet in D.
+        // Operator A is read by B and by C, which both feed D.
         assert_eq!(order(&[&[1, 2], &[3], &[3], &[]]), "ABCD");
         assert_eq!(order(&[]), "");
     }
 
-    /// Two queries of three operators, each with a source on demand: every operator has one turn a cycle, query by
-    /// query.
+    /// Two queries of three operators, each with a source on demand: in a cycle every operator has one turn,
+    /// query by query.
     #[test]
     fn a_cycle_goes_through_one_query_and_then_the_next() {
         let chain = |first: u32, query| {

@@ -15,12 +15,12 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy "minimum latency".
 pub const NAME: &str = "min_latency";
-/// The name of the variant with a bounded wait.
+/// The name of the policy "minimum latency" with a bounded wait.
 pub const AGEING_NAME: &str = "min_latency+ageing";
 
-/// Minimum latency policy: the least output cost first.
+/// The policy "minimum latency": the operator with the least output cost runs first.
 #[derive(Clone, Debug)]
 pub struct MinLatency {
     costs: OutputCosts,
@@ -66,8 +66,9 @@ mod tests {
     use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
-    /// A chain of three whose middle operator is blocked, and one operator submitted since the last round. The sink
-    /// ranks before the source, though the source costs less by itself; the new operator ranks as if it were a sink.
+    /// A chain of three operators whose middle one is blocked, and one operator submitted since the last
+    /// round. The sink ranks before the source, although the source costs less by itself. The new operator
+    /// ranks as if it were a sink.
     #[test]
     fn downstream_comes_first() {
         let state = |cost_ns_per_record| {

@@ -19,12 +19,12 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy of Orleans.
 pub const NAME: &str = "orleans";
-/// The name of the variant with a bounded wait.
+/// The name of the policy of Orleans with a bounded wait.
 pub const AGEING_NAME: &str = "orleans+ageing";
 
-/// Orleans policy: last come, first served.
+/// The policy of Orleans: the operator that became able to run last runs first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Orleans {
     origin: Origin,
@@ -69,8 +69,8 @@ mod tests {
 
     const TODAY_NS: u64 = 1_800_000_000_000_000_000;
 
-    /// Checks the order of operators, each (pending, arrival in ns, end of its last run in ns), offsets from
-    /// [`TODAY_NS`].
+    /// Checks the order of operators. Each has (pending records, arrival in ns, end of its last run in ns);
+    /// instants are offsets from [`TODAY_NS`].
     fn check(operators: &[(u64, u64, u64)], expected: &[u32]) {
         let state = |&(pending, arrival, ended): &(u64, u64, u64)| {
             Some(OperatorState {
@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
     }
 
-    /// The later of arrival and end of the last run counts; between equals the lower number goes first.
+    /// An operator's place depends on its arrival or the end of its last run, whichever is later. Between
+    /// equals the lower number goes first.
     #[test]
     fn the_newest_runs_first() {
         check(&[(1, 300, 0), (9, 200, 0), (1, 300, 0), (5, 900, 0)], &[3, 0, 2, 1]);
@@ -101,8 +102,8 @@ mod tests {
         check(&[(1, 4_000_000_001, 0), (1, 4_000_000_003, 0), (1, 4_000_000_002, 0)], &[1, 2, 0]);
     }
 
-    /// An operator with more input continues until it is done, and the reader of its output runs before all that waited
-    /// earlier: A, its reader D, then B and C, which arrived before.
+    /// An operator with more input continues until it is done, and the reader of its output runs before all
+    /// that waited earlier. So A runs first, then its reader D, then B and C, which arrived before.
     #[test]
     fn who_has_more_goes_on() {
         let task = |readers: &[u32]| Task::new(10, 1.0, readers);

@@ -26,72 +26,74 @@
 use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
-/// Rule by which costs are summed along the way to the sink.
+/// The way in which costs are summed from an operator to the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutputCost {
-    /// Counts every downstream operator once, as in Aurora.
+    /// In the sum of costs, every downstream operator counts once, as in Aurora.
     #[default]
     Path,
-    /// Counts the direct readers only, as Eq. 2 is printed.
+    /// In the sum of costs, only the direct readers count, as Eq. 2 is printed in the Enjima paper.
     Printed,
-    /// Adds the cumulative costs of the direct readers, as in Enjima's program.
+    /// The cumulative costs of the direct readers are added, as in Enjima's program.
     Code,
 }
 
-/// Default lower bound of selectivity: one record out per 1,000 records in.
+/// Default lower bound of a selectivity: one record out per 1,000 records in.
 pub const MIN_SELECTIVITY: f64 = 1e-3;
 
-/// Bounds of a cost, in ns per record; measurements are clamped to them.
+/// Least and greatest cost of an operator, in ns per record. Measured costs are clamped to this range.
 const COST_NS: std::ops::RangeInclusive<f64> = 0.1..=1e12;
-/// Upper bound of a selectivity; measurements are clamped to it.
+/// Greatest selectivity of an operator. Measured selectivities are clamped to it.
 const MAX_SELECTIVITY: f64 = 1e6;
-/// Bounds of an output selectivity: products of many factors would leave the range of doubles.
+/// Least and greatest output selectivity, because products of many factors would leave the range of doubles.
 const OUTPUT_SELECTIVITY: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
-/// Upper bound of an output cost: with `Code` it doubles at every step, and doubles end at about 10^308.
+/// Greatest output cost. With the form `Code` it doubles at every step, and doubles end at about 10^308.
 const MAX_OUTPUT_COST_NS: f64 = 1e300;
 
-/// Output costs of all operators, as of the last update.
+/// Output costs of all operators, as of the last update: the cost of getting one record out of the query,
+/// counted from the operator on.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputCosts {
     form: OutputCost,
     min_selectivity: f64,
     operators: Downstream<OutputCostOf>,
     walk: u64,
-    /// Buffer of the walk, kept between walks to save allocations.
+    /// Buffer for the walk over downstream operators, kept between walks to save allocations.
     to_visit: Vec<OperatorId>,
 }
 
-/// Output cost of one operator.
+/// Output cost of one operator, with the values from which the costs of its writers are computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputCostOf {
-    /// Output cost in ns per record out of the query.
+    /// Output cost in ns per record that leaves the query.
     pub(crate) cost_ns: f64,
-    /// Output selectivity.
+    /// Output selectivity: records that leave the query per record into this operator.
     pub(crate) selectivity: f64,
-    /// Place from the end of the topological order: downstream operators come first.
+    /// Place of the operator, counted from the end of the topological order, so that downstream operators
+    /// come first.
     pub(crate) place: u32,
     own_ns: f64,
     cumulative_ns: f64,
-    /// Number of the last walk that visited this operator.
+    /// Number of the last walk over downstream operators that visited this operator.
     walk: u64,
 }
 
 impl OutputCosts {
-    /// Creates an empty table.
+    /// Creates a table of output costs that has no entries.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };
         OutputCosts { form, min_selectivity, operators: Downstream::default(), walk: 0, to_visit: Vec::new() }
     }
 
-    /// Returns the output cost of `operator`, if it lived at the last update.
+    /// Returns the output cost of `operator`; `None` if there was no such operator at the last update.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&OutputCostOf> {
         self.operators.of(operator)
     }
 
-    /// Computes all output costs anew, in one pass from the sinks up. With `Path` an operator with several readers
-    /// adds a walk over its downstream operators, since branches may meet again.
+    /// Computes all output costs anew, in one pass from the sinks up. With the form `Path`, an operator with
+    /// several readers needs a walk over its downstream operators, because branches may meet again.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
         self.operators.begin(snapshot);
         for (place, &operator) in snapshot.order.iter().rev().enumerate() {
@@ -102,7 +104,7 @@ impl OutputCosts {
         }
     }
 
-    /// Computes the output cost of an operator from those of its readers.
+    /// Computes the output cost of an operator from the output costs of its readers.
     fn compute(&mut self, snapshot: &Snapshot, operator: OperatorId, state: &OperatorState) -> OutputCostOf {
         let (mut reader_count, mut best_selectivity, mut largest_ns) = (0, 0.0f64, 0.0f64);
         let (mut own_sum_ns, mut cumulative_sum_ns) = (0.0, 0.0);
@@ -119,7 +121,8 @@ impl OutputCosts {
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
-            // The walk sums in another order than the readers did: rounding must not make the sum less than a reader's.
+            // The walk adds numbers in another order than the readers did. Rounding must not make the sum
+            // less than the cost of a reader.
             OutputCost::Path => self.walk_ns(snapshot, operator).max(largest_ns),
             OutputCost::Printed => own_sum_ns,
             OutputCost::Code => cumulative_sum_ns,
@@ -129,7 +132,7 @@ impl OutputCosts {
         OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, walk: 0 }
     }
 
-    /// Returns the sum of the own costs of all operators downstream of `operator`, each counted once.
+    /// Returns the sum of the costs of all operators downstream of `operator`, each counted once.
     fn walk_ns(&mut self, snapshot: &Snapshot, operator: OperatorId) -> f64 {
         self.walk += 1;
         let mut sum_ns = 0.0;
@@ -145,25 +148,26 @@ impl OutputCosts {
         sum_ns
     }
 
-    /// Returns the own cost of an operator that was absent at the last update: it counts as a sink.
+    /// Returns the output cost of an operator that was absent at the last update: it counts as a sink.
     pub(crate) fn alone_ns(&self, state: &OperatorState) -> f64 {
         cost_ns(state) / selectivity(state, self.min_selectivity)
     }
 }
 
-/// Returns the selectivity of `state`, clamped: finite, and at least `least`.
+/// Returns the measured selectivity of an operator, clamped so that it is finite and at least `least`.
 #[inline]
 pub(crate) fn selectivity(state: &OperatorState, least: f64) -> f64 {
     let selectivity = if state.selectivity.is_nan() { 1.0 } else { state.selectivity };
     selectivity.clamp(least, MAX_SELECTIVITY)
 }
 
-/// Returns the cost of `state` in ns per record, clamped: finite and above zero.
+/// Returns the measured cost of an operator in ns per record, clamped so that it is finite and above zero.
 #[inline]
 pub(crate) fn cost_ns(state: &OperatorState) -> f64 {
     let (least, most) = COST_NS.into_inner();
     let cost_ns = state.cost_ns_per_record;
-    // NaN fails the comparison too. A cost of zero would make a quantum by cost endless.
+    // A cost that is NaN is not above zero either. A cost of zero would make a quantum that is computed from
+    // it endless.
     if cost_ns > 0.0 { cost_ns.clamp(least, most) } else { OperatorState::ASSUMED_COST_NS_PER_RECORD }
 }
 

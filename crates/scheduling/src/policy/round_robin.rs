@@ -19,21 +19,21 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the policy "round robin".
 pub const NAME: &str = "round_robin";
-/// The name of the form whose turns take a fixed time.
+/// The name of the form of "round robin" whose turns take a fixed time.
 pub const QUANTUM_NAME: &str = "rr_quantum";
 
-/// Round robin policy: one turn each.
+/// The policy "round robin": each operator takes one turn after the other.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
     turns: Turns,
-    /// Duration of a turn; `None` means one block.
+    /// Duration of a turn in ns; `None` means that a turn is one block.
     quantum_ns: Option<u64>,
 }
 
 impl RoundRobin {
-    /// Creates the form `rr_quantum`, with turns of `quantum_ns`.
+    /// Creates the form `rr_quantum`, in which a turn takes `quantum_ns`.
     pub fn with_quantum_ns(quantum_ns: u64) -> Self {
         RoundRobin { quantum_ns: Some(quantum_ns), ..RoundRobin::default() }
     }
@@ -80,7 +80,8 @@ mod tests {
     use crate::snapshot::{OperatorState, QueryId};
     use crate::test_bed::run_of;
 
-    /// Checks which operator runs in each turn. `waiting` lists for each turn the waiting operators, one digit each.
+    /// Checks which operator runs in each turn. `waiting` lists the operators that wait at each turn, one
+    /// digit each.
     fn check(policy: &mut RoundRobin, waiting: &str, expected: &str) {
         let mut ran = String::new();
         for waiting in waiting.split(' ') {
@@ -121,22 +122,22 @@ mod tests {
         assert_eq!(fresh().rank(&snapshot, OperatorId(7)), None);
     }
 
-    /// Operator 1 is away for two cycles. It joins the second of them late, and from then on takes one turn per turn
-    /// of 0 and 2.
+    /// Operator 1 has nothing to do for two cycles. It joins the second of them late, and from then on takes
+    /// one turn per turn of the operators 0 and 2.
     #[test]
     fn whoever_was_away_does_not_make_up_for_it() {
         check(&mut fresh(), "012 012 012 02 02 02 02 012 012 012 012 012 012", "0120202101201");
     }
 
-    /// An operator that has input now and then takes no more turns than one that always has: joining anew gives no
-    /// second turn in a cycle.
+    /// An operator that has input only now and then takes no more turns than one that always has: joining
+    /// again gives no second turn in a cycle.
     #[test]
     fn coming_and_going_earns_nothing() {
         check(&mut fresh(), "01 1 01 1 01 01 1 01 01 01", "0101011001");
     }
 
-    /// 120 ms at 1 us are 120,000 records. An operator that costs 1 ms gets a block; an unmeasured one counts as 100
-    /// ns.
+    /// A turn of 120 ms at 1 us per record is 120,000 records. An operator that costs 1 ms per record gets a
+    /// block. A cost that was not measured counts as 100 ns.
     #[test]
     fn a_turn_of_fixed_time_is_a_block_at_least() {
         let policy = RoundRobin::with_quantum_ns(120_000_000);
@@ -152,8 +153,8 @@ mod tests {
         assert!(policy.reads().contain(Fields::COST_AND_SELECTIVITY));
     }
 
-    /// At a million turns a second, counts reach 2^33, the end of exact whole numbers, within hours; they never reach
-    /// 2^60.
+    /// Turn counts stay exact. At a million turns a second, they reach 2^33, up to which a rank holds whole
+    /// numbers exactly, within hours. They never reach 2^60.
     #[test]
     fn counts_stay_exact_however_long_it_runs() {
         for cycle in [1 << 33, 1 << 53, 1 << 60] {

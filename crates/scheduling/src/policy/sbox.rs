@@ -19,34 +19,37 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose the SBox policy.
 pub const NAME: &str = "sbox";
-/// The name of the variant with a bounded wait.
+/// The name of the SBox policy with a bounded wait.
 pub const AGEING_NAME: &str = "sbox+ageing";
 
-/// SBox policy: the closest window deadline first.
+/// The SBox policy: the query whose window ends first runs until it has processed a watermark.
 #[derive(Clone, Debug, Default)]
 pub struct Sbox {
-    /// The current query, and the watermark that its sinks had seen when it was chosen.
+    /// The current query, and the watermark that its sinks had seen when the query was chosen; `None` if no
+    /// query has work.
     at_hand: Option<(QueryId, Option<EventTime>)>,
-    /// Turns by [`QueryId`].
+    /// Place of each query in the order in which queries run, by [`QueryId`].
     queries: Vec<Turn>,
-    /// All queries in the order of their turns; kept between rounds to save allocations.
+    /// All queries in the order in which they run; kept between rounds to save allocations.
     order: Vec<QueryId>,
-    /// The place of each operator from the end of the topological order.
+    /// Place of each operator, from the end of the topological order, so that downstream operators come
+    /// first.
     places: Downstream<u32>,
 }
 
-/// Place of a query in the order of turns.
+/// Place of a query in the order in which queries run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     has_work: bool,
-    /// Number of queries that come before it.
+    /// Number of queries that run before this query.
     place: u32,
 }
 
 impl Sbox {
-    /// Keeps the current query, or chooses the query whose window ends first.
+    /// Keeps the current query, or chooses the query whose window ends first if the current one has processed
+    /// a watermark or has no work.
     fn choose(&mut self, snapshot: &Snapshot) {
         let has_work = |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.has_work);
         let is_kept = self.at_hand.is_some_and(|(query, seen)| {
@@ -104,7 +107,7 @@ impl Policy for Sbox {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // A query that was submitted since the last round comes last.
+        // A query that was submitted since the last round runs last.
         let turn =
             self.queries.get(state.query.0 as usize).map_or(self.queries.len() as u32, |turn| turn.place);
         let tie = self.places.of(operator).copied().unwrap_or(operator.0);
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
     use crate::snapshot::{OperatorState, QueryState};
 
-    /// Three queries of two operators each: 0-1, 2-3 and 4-5.
+    /// Test bed with three queries of two operators each: 0-1, 2-3 and 4-5.
     struct Stand {
         snapshot: Snapshot,
         policy: Sbox,
@@ -150,7 +153,7 @@ mod tests {
             }
         }
 
-        /// Runs a round and returns the order of the operators.
+        /// Begins a round, and returns the operators in the order of their ranks.
         fn order(&mut self) -> String {
             self.policy.prepare(&self.snapshot);
             let ids = (0..6).map(OperatorId);
@@ -169,7 +172,8 @@ mod tests {
         assert_eq!(stand.order(), "321054");
     }
 
-    /// A query stays current until its sinks have seen another watermark, even if its own next window then ends first.
+    /// A query stays current until its sinks have seen another watermark, even if the next window of another
+    /// query then ends first.
     #[test]
     fn a_query_stays_until_it_has_processed_a_watermark() {
         let mut stand = Stand::new();
@@ -181,7 +185,7 @@ mod tests {
         assert_eq!(stand.order(), "321054");
         stand.set(1, Some(400), Some(100));
         assert_eq!(stand.order(), "105432");
-        // Without work it loses its turn, and it is not current when it has work again.
+        // A query without work loses its turn, and is not current when it has work again.
         stand.set_pending(0, 0);
         assert_eq!(stand.order(), "5432");
         stand.set_pending(0, 1);

@@ -42,7 +42,7 @@ use crate::snapshot::{
     Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot,
 };
 
-/// The name by which users choose the policy.
+/// The name by which users choose the StreamBox policy.
 pub const NAME: &str = "streambox";
 
 const WATERMARK_TASK: u8 = 0;
@@ -50,52 +50,55 @@ const FIRST_PASS: u8 = 1;
 const SECOND_PASS: u8 = 2;
 const SOURCE: u8 = 3;
 
-/// Greatest distance from NEM within which epochs of one operator get distinct ranks. A word has 33 bits, of which 8
-/// are for the 256 tasks of a query; the remaining 25 hold 33 s.
+/// Greatest distance in us from the next externalization moment (NEM) within which epochs of one operator get
+/// distinct ranks. A score has 33 exact bits, of which 8 are for the 256 tasks of a query; the other 25 hold
+/// 33 s.
 const REACH_US: i64 = (1 << 25) - 1;
 
-/// Weight of history in the mean advance of the sinks' watermark, which predicts NEM where no window end is known.
+/// Weight of the past in the mean advance of the sinks' watermark, which predicts the next externalization
+/// moment (NEM) if no end of a window is known.
 const HISTORY: i64 = 8;
 
-/// StreamBox policy: work for the next externalization first.
+/// The StreamBox policy: work that the next result of a query waits for runs first.
 #[derive(Clone, Debug)]
 pub struct StreamBox {
     is_prioritized: bool,
     origin: Origin,
-    /// Moments by [`QueryId`]; the moment of an ended query is reset.
+    /// Next externalization moment of each query, by [`QueryId`]; the entry of an ended query is reset.
     queries: Vec<Moment>,
-    /// Positions by [`OperatorId`], as of the last round.
+    /// Position of each operator in its query, by [`OperatorId`], as of the last round.
     operators: Vec<Standing>,
-    /// The operator that ran last.
+    /// The operator that ran last, from which network order starts.
     last: OperatorId,
 }
 
-/// Externalization moment of a query.
+/// Externalization moment of a query: the event time whose results its sinks put out next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
-    /// NEM.
+    /// The next externalization moment (NEM); `None` before it is known.
     next_moment: Option<EventTime>,
     sink_watermark: Option<EventTime>,
-    /// Mean advance of `sink_watermark`.
+    /// Mean advance of the watermark that the query's sinks have seen, from one watermark to the next.
     advance: Span,
 }
 
-/// Position of an operator in the network.
+/// Position of an operator in the graph of its query.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// Query of the operator; another query's operator may have the number by now.
+    /// The query for which this position was computed. Another query's operator may have the number by now.
     query: QueryId,
-    /// Number of steps from the farthest source.
+    /// Number of steps from the farthest source to this operator.
     depth: u32,
-    /// Number of steps to the farthest sink.
+    /// Number of steps from this operator to the farthest sink.
     height: u32,
-    /// True if all input of the operator was put out by watermarks.
+    /// True if all input of this operator was put out by watermarks, not by records.
     is_behind_watermarks: bool,
-    /// Number of operators that come before it, counted from the operator that ran last.
+    /// Number of operators that run before this one in network order, counted from the operator that ran
+    /// last.
     turn: u32,
 }
 
-/// Position of an unused number. Its query matches no operator's query.
+/// The position of a number that no operator has. Its query is equal to no operator's query.
 const NOWHERE: Standing =
     Standing { query: QueryId(u32::MAX), depth: 0, height: 0, is_behind_watermarks: false, turn: 0 };
 
@@ -112,7 +115,7 @@ impl Default for StreamBox {
 }
 
 impl StreamBox {
-    /// Creates the ablation without priority: operators run in network order.
+    /// Creates the variant without priority, for comparison: operators run in network order.
     pub fn without_priority() -> Self {
         StreamBox { is_prioritized: false, ..StreamBox::default() }
     }
@@ -127,7 +130,7 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // Upstream operators have set depth and is_behind_watermarks already.
+            // The operators upstream have set `depth` and `is_behind_watermarks` of this operator already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {
@@ -172,11 +175,11 @@ impl StreamBox {
 }
 
 impl Moment {
-    /// Updates the moment from the watermark that the sinks have seen.
+    /// Updates the externalization moment of a query from the watermark that its sinks have seen.
     fn advance(&mut self, state: &QueryState) {
         let seen = state.sink_watermark;
         if seen < self.sink_watermark {
-            // Another query has the number now.
+            // The watermark went back, so another query has the number of the ended query now.
             *self = Moment::default();
         }
         if let (Some(before), Some(now)) = (self.sink_watermark, seen)
@@ -203,7 +206,8 @@ impl Policy for StreamBox {
     }
 
     fn refresh(&self) -> Refresh {
-        // A watermark task must not wait for a round, hence ON_ARRIVAL.
+        // Watermark tasks must not wait for a round to be ranked, so ranks are also renewed when input
+        // arrives.
         Refresh::EVERY_ROUND | Refresh::ON_RETURN | Refresh::ON_ARRIVAL
     }
 

@@ -1,4 +1,4 @@
-//! Tests of every policy: it is found by its name, and starves operators only where documented.
+//! Tests of every policy: users find it by its name, and it starves operators only where this is documented.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -20,7 +20,7 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     );
 }
 
-/// The README's table names every policy.
+/// The README's table of policies names every policy.
 #[test]
 fn the_readme_names_every_policy() {
     let readme = include_str!("../../../../README.md");
@@ -28,7 +28,8 @@ fn the_readme_names_every_policy() {
     assert!(missing.is_empty(), "not in the README: {missing:?}");
 }
 
-/// An operator without input, without room or that does not exist is not ranked, by any policy, prepared or not.
+/// An operator that has no input or no room, or does not exist, gets no rank from any policy, before and
+/// after its first round.
 #[test]
 fn nobody_is_ranked_who_cannot_run() {
     let state = |pending, can_output| Some(OperatorState { pending, can_output, ..OperatorState::default() });
@@ -49,13 +50,14 @@ fn nobody_is_ranked_who_cannot_run() {
     }
 }
 
-/// Most records that wait for one operator in [`random`].
+/// Greatest number of records that wait for one operator in the graphs of [`random`].
 const ROOM_RECORDS: u64 = 2_000;
-/// Greatest cost in [`random`].
+/// Greatest cost of a record, in ns, in the graphs of [`random`].
 const MAX_COST_NS: u64 = 500;
 
-/// Up to 20 operators in up to 4 queries, each feeding at most three later ones of its query. Some are sources on
-/// demand. Costs are random, and measured up to 50 % wrong or not at all. Selectivities are from 0 to 2.
+/// Makes a random graph: up to 20 operators in up to 4 queries, each feeding at most three later ones of its
+/// query. Some are sources on demand. Costs are random, and measured up to 50 % wrong or not at all.
+/// Selectivities are from 0 to 2.
 fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
     let count = 1 + entropy.below(20) as u32;
     let queries = 1 + entropy.below(4) as u32;
@@ -66,7 +68,7 @@ fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
         let selectivity = [0.0, 0.001, 0.3, 1.0, 2.0][entropy.below(5) as usize];
         let measured_cost_ns =
             [cost_ns as f64 * 2.0 * entropy.unit(), f64::NAN, 0.0][entropy.below(3) as usize];
-        // The first operator of a query has no writer.
+        // The first operator of a query has no writer, so it may be a source.
         let is_on_demand = id < queries && entropy.below(2) == 0;
         let new = Task::new(cost_ns, selectivity, &readers);
         Task { query: id % queries, measured_cost_ns, is_on_demand, room_records: ROOM_RECORDS, ..new }
@@ -74,7 +76,7 @@ fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
     (0..count).map(task).collect()
 }
 
-/// Tasks as in [`random`], but input comes only from sources, all of which make records on demand.
+/// Makes a random graph as [`random`] does, but all input comes from sources that make records on demand.
 pub(crate) fn random_behind_sources(entropy: &mut SeededEntropy) -> Vec<Task> {
     let mut tasks = random(entropy);
     let queries = 1 + tasks.iter().map(|task| task.query).max().unwrap_or(0) as usize;
@@ -82,8 +84,8 @@ pub(crate) fn random_behind_sources(entropy: &mut SeededEntropy) -> Vec<Task> {
     tasks
 }
 
-/// Returns the longest wait of any operator in 5,000 decisions, while input arrives at random operators, in bursts
-/// and in small amounts.
+/// Returns the longest wait of any operator in 5,000 decisions of a policy, while input arrives at random
+/// operators, in bursts and in small amounts.
 pub(crate) fn longest_wait_ns(policy: Box<dyn Policy>, seed: u64) -> u64 {
     let mut entropy = SeededEntropy::new(seed);
     let tasks = random(&mut entropy);
@@ -100,24 +102,24 @@ pub(crate) fn longest_wait_ns(policy: Box<dyn Policy>, seed: u64) -> u64 {
     bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
 }
 
-/// Returns the time to process once all that the operators of [`longest_wait_ns`] can hold.
+/// Returns the time in ns to process once everything that the operators of [`longest_wait_ns`] can hold.
 pub(crate) fn around_ns(seed: u64) -> u64 {
     random(&mut SeededEntropy::new(seed)).len() as u64 * ROOM_RECORDS * MAX_COST_NS
 }
 
-/// Returns how long a policy may let an operator wait before its turn: the bound of ageing and a round or two, or a
-/// cycle of Klink for each query.
+/// Returns the time in ns for which a policy may let an operator wait before its turn. It is the bound of
+/// ageing and a round or two, or for Klink a cycle for each query.
 fn patience_ns(policy: &str, queries: u32) -> u64 {
     if policy.starts_with(klink::NAME) { klink::CYCLE_NS * u64::from(queries) } else { 12_000_000 }
 }
 
-/// Returns the names of the variants with ageing.
+/// Returns the names of the variants with a bounded wait (ageing).
 fn aged() -> impl Iterator<Item = &'static str> {
     names().into_iter().filter(|name| name.ends_with("+ageing"))
 }
 
-/// Every operator that can run does run: after the patience or the bound of the policy, and the time to process once
-/// all that the others hold, with as much again for records that arrive meanwhile.
+/// Under these policies every operator that can run does run. It waits for the bound of its policy, and for
+/// twice the time to process once everything that the others hold, because records arrive meanwhile.
 #[test]
 fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
     let fair = [fcfs::NAME, round_robin::NAME, min_cost::NAME, enjima::NAME];
@@ -139,8 +141,8 @@ fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
     }
 }
 
-/// Runs a source and a sink that cost 10 ns, and a pair that costs 30 ns, for 1 s. Returns the longest wait in the
-/// costly pair.
+/// Runs a source and a sink that cost 10 ns, and a second pair that costs 30 ns, for 1 s. Returns the longest
+/// wait in the second pair.
 fn wait_of_the_costly_ns(policy: &str) -> u64 {
     let pair = |query: u32, cost_ns| {
         let source = Task { is_on_demand: true, ..Task::new(cost_ns, 1.0, &[2 * query + 1]) };
@@ -155,9 +157,9 @@ fn wait_of_the_costly_ns(policy: &str) -> u64 {
     bed.tasks[2..].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Priorities without a bound starve costlier operators, as their papers imply. Bounds hold; for `enjima` that means
-/// the wait is bounded beyond the band within which queries share. To `congestion_v1` all sources are equal, and the
-/// lower number goes first.
+/// Priorities without a bound starve operators that cost more, as the papers imply. Where there is a bound,
+/// it holds; for `enjima` this means that the wait is bounded although the costs differ too much for even
+/// sharing. To `congestion_v1` all sources are equal, and the lower number goes first.
 #[test]
 fn who_costs_more_starves_where_nothing_bounds_it() {
     for policy in names() {
@@ -180,7 +182,8 @@ fn who_costs_more_starves_where_nothing_bounds_it() {
     }
 }
 
-/// `congestion` starves an operator with three waiting records beside a source that always has a full block.
+/// The policy `congestion` starves an operator with three waiting records beside a source that always has a
+/// full block.
 #[test]
 fn who_has_little_waiting_starves_under_congestion() {
     for (policy, starves) in [(congestion::NAME, true), (congestion::AGEING_NAME, false)] {

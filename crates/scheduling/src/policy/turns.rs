@@ -6,47 +6,52 @@
 
 use crate::snapshot::OperatorId;
 
-/// Greatest distance of counts from their base: half of the whole numbers that a word holds exactly.
+/// Greatest distance of turn counts from the base of scores: half of the whole numbers that a score holds
+/// exactly.
 pub(crate) const REACH_TURNS: u64 = 1 << 32;
 
-/// Turn counts of all operators.
+/// Number of turns that each operator has taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// Counts by [`OperatorId`]. A count below `cycle` belongs to an operator that was away and counts as `cycle`.
+    /// Turn counts by [`OperatorId`]. A count below `cycle` belongs to an operator that had nothing to do for
+    /// a while, and counts as `cycle`.
     turns: Vec<u64>,
-    /// The count with which the last operator that ran was chosen: no waiting operator had a lower one. Never falls.
+    /// The count with which the last operator that ran was chosen: no waiting operator had a lower count.
+    /// Never falls.
     cycle: u64,
-    /// Origin of scores. Moved up once a round, so that scores stay exact however long the engine runs.
+    /// The count from which scores are computed. It is moved up at most once a round, so that scores stay
+    /// exact however long the engine runs.
     base: u64,
 }
 
 impl Turns {
-    /// Creates counts as they are after a long run.
+    /// Creates turn counts as they are after a long run.
     #[cfg(test)]
     pub(crate) fn late(turns: Vec<u64>, cycle: u64) -> Self {
         Turns { turns, cycle, base: 0 }
     }
 
-    /// Returns the count that `operator` competes with.
+    /// Returns the turn count with which `operator` competes with others.
     #[inline]
     fn count(&self, operator: OperatorId) -> u64 {
         self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
     }
 
-    /// Moves the base if needed. Called at the beginning of each round, after which all scores must be renewed.
+    /// Moves the base of scores if it is too far behind. Called at the beginning of each round, after which
+    /// all scores must be renewed.
     pub(crate) fn begin_round(&mut self) {
         if self.cycle - self.base >= REACH_TURNS {
             self.base = self.cycle;
         }
     }
 
-    /// Returns a score that is higher the fewer turns `operator` has taken.
+    /// Returns the score of an operator under policies by turns: the fewer turns it has taken, the higher.
     #[inline]
     pub(crate) fn score(&self, operator: OperatorId) -> f64 {
         0.0 - (self.count(operator) - self.base) as f64
     }
 
-    /// Counts a turn of `operator`.
+    /// Counts a turn that `operator` has taken.
     pub(crate) fn take(&mut self, operator: OperatorId) {
         let index = operator.0 as usize;
         if index >= self.turns.len() {

@@ -1,4 +1,4 @@
-//! Traces in files.
+//! Format in which a trace of calls to a policy is written to a file.
 //!
 //! ```text
 //!   "thalweg trace 1\n"   entry: name of the policy   entry: call ...   empty entry   entry: calls left out
@@ -19,26 +19,27 @@ use serde::de::DeserializeOwned;
 use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::snapshot::OperatorId;
 
-/// First bytes of a file.
+/// The first bytes of a file with a trace.
 const HEAD: &[u8] = b"thalweg trace 1\n";
 
-/// Greatest length of an entry: a snapshot of 10,000 operators takes a fifth of it. An absent operator takes one byte
-/// in the file and about a hundred times as much in memory.
+/// Greatest length in bytes of an entry of the file. A snapshot of 10,000 operators takes a fifth of it. An
+/// absent operator takes one byte in the file and about a hundred times as much in memory.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
-/// Operator numbers are below this: a policy keeps a slot for each number up to the greatest that it sees.
+/// Numbers of operators in a file must be below this, because a policy keeps a slot for each number up to the
+/// greatest that it sees.
 const OPERATORS_MAX: u32 = 1 << 20;
 
-/// Failure to write or read a trace.
+/// Error in writing or reading a trace.
 #[derive(Debug)]
 pub enum TraceError {
-    /// The file cannot be read or written.
+    /// The file with the trace cannot be read or written.
     Io(io::Error),
-    /// The file does not begin as a trace of this version does.
+    /// The file does not begin like a trace of this version.
     NotATrace,
-    /// An entry is damaged or longer than allowed: its index, from 0 on, and the reason.
+    /// An entry of the file is damaged, or longer than allowed: its index, from 0 on, and the reason.
     Entry(usize, String),
-    /// The trace has more calls than this limit, or takes more than [`TRACE_BYTES_MAX`].
+    /// The trace has more calls than this limit, or takes more than [`TRACE_BYTES_MAX`] in memory.
     TooLong(usize),
 }
 
@@ -74,7 +75,7 @@ impl From<io::Error> for TraceError {
 }
 
 impl Trace {
-    /// Writes the kept calls. `out` should be buffered: it is called for each entry.
+    /// Writes the recorded calls to a file. `out` should be buffered, because it is called for each entry.
     ///
     /// # Errors
     /// [`TraceError::Io`], and [`TraceError::Entry`] for a call that is too long to be read again.
@@ -91,7 +92,8 @@ impl Trace {
         Ok(out.flush()?)
     }
 
-    /// Reads a trace that [`Trace::write`] has written, of at most `calls_max` calls. `input` should be buffered.
+    /// Reads a trace of policy calls that [`Trace::write`] has written, of at most `calls_max` calls. `input`
+    /// should be buffered.
     ///
     /// # Errors
     /// [`TraceError`]: a trace that is damaged or cut short is refused as a whole.
@@ -120,8 +122,8 @@ impl Trace {
 }
 
 impl Call {
-    /// Returns an error if the call cannot be replayed: policies rely on low operator numbers, and on an order in which
-    /// each writer stands before its readers.
+    /// Returns an error if the recorded call cannot be replayed: policies rely on low numbers of operators,
+    /// and on an order in which each writer stands before its readers.
     fn check(&self) -> Result<(), String> {
         let snapshot = match self {
             Call::Prepare(snapshot) => snapshot,
@@ -135,7 +137,7 @@ impl Call {
         }
         for (writer, readers) in snapshot.downstream.iter().enumerate() {
             let written = places.get(writer).copied().flatten();
-            // An operator that has ended has no place in the order.
+            // An operator that has ended has no place in the topological order, so it is not checked.
             let is_behind = |reader: &OperatorId| {
                 let read = places.get(reader.0 as usize).copied().flatten();
                 written.zip(read).is_none_or(|(written, read)| written < read)
@@ -152,7 +154,7 @@ fn check_number(operator: OperatorId) -> Result<(), String> {
     if operator.0 < OPERATORS_MAX { Ok(()) } else { Err(format!("there is no operator {}", operator.0)) }
 }
 
-/// Reader and writer of entries: a buffer, and the number of entries so far.
+/// Reads and writes the entries of a file with a trace. It has a buffer and counts the entries so far.
 struct Entries {
     index: usize,
     bytes: Vec<u8>,
@@ -172,7 +174,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Reads the next entry; returns `None` for an empty entry.
+    /// Reads the next entry of the file; returns `None` for an empty entry.
     fn read<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<Option<T>, TraceError> {
         let cut = |error: io::Error, entries: &Self| match error.kind() {
             io::ErrorKind::UnexpectedEof => entries.damaged("the file ends in it"),
@@ -188,7 +190,7 @@ impl Entries {
             return Err(self.damaged(format!("it would have {length} bytes")));
         }
         self.bytes.clear();
-        // The buffer grows with the bytes that are there, not with the length that the file claims.
+        // The buffer grows with the bytes that are really there, not with the length that the file claims.
         let read = input.take(length as u64).read_to_end(&mut self.bytes)?;
         if read < length {
             return Err(self.damaged("the file ends in it"));
@@ -238,8 +240,8 @@ mod tests {
         }
     }
 
-    /// A file that is cut anywhere, has any bit flipped or any length replaced gives an error or another trace, never
-    /// a panic.
+    /// A file with a trace is cut anywhere, or has any bit flipped or any length replaced: reading it gives
+    /// an error or another trace, never a panic.
     #[test]
     fn damage_is_told() {
         let bytes = written(&recorded("klink", 3, 12));
@@ -249,7 +251,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut turned = bytes.clone();
             turned[bit / 8] ^= 1 << (bit % 8);
-            // A trace that can be read can be replayed without a panic.
+            // If a damaged file can be read as a trace, the trace can be replayed without a panic.
             let replayed = read(&turned).map(|trace| trace.replay(&mut *by_name("klink").unwrap()));
             assert!(replayed.is_err() || bit >= HEAD.len() * 8, "bit {bit} of the head");
         }

@@ -1,10 +1,10 @@
-//! A stream that splits and rejoins, on edges of the smallest size.
+//! Tests of a stream that splits into two branches and rejoins, on edges of the smallest size.
 
 use super::*;
 use crate::graph::{Both, InputPlan};
 use crate::ports::{Came, Ports, Visit};
 
-/// Reads the second of two inputs only when the first is over, which no operator should do.
+/// A badly written test operator: it reads the second of its two inputs only when the first has ended.
 struct InTurn<P> {
     ports: P,
     is_first_over: bool,
@@ -54,7 +54,8 @@ impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
     }
 }
 
-/// Makes a source whose stream splits into `left` and `right`. The caller adds the task that reads both.
+/// Makes a source whose stream splits into the branches `left` and `right`. The caller adds the task that
+/// reads both branches.
 fn parted(graph: &mut Graph, count: i64) -> Both<crate::InputHandle<i64>, crate::InputHandle<i64>> {
     let (output, shared) = graph.shared_edge(crate::EdgeKind::Ordered);
     graph.source("source", records(0..count), strategy(), Repeat::new(1), output);
@@ -68,7 +69,8 @@ fn parted(graph: &mut Graph, count: i64) -> Both<crate::InputHandle<i64>, crate:
     Both(left, branch("right"))
 }
 
-/// Makes a query that cannot make progress.
+/// Makes a query that deadlocks: its last task ignores one branch of a split stream until the other branch
+/// has ended.
 pub(super) fn stuck(seen: &Seen) -> Graph {
     let mut stuck = Graph::new("stuck");
     let ports = parted(&mut stuck, 12);
@@ -76,7 +78,8 @@ pub(super) fn stuck(seen: &Seen) -> Graph {
     stuck
 }
 
-/// Steps until nothing is left to do, a millisecond per step.
+/// Steps the engine until no task has anything to do, and advances the clock by a millisecond before each
+/// step.
 fn run_slowly(stepped: &mut Stepped, clock: &VirtualClock) {
     for _ in 0..1_000_000 {
         clock.advance_to(clock.now().plus_nanos(1_000_000));
@@ -98,12 +101,13 @@ fn branches_that_meet_again_are_read_whoever_has_something() {
     graph.operator("meet", entry, Repeat::new(1), SinkPlan(seen.clone()));
     let query = stepped.engine.submit(graph).unwrap();
     run_slowly(&mut stepped, &clock);
-    // A source of thirteen records, each of which gives a watermark, for which an operator here adds a zero.
+    // The source has 13 records. Each gives a watermark, and the test operator adds a zero at each watermark.
     assert!(query.wait().unwrap().results_out >= 26);
     assert!(seen.text().ends_with("[W max] [End] finished"), "{}", seen.text());
 }
 
-/// An operator that leaves one input unread until the other is over waits for the records that this holds up.
+/// An operator leaves one input unread until the other has ended, and so waits for records that its own
+/// backpressure holds up. The query fails, and the error names the tasks that wait for each other.
 #[test]
 fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     let clock = Arc::new(VirtualClock::default());

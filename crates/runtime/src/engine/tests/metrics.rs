@@ -1,12 +1,12 @@
-//! Metrics of engines that are stepped by hand: exact between any two steps.
+//! The metrics of an engine that is stepped by hand are exact between any two steps.
 
 use super::*;
 use crate::meter::TaskState;
 use crate::metrics::{EngineMetrics, QueryMetrics, TaskMetrics};
 use crate::query::{EdgeCounts, QueryHandle};
 
-/// Checks figures between any two steps, at any time of the clock. In `sampled_ns` choices were timed apart
-/// from the steps.
+/// Checks the metrics of a query between any two steps, at any time of the clock. `sampled_ns` is the time
+/// for which the choice of tasks was measured apart from the steps.
 fn check(query: &QueryMetrics, sampled_ns: u64) {
     let stood_ns = |task: &TaskMetrics| {
         let is_counted_by_its_state = matches!(task.state, TaskState::Running | TaskState::Ended);
@@ -40,8 +40,8 @@ fn check(query: &QueryMetrics, sampled_ns: u64) {
     assert_eq!(query.pending(), query.tasks.iter().map(|task| task.pending).sum::<u64>());
 }
 
-/// Counts and times are right at every moment, not only at the end, and an interval has the events between
-/// its ends.
+/// Counts and times in the metrics are right between any two steps, not only at the end. The difference of
+/// two readings has the events that happened between them.
 #[test]
 fn figures_are_exact_between_any_two_steps() {
     for edges in [tiny(), EdgeLimits::default()] {
@@ -67,7 +67,7 @@ fn figures_are_exact_between_any_two_steps() {
         clock.advance_to(clock.now().plus_nanos(1_000_000));
         assert_eq!(query.metrics(), before, "nothing changes any more");
         let report = query.wait().unwrap();
-        // Operators of one name count as one.
+        // The report adds up the counts of operators with the same name.
         for operator in &report.operators {
             let shown = before.operators().filter(|shown| shown.operator == operator.operator);
             let all = shown.fold(Counts::default(), |all, shown| all.plus(shown.counts));
@@ -77,7 +77,8 @@ fn figures_are_exact_between_any_two_steps() {
     }
 }
 
-/// Runs a query of one source and one other task to its end, a millisecond late at each of its records.
+/// Runs a query of a source and a sink to its end. The clock is always advanced to 1 ms after the time at
+/// which the source's next record is due.
 fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
     while query.state() == QueryState::Running {
         let due = run(stepped, clock);
@@ -87,7 +88,7 @@ fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
     }
 }
 
-/// A source with a record per second, and a sink.
+/// Makes a query with a source that gives one record per second, and a sink.
 fn slow() -> Graph {
     let mut graph = Graph::new("slow \"1\"");
     let (output, entry) = graph.edge();
@@ -96,7 +97,8 @@ fn slow() -> Graph {
     graph
 }
 
-/// The Prometheus text of a small finished query. `UPDATE_GOLDEN=1` rewrites it.
+/// Compares the metrics of a small finished query, as Prometheus text, with a file. `UPDATE_GOLDEN=1`
+/// rewrites the file.
 #[test]
 fn the_text_of_a_finished_query() {
     let clock = Arc::new(VirtualClock::default());
@@ -108,8 +110,8 @@ fn the_text_of_a_finished_query() {
     metrics.include(query.metrics());
     metrics.include(query.metrics());
     assert_eq!(metrics.queries.len(), 1);
-    // The figures of the process differ from run to run. The memory of pages that are kept depends on their
-    // size.
+    // Remove the figures of the process from the comparison: they differ from run to run, and the memory of
+    // kept pages depends on the page size.
     metrics.process = Default::default();
     let text = metrics.prometheus();
     crate::metrics::prometheus::tests::parse(&text).unwrap();
@@ -120,7 +122,8 @@ fn the_text_of_a_finished_query() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "run with UPDATE_GOLDEN=1 to renew it");
 }
 
-/// Queries of one name are distinguished, a paused one is idle, and a failed one holds no memory.
+/// Metrics tell queries with the same name apart. A paused query is shown as idle, and a failed query holds
+/// no memory.
 #[test]
 fn queries_are_told_apart() {
     let clock = Arc::new(VirtualClock::default());
@@ -155,7 +158,8 @@ fn queries_are_told_apart() {
     assert_eq!((cancelled.state, cancelled.tasks[0].state), (QueryState::Failed, TaskState::Ended));
 }
 
-/// With threads: while the query runs, no count goes back, and no operator permanently loses a record.
+/// With worker threads: while the query runs, no counter goes back, and no operator permanently loses a
+/// record.
 #[test]
 fn counters_never_go_back_while_workers_run() {
     let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();

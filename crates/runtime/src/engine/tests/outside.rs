@@ -1,5 +1,5 @@
-//! Threads that the machine does not have, user code that runs while a query is planned, and memory that is
-//! requested when its edge is gone: none of these ends the engine.
+//! The engine survives three events from outside: the machine cannot start a thread, user code panics while
+//! a query is planned, and memory is requested for an edge that is gone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
@@ -10,7 +10,8 @@ use thalweg_model::Weighed;
 
 use super::*;
 
-/// The error names the missing thread, whichever it is, and the threads that had started have ended.
+/// If the system refuses a thread, the error names this thread, whichever it is. The threads that had been
+/// started have ended.
 #[test]
 fn a_thread_that_cannot_be_had_is_an_error() {
     let check = |execution, name| {
@@ -30,8 +31,8 @@ fn a_thread_that_cannot_be_had_is_an_error() {
     check(Execution::Threads, "thalweg-memory");
 }
 
-/// The error names the task without a thread, whichever it is. Tasks that had started end, and all memory is
-/// given back, although a sink panics when it is dropped.
+/// In the mode with a thread per task, the system refuses one thread: the error names its task. The tasks
+/// that had started end, and all memory is given back, although a sink panics when it is dropped.
 #[test]
 fn a_task_that_has_no_thread_is_an_error() {
     for name in ["source", "repeat", "sink"] {
@@ -54,8 +55,8 @@ fn a_task_that_has_no_thread_is_an_error() {
     }
 }
 
-/// A clock that panics on the thread that makes chunks: queries fail, requests of other queries are served,
-/// and the engine ends.
+/// A clock panics on the thread that makes chunks. All queries fail, requests for chunks of other queries
+/// are still served, and the engine ends.
 #[test]
 fn a_clock_that_panics_beside_the_workers_ends_every_query() {
     #[derive(Default)]
@@ -88,7 +89,7 @@ fn a_clock_that_panics_beside_the_workers_ends_every_query() {
     drop(engine);
 }
 
-/// A sink that runs the function when it is asked for its weight.
+/// A test sink that runs the given function when the planner asks for the weight of its records.
 struct Weighing<F>(F);
 
 impl<F: Fn() + Send> Sink<i64> for Weighing<F> {
@@ -123,7 +124,7 @@ impl<F: Fn() + Send> Source for Weighing<F> {
     }
 }
 
-/// Makes a query with a task whose source or sink runs `act` when it is weighed.
+/// Makes a query whose source or sink runs `act` when the planner asks for the weight of its records.
 fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
     let mut graph = Graph::new("weighing");
     if is_source {
@@ -136,7 +137,7 @@ fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
     graph
 }
 
-/// A panic reaches only the caller that submits the query.
+/// User code that panics while a query is planned affects only the caller that submits this query.
 #[test]
 fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
     for (execution, is_source) in
@@ -151,7 +152,7 @@ fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
     }
 }
 
-/// Panics when it is dropped.
+/// A test sink that panics when it is dropped.
 struct Explosive;
 
 impl Sink<i64> for Explosive {
@@ -166,7 +167,8 @@ impl Drop for Explosive {
     }
 }
 
-/// Two sinks of one query panic when it is refused, for any reason: other queries continue.
+/// Two sinks of one query panic when they are dropped, because the query is refused. Other queries continue,
+/// whatever the reason of the refusal.
 #[test]
 fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
     let explosive = || {
@@ -197,14 +199,15 @@ fn a_panic_in_what_is_refused_leaves_the_engine_alone() {
     assert_eq!(threads.submit(explosive()).err(), Some(PlanError::EngineClosed));
 }
 
-/// User code that submits a query while its own query is planned waits for no lock.
+/// User code may submit another query while its own query is planned: it waits for no lock.
 #[test]
 fn a_query_may_be_submitted_while_another_is_planned() {
     for (execution, is_source) in
         [(Execution::Workers, true), (Execution::Workers, false), (Execution::Threads, false)]
     {
         let engine = Arc::new(Engine::builder().execution(execution).workers(2).build().unwrap());
-        // Weak: a sink that is dropped last of all must not wait for the thread that drops it.
+        // The sink refers to the engine weakly: if the sink were the last owner, its thread would drop the
+        // engine and wait for itself.
         let (weak, has_submitted) = (Arc::downgrade(&engine), AtomicBool::new(false));
         let inner: Arc<Mutex<Option<QueryHandle>>> = Arc::default();
         let handle = Arc::clone(&inner);
@@ -222,7 +225,8 @@ fn a_query_may_be_submitted_while_another_is_planned() {
     }
 }
 
-/// An edge that has requested a chunk is freed when its query is cancelled before the chunk is made.
+/// An edge requests a chunk, and its query is cancelled before the chunk is made. The memory of the edge is
+/// freed all the same.
 #[test]
 fn a_request_for_memory_does_not_keep_its_edge() {
     for is_served in [true, false] {

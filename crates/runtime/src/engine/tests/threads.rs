@@ -1,5 +1,5 @@
-//! A thread for each task: the engine makes the same promises. With real threads and the system's clock, and
-//! without sleeps: a waiting test waits only for events that must come.
+//! An engine that runs each task on a thread of its own makes the same promises as one with workers. These
+//! tests use real threads and the system's clock, and never sleep: they wait only for events that must come.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,7 +7,7 @@ use thalweg_memory::sync::thread;
 
 use super::*;
 
-/// A source that makes one record for each permission, and nothing else until it is stopped.
+/// A test source that makes one record for each permission it receives, until it is stopped.
 struct Gated {
     allowed: Receiver<i64>,
     made: i64,
@@ -41,13 +41,14 @@ impl Source for Gated {
     }
 }
 
-/// Sends each value to the test, except the zeroes that come at watermarks.
+/// A test sink that sends each value to the test, except the zeroes which the test operator adds at
+/// watermarks.
 struct Told(Sender<i64>);
 
 impl Sink<i64> for Told {
     fn write(&mut self, record: Record<i64>) -> Result<(), Fault> {
         if record.value > 0 {
-            // The test may have ended without the rest.
+            // The test may have ended, so that nothing receives the remaining values.
             let _unheard = self.0.send(record.value);
         }
         Ok(())
@@ -58,8 +59,8 @@ fn threads(edges: EdgeLimits) -> Engine {
     Engine::builder().execution(Execution::Threads).workers(2).edges(edges).build().unwrap()
 }
 
-/// Makes a query whose source waits for permissions. Returns it with the sender of permissions and the
-/// receiver of values.
+/// Makes a query whose source waits for permissions. Returns the query with the sender of permissions and
+/// the receiver of its results.
 fn gated(engine: &Engine) -> (QueryHandle, Sender<i64>, Receiver<i64>) {
     let ((allow, allowed), (told, heard)) = (channel(), channel());
     let mut graph = Graph::new("gated");
@@ -71,7 +72,8 @@ fn gated(engine: &Engine) -> (QueryHandle, Sender<i64>, Receiver<i64>) {
 
 const MEMORIES: [EdgeMemory; 3] = [EdgeMemory::Blocks, EdgeMemory::Queue, EdgeMemory::QueueBatched];
 
-/// Every interleaving of full edges and full rings of marks ends in the same text, in all six modes.
+/// With edges and rings of marks that fill up, the results and marks are the same in all six modes: workers
+/// or a thread per task, each with blocks, queues or batched queues.
 #[test]
 fn results_and_marks_do_not_depend_on_the_mode() {
     let mut texts = Vec::new();
@@ -93,7 +95,8 @@ fn results_and_marks_do_not_depend_on_the_mode() {
     assert!(texts.iter().all(|text| *text == texts[0]));
 }
 
-/// Many records through an edge of four: each side sleeps and is woken thousands of times.
+/// Many records pass through an edge that holds four. The threads of the writer and the reader sleep and are
+/// woken thousands of times, and neither sleeps for ever.
 #[test]
 fn nobody_sleeps_for_ever_beside_a_full_edge() {
     MEMORIES.into_iter().for_each(check_full_edges);
@@ -146,7 +149,7 @@ fn a_query_that_rests_makes_nothing_until_it_is_resumed() {
     assert_eq!(heard.recv().unwrap(), 100);
     query.pause();
     assert_eq!(query.state(), QueryState::Paused);
-    // Running steps are finished; then all threads of the query sleep.
+    // The tasks finish their running steps; then both threads of the paused query sleep.
     while engine.metrics().workers_asleep < 2 {
         thread::yield_now();
     }
@@ -154,7 +157,7 @@ fn a_query_that_rests_makes_nothing_until_it_is_resumed() {
     assert_eq!(heard.try_recv().ok(), None);
     query.resume();
     assert_eq!(heard.recv().unwrap(), 101);
-    // A stop resumes a paused query.
+    // Stopping a paused query resumes it, so that it can end.
     query.pause();
     query.stop();
     assert_eq!(query.wait().unwrap().events_in, 2);
@@ -194,7 +197,7 @@ fn an_engine_that_is_closed_takes_no_query() {
     assert_eq!(engine.submit(graph(100..101, 1, &Seen::default())).err(), Some(PlanError::EngineClosed));
 }
 
-/// A clock that panics on command.
+/// A test clock that panics from the moment the test says so.
 struct Brittle(AtomicU32);
 
 impl Clock for Brittle {
@@ -204,7 +207,7 @@ impl Clock for Brittle {
     }
 }
 
-/// No caller waits for a task whose thread has died.
+/// If the thread of a task dies, the engine closes, so that no caller waits for this task.
 #[test]
 fn a_thread_that_dies_takes_the_engine_with_it() {
     let clock = Arc::new(Brittle(AtomicU32::new(0)));
@@ -212,7 +215,8 @@ fn a_thread_that_dies_takes_the_engine_with_it() {
     let engine = builder.clock(Arc::<Brittle>::clone(&clock)).build().unwrap();
     let (query, _allow, _heard) = gated(&engine);
     clock.0.store(1, Ordering::Relaxed);
-    // The pause wakes the sleeping thread of the task, which reads the clock and so panics.
+    // Pausing wakes the sleeping thread of the task. The thread then reads the clock, and this test's clock
+    // panics.
     query.pause();
     assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
     clock.0.store(0, Ordering::Relaxed);
@@ -227,7 +231,8 @@ fn threads_are_not_stepped() {
     assert_eq!(refused, Some(PlanError::NotStepped));
 }
 
-/// Each task has a thread, and all of them stay on the cores that so many workers would have.
+/// In the mode with a thread per task, each task has a thread. All these threads stay on the cores that the
+/// configured number of workers would have.
 #[test]
 fn each_task_has_a_thread() {
     let engine = threads(EdgeLimits::default());
@@ -238,7 +243,7 @@ fn each_task_has_a_thread() {
     drop(query);
 }
 
-/// A stuck query is reported as under workers.
+/// A query whose tasks wait for each other is reported as stuck, as it is when workers run the tasks.
 #[test]
 fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     for memory in MEMORIES {
@@ -250,7 +255,8 @@ fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     }
 }
 
-/// All of a queue is paid at submit, and the error names the queue that does not fit.
+/// The whole capacity of a queue is charged to the memory budget at submit. If it does not fit, the error
+/// names the edge of the queue.
 #[test]
 fn a_queue_that_does_not_fit_is_refused_by_name() {
     let builder = Engine::builder().memory(EdgeMemory::Queue).memory_budget_bytes(1 << 20);
@@ -260,7 +266,7 @@ fn a_queue_that_does_not_fit_is_refused_by_name() {
     assert!(error.to_string().starts_with("the queue of edge `source -> repeat` does not fit: "), "{error}");
 }
 
-/// The names of threads are valid for the system, whatever a task is called.
+/// A task may have any name: the thread that runs it gets a name which the operating system accepts.
 #[test]
 fn any_name_will_do() {
     let engine = threads(tiny());

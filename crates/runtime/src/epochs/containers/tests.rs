@@ -1,11 +1,11 @@
-//! Claims of blocks: step by step, and under loom, which searches every interleaving of tasks that deposit
-//! and claim.
+//! Tests of how copies of a task claim blocks: step by step, and under loom, which tries every interleaving
+//! of the tasks that deposit and claim.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// Empty containers with two work queues.
+/// Makes empty containers with two work queues.
 pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -13,14 +13,15 @@ pub(crate) fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     Containers::new(block_pool, 2, Vec::new(), claiming)
 }
 
-/// A bundle without a block.
+/// Makes a bundle that carries no block.
 pub(crate) fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
     Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
 }
 
-/// `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next assigned end, `<0` a claim of copy
-/// 0, and `.` the consumption of everything that was claimed. Epochs are listed in the order in which they
-/// were claimed, `-` for none. Each deposit is a nanosecond later than the one before.
+/// Tests of claims, written as text. `0:e1` is a bundle of epoch 1 deposited on work queue 0, `W` the next
+/// assigned end, `<0` a claim of copy 0, and `.` the consumption of everything that was claimed. Results
+/// list the claimed epochs in the order of the claims, with `-` for a claim that found nothing. Each deposit
+/// is a nanosecond later than the one before.
 #[cfg(not(loom))]
 mod by_hand {
     use super::*;
@@ -55,8 +56,8 @@ mod by_hand {
         assert_eq!(shown.join(" "), expected, "{input}");
     }
 
-    /// A copy claims the newest bundle of the oldest epoch on its own work queue, and no bundle of others
-    /// that has not waited for long.
+    /// A copy claims the newest bundle of the oldest epoch on its own work queue. It claims no bundle from
+    /// another work queue unless that bundle has waited for long.
     #[test]
     fn a_copy_claims_its_own() {
         check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
@@ -68,14 +69,16 @@ mod by_hand {
         check(claiming, "0:e0 0:e0 0:e1 1:e0 <1 <0 <0 <0 <0", "0@1 0@2 0@4 1@3 -");
     }
 
-    /// No block is claimed before the end of its epoch, nor before the previous epoch is complete.
+    /// With the setting `holds_epochs`, no block is claimed before the end of its epoch is assigned, nor
+    /// before the previous epoch is complete.
     #[test]
     fn epochs_in_order_are_held() {
         let claiming = Claiming { holds_epochs: true, ..Claiming::default() };
         check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
     }
 
-    /// A block derived from a later epoch goes into the first epoch without an end.
+    /// With the setting `mixes_epochs`, a block that derives from a later epoch is deposited into the first
+    /// epoch without an end.
     #[test]
     fn without_boundaries_epochs_are_mixed() {
         let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
@@ -90,8 +93,9 @@ mod models {
     use super::*;
     use crate::models::model;
 
-    /// The owner of a work queue against a copy that takes bundles which have waited for long: every bundle
-    /// is claimed once, and the counts by which others look for work agree with the work queue.
+    /// The copy that owns a work queue and another copy, which takes bundles that have waited for long,
+    /// claim at the same time. Every bundle is claimed once, and the counts that tell other copies where to
+    /// look agree with the work queue.
     #[test]
     fn a_bundle_is_claimed_once_by_whichever_copy() {
         model(|| {
@@ -117,8 +121,8 @@ mod models {
         });
     }
 
-    /// A round, or a copy that another task notifies, reads the counts of a work queue while bundles are put
-    /// on it and claimed: it sees no more go out than came in.
+    /// A thread reads the counts of a work queue while bundles are put on it and claimed. It never sees more
+    /// bundles go out than came in.
     #[test]
     fn a_reader_sees_no_more_go_out_than_came_in() {
         model(|| {
@@ -145,8 +149,8 @@ mod models {
         });
     }
 
-    /// A notified copy finds the bundle that was deposited before the notification, even if it takes no lock
-    /// first.
+    /// A copy that is notified after a deposit finds the deposited bundle, even though it reads the counts
+    /// without taking a lock first.
     #[test]
     fn what_is_deposited_before_a_call_is_found() {
         model(|| {

@@ -1,11 +1,12 @@
-//! Everything that copies have gathered is merged exactly once, whichever tasks do it.
+//! Tests of merging: the state that the copies of a task have gathered is merged exactly once, whichever
+//! tasks do the merging.
 
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 use crate::epochs::Claiming;
 
-/// Copies that have gathered a number each in epoch 0: 1, 2, 4 and so on.
+/// Makes copies, each of which has gathered a number in epoch 0: 1, 2, 4 and so on.
 fn copies(count: usize) -> (Arc<Copies<u32>>, Arc<EpochTracker>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -100,7 +101,8 @@ fn little_is_put_together_by_whoever_closes_it() {
     assert_eq!(copies.pick_up(0, 3).map(|spare| (spare.chain, spare.epoch)), Some((0, 3)));
 }
 
-/// A round reads the counters of a merge while a helper and the task that closes the epoch change them.
+/// A thread reads the counters of a merge while a helper and the task that closes the epoch change them.
+/// It never sees more merged pairs acted on than were merged.
 #[cfg(loom)]
 #[test]
 fn a_reader_sees_no_more_acted_on_than_done() {
@@ -127,8 +129,8 @@ fn a_reader_sees_no_more_acted_on_than_done() {
     });
 }
 
-/// A helper and the task that closes the epoch: the chain that is left contains all parts, and no part is
-/// merged twice.
+/// A helper and the task that closes the epoch merge chains at the same time. The last chain contains the
+/// state of all others, and no chain is merged twice.
 #[cfg(loom)]
 #[test]
 fn two_put_parts_together() {

@@ -1,5 +1,5 @@
-//! Models under loom: splits that deposit, leave epochs and fall silent, against a copy that claims their
-//! bundles.
+//! Loom models of epochs: splits deposit blocks, leave epochs and fall silent, while a copy claims the
+//! blocks.
 
 use loom::thread;
 use thalweg_memory::sync::{AtomicU64, Ordering};
@@ -16,13 +16,14 @@ const EPOCHS: usize = 4;
 pub(crate) struct Bed {
     pub(crate) origin: Arc<Origin>,
     pub(crate) containers: Arc<Containers<u32>>,
-    /// Bundles of each epoch, counted before they are deposited, and when they are consumed.
+    /// Number of bundles of each epoch that were deposited; counted before the deposit. `consumed` counts
+    /// them when they are consumed.
     deposited: [AtomicU64; EPOCHS],
     consumed: [AtomicU64; EPOCHS],
 }
 
 impl Bed {
-    /// Makes a bed with this many splits and windows of ten seconds.
+    /// Makes containers for a loom model, with this many splits and windows of 10 seconds.
     pub(crate) fn new(splits: usize) -> Arc<Self> {
         let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
         let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -41,7 +42,7 @@ impl Bed {
         self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1 });
     }
 
-    /// Claims and consumes one bundle, if there is one.
+    /// Claims and consumes one bundle of records, if one waits.
     fn consume(&self) -> bool {
         let Some(bundle) = self.containers.claim(0, ProcessingTime::NEVER) else { return false };
         self.consumed[bundle.epoch as usize].fetch_add(1, Ordering::Relaxed);
@@ -49,7 +50,8 @@ impl Bed {
         true
     }
 
-    /// Returns the next item. Before an end, every bundle deposited into its epoch must be consumed.
+    /// Returns the next step of the task that closes epochs. Checks that when an epoch ends, every bundle
+    /// deposited into this epoch has been consumed.
     fn told(&self) -> Option<Item> {
         let item = self.containers.tracker.next_item();
         if let Some(Item::End { epoch, .. }) = item {
@@ -61,8 +63,9 @@ impl Bed {
     }
 }
 
-/// Two splits fall silent with a backlog. Whichever is last, and however far the copy is, the silence is
-/// announced once, and behind the end of every epoch that both have left.
+/// Two splits fall silent while their blocks still wait. The silence is announced once, behind the end of
+/// every epoch that both splits have left. This holds whichever split is last and however far the copy
+/// is.
 #[test]
 fn silence_with_a_backlog_comes_last() {
     model(|| {
@@ -91,8 +94,9 @@ fn silence_with_a_backlog_comes_last() {
     });
 }
 
-/// A split returns while the other falls silent. None of its deposits is behind the end of its epoch, a
-/// silence of both is announced at most once, and when both are over everything ends in order.
+/// One split has records again while the other falls silent. None of its blocks is deposited behind the
+/// end of their epoch, and a silence of both splits is announced at most once. When both have ended, all
+/// epochs end in order.
 #[test]
 fn a_split_that_comes_back_deposits_into_an_open_epoch() {
     model(|| {
@@ -128,7 +132,7 @@ fn a_split_that_comes_back_deposits_into_an_open_epoch() {
         [0, 1].into_iter().for_each(|index| bed.origin.end(index));
         while bed.consume() {}
         let items: Vec<Item> = first.into_iter().chain(std::iter::from_fn(|| bed.told())).collect();
-        // There is a silence only if the other split fell silent before this one returned.
+        // A silence is announced only if the other split fell silent before this one had records again.
         let idles = items.iter().filter(|item| **item == Item::Idle).count();
         let ends: Vec<u64> = items
             .iter()

@@ -1,6 +1,6 @@
-//! Ends of epochs, as text: `a10` is split a at a watermark of ten seconds, `a-` its silence, `a+` its
-//! return, `a.` its end, `a^` the end of time without its end, and `a,` its end at its present watermark.
-//! Windows of ten seconds end every ten.
+//! Tests of the ends of epochs, written as text. `a10` is split a at a watermark of 10 seconds, `a-` its
+//! silence, `a+` its return, `a.` its end, `a^` the end of time before its end, and `a,` its end at its
+//! present watermark. Windows are 10 seconds long.
 
 use proptest::prelude::*;
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
@@ -20,7 +20,7 @@ fn bed(splits: usize) -> (Arc<Origin>, Arc<EpochTracker>) {
     (Origin::new(splits, horizon, vec![Arc::clone(&tracker)]), tracker)
 }
 
-/// Returns the items up to now. The epochs of all ends are released at once.
+/// Returns the steps that the task which closes epochs would take by now, and releases their epochs at once.
 fn items(tracker: &EpochTracker) -> Vec<Item> {
     let next = || {
         let item = tracker.next_item()?;
@@ -36,7 +36,7 @@ fn end_of(item: Item) -> Option<EventTime> {
     if let Item::End { watermark, .. } = item { Some(watermark) } else { None }
 }
 
-/// Returns the ends among the items up to now.
+/// Returns the end watermarks of epochs that were assigned since the last call.
 fn ends(tracker: &EpochTracker) -> Vec<EventTime> {
     items(tracker).into_iter().filter_map(end_of).collect()
 }
@@ -76,7 +76,8 @@ fn check(splits: usize, input: &str, expected: &str) {
                 shown.push(format!("{split}:{epoch}"));
             }
         }
-        // An empty epoch ends where the epoch before it does.
+        // An epoch without records ends at the same watermark as the epoch before it, so equal items are
+        // shown once.
         for item in items(&tracker).into_iter().map(show) {
             if shown.last() != Some(&item) {
                 shown.push(item);
@@ -87,38 +88,40 @@ fn check(splits: usize, input: &str, expected: &str) {
     assert_eq!(shown.join(" "), expected, "{input}");
 }
 
-/// The first watermark ends the epoch before it, in which no watermark was known. Then an epoch ends with
+/// The first watermark ends the first epoch, in which no watermark was known. After that, an epoch ends with
 /// each window.
 #[test]
 fn one_split_ends_an_epoch_with_each_window() {
     check(1, "a3 a7 a10 a25 a.", "a:1 W3 a:1 a:2 W10 a:3 W25 W over");
 }
 
-/// An end is the least watermark with which a split has left, because all splits together promise no more.
+/// The end of an epoch is the least watermark with which a split has left it, because all splits together
+/// promise no more.
 #[test]
 fn all_splits_must_have_left() {
     check(2, "a3 b4 a4 a12 b9 b11", "a:0 b:1 a:1 W4 a:2 b:1 b:2 W11");
     check(2, "a12 b3 b11 b21 a12 a20", "a:0 b:1 b:2 b:3 a:2 W3 W11 a:3 W20");
 }
 
-/// Windows without records do not make epochs of their own.
+/// A watermark that jumps over many windows without records ends one epoch, not one per window.
 #[test]
 fn a_jump_is_one_epoch() {
     check(1, "a5 a1000000 a1000010", "a:1 W5 a:2 W1000000 a:3 W1000010");
 }
 
-/// No split waits for one that is over or silent. When it returns, its records are judged by what was closed.
+/// No split waits for a split that has ended or is silent. When a silent split has records again, records
+/// below the last end count as late.
 #[test]
 fn silence_holds_nobody_up() {
     check(2, "a3 b3 a15 b- a25 b+ b31 a31", "a:0 b:1 a:2 W3 W15 a:3 W25 b:3/25 b:4 a:4 W31");
     check(2, "a3 b3 a15 b.", "a:0 b:1 a:2 W3 W15");
-    // When the last split falls silent, the farthest counts.
+    // When the last split falls silent, the highest watermark of all splits counts.
     check(2, "a3 b3 a15 a- b-", "a:0 b:1 a:2 W3 W15 idle");
     check(2, "a3 b3 a15 b5 b- a-", "a:0 b:1 a:2 W3 b:1 W15 idle");
 }
 
-/// When all splits are silent or over, the farthest counts, even if it was held in its epoch because another
-/// split had not begun.
+/// When all splits are silent or have ended, the highest watermark counts. This holds even if its split was
+/// held in its epoch because another split had not begun.
 #[test]
 fn who_is_held_goes_on_when_all_are_silent() {
     check(2, "a15 b- a-", "a:0 W15 idle");
@@ -127,8 +130,8 @@ fn who_is_held_goes_on_when_all_are_silent() {
     check(2, "a15 a- b- b+ b31 a+ a31", "a:0 W15 idle b:1/15 b:2 W31 a:2/31 a:2");
 }
 
-/// The end of a split is the end of time, which is no watermark of the silent splits. A split that has
-/// records again is judged by the watermark that it had reached itself.
+/// A split that ends has the watermark of the end of time, which does not advance the silent splits. A silent
+/// split that has records again is judged by its own last watermark.
 #[test]
 fn a_split_at_the_end_of_time_ends_no_other() {
     check(2, "a15 a- b.", "a:0 W15 idle");
@@ -139,7 +142,7 @@ fn a_split_at_the_end_of_time_ends_no_other() {
     check(3, "a15 a- b. c12 c-", "a:0 c:1 W12 idle");
 }
 
-/// A split at the end of time that is not over may still have records of the last instant. They go into an
+/// A split whose watermark is the end of time may still have records of the last instant. They go into an
 /// epoch that stays open until they are deposited.
 #[test]
 fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
@@ -169,7 +172,8 @@ fn what_a_split_has_at_the_end_of_time_goes_into_an_open_epoch() {
     );
 }
 
-/// No item comes behind the last one, even if a split was stopped while it was silent.
+/// The announcement that all splits are silent comes before the end of the stream, even if a split was
+/// stopped while it was silent.
 #[test]
 fn silence_comes_before_the_end_of_all() {
     check(2, "a5 b3 a- a, b.", "a:0 b:1 W3 idle W5 over");
@@ -183,20 +187,21 @@ fn when_all_are_over_everything_ends() {
     check(3, "a5 a15 a. b3 b. c.", "a:0 a:0 b:0 W over");
 }
 
-/// A split that was stopped promises nothing beyond its watermark, and holds the others up for good.
+/// A split that was stopped promises nothing beyond its last watermark. So no epoch ends above that watermark
+/// until all splits have ended.
 #[test]
 fn a_split_that_is_stopped_holds_the_others_up() {
     check(2, "a3 b3 a15 b, a25 a35 a,", "a:0 b:1 a:2 W3 a:3 a:4 W3 over");
     check(2, "a3 b3 a12 b14 b,", "a:0 b:1 a:2 W3 b:2 W12");
     check(2, "a3 b3 b12 a, b.", "a:0 b:1 b:2 W3 over");
-    // A silent split holds no other up.
+    // A split that was silent when it was stopped delays the end of no epoch.
     check(2, "a3 b3 b- b, a15 a,", "a:0 b:1 a:2 W3 W15 over");
     check(2, "a3 a- b. a,", "a:0 W3 idle W3 over");
     check(1, "a3 a17 a,", "a:1 W3 a:2 W17 over");
     check(2, "a, b,", "W-9223372036854 over");
 }
 
-/// A split that is ahead of the others by more epochs than may be open continues in the youngest.
+/// A split that is ahead of the others by more epochs than may be open continues in the youngest epoch.
 #[test]
 fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
     let (origin, tracker) = bed(2);
@@ -207,15 +212,15 @@ fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
     assert_eq!(ends(&tracker), []);
     origin.advance(1, at(2));
     assert_eq!(ends(&tracker), [at(1)]);
-    // One epoch is free.
+    // One epoch has been closed, so one more may be opened without exceeding the bound.
     assert_eq!(origin.advance(0, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(origin.advance(1, at(1_001)).epoch, EPOCHS_MAX);
     assert_eq!(ends(&tracker).last(), Some(&at(1_001)));
 }
 
-/// Silence comes behind the end of every epoch that the farthest split has reached, even if the maximum
-/// number of epochs is open. It is then announced as soon as one is closed. A split that has records and
-/// falls silent again waits as well.
+/// The maximum number of epochs is open when the splits fall silent. The silence is announced behind the end
+/// of every epoch that the farthest split has reached, as soon as an epoch is closed. A split that has
+/// records and falls silent again waits as well.
 #[test]
 fn silence_comes_behind_what_a_full_ring_held() {
     let (origin, tracker) = bed(1);
@@ -239,8 +244,8 @@ fn silence_comes_behind_what_a_full_ring_held() {
     assert!(!told[..last].contains(&Item::Idle), "{told:?}");
 }
 
-/// An owed silence is not announced once a split has records again. If another split ends meanwhile, it is
-/// still owed.
+/// A silence that could not be announced yet is not announced at all if a split has records again first. If
+/// another split ends meanwhile, the announcement is still made.
 #[test]
 fn a_silence_that_is_owed_is_over_when_a_split_speaks() {
     for ends in [false, true] {
@@ -287,8 +292,8 @@ fn acts() -> impl Strategy<Value = Vec<(usize, Act)>> {
 }
 
 proptest! {
-    /// For any steps of the splits: a record deposited behind an end is late for everything that the end
-    /// closes, and epochs that all splits have left are closed.
+    /// Splits take any steps. A record that is deposited behind an end is late for everything which that end
+    /// closes, and all epochs that every split has left are closed.
     #[test]
     fn no_end_closes_what_is_on_time_behind_it(acts in acts(), splits in 1..4usize) {
         let (origin, tracker) = bed(splits);
@@ -334,7 +339,7 @@ proptest! {
             }
             for item in told {
                 all_ends.extend(end_of(item));
-                // Every epoch that the farthest split has reached ends before a silence.
+                // Before a silence is announced, every epoch that the farthest split has reached has ended.
                 if item == Item::Idle {
                     let farthest = (0..splits).filter(|&split| !is_over[split]).map(|split| at[split]).max();
                     let due = farthest.unwrap_or(0).div_euclid(10) * 10;
@@ -349,8 +354,8 @@ proptest! {
                 let before = &all_ends[..(epoch as usize).min(all_ends.len())];
                 prop_assert!(before.iter().all(|&end| end <= late_by), "{:?} behind {:?}", late_by, before);
             }
-            // Everything due by the least watermark of the moving splits is closed, once each of them has
-            // advanced again.
+            // When each split that is not silent has advanced once more, all windows due by the least of
+            // their watermarks are closed.
             let moving = (0..splits).filter(|&split| !is_over[split] && !is_idle[split] && at[split] > 0);
             for split in moving.clone().chain(moving) {
                 standing[split] = origin.advance(split, EventTime::from_secs(at[split]));

@@ -1,11 +1,11 @@
-//! The life of containers: step by step, and under loom, which searches every interleaving of the parties
+//! Tests of the life of epochs: step by step, and under loom, which tries every interleaving of the parties
 //! that deposit, consume and assign ends.
 
 use thalweg_memory::{BlockPool, BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
 
-/// A tracker with a block pool of its own and two work queues.
+/// Makes an epoch tracker with a block pool of its own and two work queues.
 fn tracker(outlets: Vec<Arc<EpochTracker>>) -> Arc<EpochTracker> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
@@ -32,8 +32,8 @@ mod by_hand {
         shown.join(" ")
     }
 
-    /// An epoch is retrieved when it has its end, all its blocks are consumed, and all epochs before it are
-    /// retrieved.
+    /// An epoch is complete when it has its end, all its blocks are consumed, and all epochs before it are
+    /// complete.
     #[test]
     fn epochs_are_retrieved_in_order() {
         let tracker = tracker(Vec::new());
@@ -66,7 +66,8 @@ mod by_hand {
         assert_eq!(items(&tracker), format!("L7 0@{last} over"));
     }
 
-    /// A stage without state passes its ends on when all blocks of the epoch are consumed, and not before.
+    /// A task without state passes the end of an epoch on when all blocks of the epoch are consumed, and not
+    /// before.
     #[test]
     fn ends_are_handed_on() {
         let last = tracker(Vec::new());
@@ -95,7 +96,8 @@ mod by_hand {
         assert_eq!(items(&tracker), "L1");
     }
 
-    /// Silence comes behind all epochs that had their ends before it, however long their blocks wait.
+    /// The announcement that all splits are silent comes behind all epochs that had their ends by then,
+    /// however long their blocks wait.
     #[test]
     fn silence_comes_behind_the_epochs_before_it() {
         let tracker = tracker(Vec::new());
@@ -109,8 +111,8 @@ mod by_hand {
         assert_eq!(items(&tracker), "0@10 1@20 idle");
     }
 
-    /// Silence is passed on from tracker to tracker: blocks derived from those before it are consumed before
-    /// it is announced.
+    /// The announcement that all splits are silent passes through a chain of parallel tasks. Each task passes
+    /// it on only when the blocks deposited before it are consumed.
     #[test]
     fn silence_is_handed_on_in_its_place() {
         let last = tracker(Vec::new());
@@ -128,8 +130,8 @@ mod by_hand {
         assert_eq!(items(&last), "0@10 idle");
     }
 
-    /// Records that return before the silence is announced do not overtake it, and it does not overtake what
-    /// was before it.
+    /// A split has records again before its silence is announced. The silence is announced all the same, at
+    /// its place between the ends of epochs.
     #[test]
     fn silence_keeps_its_place_if_it_is_over_before_it_is_told() {
         let tracker = tracker(Vec::new());
@@ -148,8 +150,8 @@ mod by_hand {
         assert_eq!(items(&tracker), "0@10 idle 1@20 idle 2@30 idle over");
     }
 
-    /// A copy without bundles of its own gets the instant at which it may take those of the other work queue.
-    /// It is never asked to look again at once.
+    /// A copy whose own work queue is empty gets the instant at which it may claim a bundle of another work
+    /// queue. This instant is never now or earlier, so the copy does not look again at once.
     #[test]
     fn what_lies_on_others_work_queues_is_due() {
         let tracker = tracker(Vec::new());
@@ -186,8 +188,8 @@ mod models {
     use super::*;
     use crate::models::model;
 
-    /// The last consumer against the assignment of the end: the second of them retrieves the container, once,
-    /// and sees the gathered state.
+    /// The last two consumers of an epoch's blocks run against the assignment of its end. The last of these
+    /// parties completes the epoch, exactly once, and sees all gathered state.
     #[test]
     fn an_epoch_is_retrieved_once_by_the_last() {
         model(|| {
@@ -197,7 +199,8 @@ mod models {
             let consumer = || {
                 let (tracker, gathered) = (Arc::clone(&tracker), Arc::clone(&gathered));
                 thread::spawn(move || {
-                    // Relaxed: the count of bundles makes the gathered state visible.
+                    // Relaxed: the Release and Acquire accesses to the count of unprocessed bundles make the
+                    // gathered state visible.
                     gathered.fetch_add(1, Ordering::Relaxed);
                     tracker.consume(0, 1);
                 })
@@ -225,8 +228,8 @@ mod models {
         });
     }
 
-    /// Silence against the last consumers of the epochs around it: it is announced once, in its place,
-    /// through two stages.
+    /// A silence is announced while the last blocks before and after it are consumed. It passes through two
+    /// parallel tasks, and is announced once and at its place among the ends of epochs.
     #[test]
     fn silence_keeps_its_place() {
         model(|| {
@@ -254,8 +257,8 @@ mod models {
         });
     }
 
-    /// A round, or a neighbour, reads the counters of items while they are put and taken: it sees no more
-    /// taken than put.
+    /// A thread reads the counters of the closing task's steps while steps are put and taken. It never sees
+    /// more steps taken than put.
     #[test]
     fn a_reader_sees_no_more_items_taken_than_put() {
         model(|| {
@@ -281,7 +284,8 @@ mod models {
         });
     }
 
-    /// A watermark passes between two stages: derived blocks are deposited before the end comes behind them.
+    /// A watermark passes from one parallel task to the next: the blocks derived in an epoch are deposited
+    /// before the epoch's end arrives.
     #[test]
     fn an_end_does_not_overtake_what_it_ends() {
         model(|| {

@@ -1,4 +1,5 @@
-//! The task that a worker takes: the first of the board, or one that prefers the worker.
+//! Tests of the choice of a worker: it takes the task with the best rank, or a task whose preferred worker it
+//! is.
 
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::VirtualClock;
@@ -7,7 +8,7 @@ use thalweg_scheduling::{Rank, policy};
 use super::*;
 use crate::executor::Runs;
 
-/// A waiting task of class 0 with a score, of which the highest runs first, and a preferred worker.
+/// A ready task in a test: it has class 0, a score (the highest runs first), a preferred worker and flags.
 #[derive(Clone, Copy)]
 struct Waiting {
     score: f64,
@@ -27,7 +28,7 @@ fn copy(score: f64, preferred: u32) -> Waiting {
     Waiting { kind: COPY, ..task(score, preferred) }
 }
 
-/// Time since worker 1 began its run.
+/// Time in ns for which worker 1 has been in its run: short enough that it will soon look for work.
 const JUST_NOW: Option<u64> = Some(HELD_UP_NS / 2);
 const HELD_UP: Option<u64> = Some(HELD_UP_NS);
 const ASLEEP: Option<u64> = None;
@@ -38,7 +39,8 @@ fn executor() -> Arc<Executor> {
     Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)
 }
 
-/// Checks which of the tasks worker 0 takes.
+/// Checks which of the ready tasks worker 0 takes, when worker 1 has been in its run for `other` nanoseconds;
+/// `None` if worker 1 sleeps.
 fn check(other: Option<u64>, tasks: &[Waiting], expected: usize) {
     let executor = executor();
     let now = ProcessingTime::from_nanos(1_000_000_000);
@@ -73,15 +75,16 @@ fn what_lies_on_another_core_is_left_to_it_while_it_comes_back() {
     }
 }
 
-/// The records of a source are in no cache. So a source is not left to its preferred worker, unless a task
-/// that prefers the deciding worker is as urgent.
+/// The records of a source are in no core's cache. So a worker takes a source even if another worker is the
+/// source's preferred worker. It does so unless a task that prefers this worker is as urgent.
 #[test]
 fn sources_are_left_to_nobody() {
     check(JUST_NOW, &[source(9e6, 1), task(1.0, 0)], 0);
     check(JUST_NOW, &[source(1.01, 1), task(1.0, 0)], 1);
 }
 
-/// A worker that feeds or runs a task becomes its preferred worker, but not that of a copy.
+/// A worker that feeds or runs a task becomes the preferred worker of this task, except if the task is a
+/// copy.
 #[test]
 fn a_copy_keeps_its_worker() {
     let executor = executor();
@@ -103,8 +106,8 @@ fn a_copy_keeps_its_worker() {
     assert_eq!(preferred, [0, SOURCE, 1 | COPY]);
 }
 
-/// Checks which decisions wake a sleeper. Each decision has its time in us after the first, whether it leaves
-/// work, and the expected time of the run that it takes.
+/// Checks which decisions of a worker wake a sleeping worker. Each decision has its time in us after the
+/// first, whether it leaves a ready task undone, and the expected time of the run that it takes.
 fn check_left(decisions: &[(u64, bool, u64)], expected: &[usize]) {
     let mut left = Left::default();
     let woke = |&(at_us, is_left, expected_us): &(u64, bool, u64)| {
@@ -118,12 +121,13 @@ fn check_left(decisions: &[(u64, bool, u64)], expected: &[usize]) {
 
 #[test]
 fn a_sleeper_is_woken_for_what_is_left_longer_than_waking_takes() {
-    // In one piece, and before a run that will take as long.
+    // Work is left for 50 us in one piece; or the run that the worker takes is expected to last 50 us.
     check_left(&[(0, true, 1), (20, true, 1), (49, true, 1), (50, true, 1)], &[2]);
     check_left(&[(0, true, 50), (1, true, 49), (2, true, 1)], &[0]);
-    // Tasks that feed each other: nothing is left while the source runs, which is every third run of 10 us.
+    // Tasks that feed each other: no work is left while the source runs, which is every third run of 10 us.
+    // The other intervals add up.
     let fed: Vec<(u64, bool, u64)> = (0..12).map(|run| (run * 10, run % 3 != 0, 10)).collect();
     check_left(&fed, &[7]);
-    // A task alone wakes no sleeper.
+    // A worker whose only ready task is its own wakes no sleeping worker.
     check_left(&[(0, false, 1_000), (500, false, 1_000), (5_000, false, 1_000)], &[]);
 }

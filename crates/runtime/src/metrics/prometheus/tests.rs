@@ -1,5 +1,5 @@
-//! The text is checked by a parser that shares nothing with the writer and accepts less than Prometheus does.
-//! So every reader of the format accepts the text.
+//! Tests of the Prometheus text. A parser in this file, which shares no code with the writer and accepts less
+//! than Prometheus does, reads the text. So every reader of the format accepts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use crate::meter::TaskState;
 use crate::query::EdgeCounts;
 use crate::system::ProcessMetrics;
 
-/// A family of samples: its type, and the value of each sample by its name and labels.
+/// A metric as the parser has read it: its type, and the value of each sample by its name and labels.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     kind: String,
     samples: BTreeMap<(String, Vec<(String, String)>), f64>,
 }
 
-/// Reads a text by the rules of "Exposition formats", and refuses what those rules leave open. A family
-/// begins with HELP and TYPE, in this order. Its samples stand together, and no sample comes twice. Counters
-/// end in `_total` and are not negative. The text ends with a line end, and has no timestamps, comments or
-/// empty lines, and one space between two words.
+/// Reads a text of metrics by the rules of "Exposition formats" of Prometheus, and refuses what those rules
+/// leave open. A metric begins with HELP and TYPE, in this order. Its samples stand together, and no sample
+/// comes twice. Counters end in `_total` and are not negative. The text ends with a line end, and has no
+/// timestamps, comments or empty lines, and one space between two words.
 pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut current = String::new();
@@ -86,7 +86,8 @@ fn check_name(name: &str, what: &str, takes_colons: bool) -> Result<(), String> 
     if is_named { Ok(()) } else { Err(format!("`{name}` is no name of {what}")) }
 }
 
-/// Removes escapes; `\"` only where quotes are escaped.
+/// Removes the escapes from a text of the Prometheus format. `\"` is allowed only in values of labels, where
+/// `has_quotes` is true.
 fn unescape(text: &str, has_quotes: bool) -> Result<String, String> {
     let (mut plain, mut letters) = (String::new(), text.chars());
     while let Some(letter) = letters.next() {
@@ -103,7 +104,7 @@ fn unescape(text: &str, has_quotes: bool) -> Result<String, String> {
     Ok(plain)
 }
 
-/// Parses labels in braces at the front of `text`, and returns them with the rest.
+/// Parses the labels in braces at the front of `text`. Returns them with the rest of the text.
 fn parse_labels(text: &str) -> Result<(Vec<(String, String)>, &str), String> {
     let (mut labels, mut rest) = (Vec::new(), &text[1..]);
     loop {
@@ -142,12 +143,12 @@ fn parse_value(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| format!("`{text}` is no value"))
 }
 
-/// Names that users should not give: a quote, a backslash before an `n`, a line end, braces, commas, other
-/// letters.
+/// Hard names for queries and operators: a quote, a backslash before an `n`, a line end, braces, commas, and
+/// letters outside ASCII.
 const NAMES: [&str; 6] = ["\"", "a\\n", "two\nlines\\", "x=\"1\",y{}", "жук 水", " "];
 
-/// An engine with two queries: in the first all names are `name`, and the second has the same name as the
-/// first.
+/// Makes the metrics of an engine with two queries. In the first all names are `name`, and the second has the
+/// same query name.
 fn metrics(name: &str) -> EngineMetrics {
     let counts = Counts { read: 9, forwarded: 4, folded: 0, filtered: 5, late: 0 };
     let operators = vec![OperatorCounts { operator: name.to_owned(), task: name.to_owned(), counts }];
@@ -215,7 +216,8 @@ fn metrics(name: &str) -> EngineMetrics {
     }
 }
 
-/// Any names of queries and operators come back unchanged, and nothing else changes.
+/// Any names of queries and operators are unchanged after they were written as Prometheus text and parsed
+/// again, and no other part of the text changes.
 #[test]
 fn any_name_survives() {
     let expected = parse(&metrics("plain").prometheus()).unwrap();
@@ -271,7 +273,8 @@ fn samples_have_the_values_of_the_figures() {
     assert!(families["thalweg_worker_wait_seconds_total"].samples.is_empty(), "unknown, so not there");
 }
 
-/// The parser refuses bad texts. Without this test, a parser that accepts everything would pass.
+/// The test parser of the Prometheus format refuses bad texts. Without this test, a parser that accepts
+/// everything would pass.
 #[test]
 fn the_parser_is_strict() {
     let head = "# HELP a_total b\n# TYPE a_total counter\n";
@@ -314,7 +317,7 @@ fn summaries_of_nothing_have_no_quantiles() {
     assert_eq!((summary.kind.as_str(), summary.samples.len()), ("summary", 4 + 2 + 2));
 }
 
-/// Every metric is declared once, even by an engine without queries.
+/// The HELP and TYPE lines of every metric are written exactly once, even if the engine has no queries.
 #[test]
 fn all_metrics_are_declared_once() {
     let names: BTreeSet<&str> = ALL.iter().map(|metric| metric.name).collect();
@@ -324,7 +327,7 @@ fn all_metrics_are_declared_once() {
     assert!(declared.keys().map(String::as_str).eq(names));
 }
 
-/// Checks that `docs/metrics.md` equals the table; `UPDATE_GOLDEN=1` rewrites the page.
+/// The page `docs/metrics.md` equals the table of metrics in the code; `UPDATE_GOLDEN=1` rewrites the page.
 #[test]
 fn the_reference_shows_the_table() {
     let path = "../../docs/metrics.md";

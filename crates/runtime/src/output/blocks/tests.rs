@@ -1,4 +1,4 @@
-//! Deposits of a split while it is silent, or at the end of time.
+//! Tests of deposits by a split that is silent, or whose watermark is the end of time.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::{Horizon, Output, Span, TumblingWindows, VirtualClock};
@@ -7,7 +7,8 @@ use super::*;
 use crate::arrival::at;
 use crate::epochs::{Claiming, Containers, Item};
 
-/// Makes the outputs of two splits with windows of ten seconds, and the containers that both write.
+/// Makes the outputs of two splits whose query has windows of 10 seconds, and the containers into which both
+/// deposit.
 fn splits() -> ([ToContainers<u32>; 2], Arc<Containers<u32>>) {
     let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 4, marks_max: 1 };
@@ -33,8 +34,8 @@ fn second(second: i64) -> Mark {
     Mark::Watermark(EventTime::from_secs(second))
 }
 
-/// A silent split has left its epoch, which may have ended. So a latency marker of that split is dropped, and
-/// counted.
+/// A latency marker of a silent split is dropped and counted, because the split has left its epoch, and this
+/// epoch may have ended.
 #[test]
 fn a_marker_of_a_silent_split_is_dropped() {
     let latency = Mark::Latency(ProcessingTime::from_nanos(7));
@@ -53,7 +54,8 @@ fn a_marker_of_a_silent_split_is_dropped() {
     }
 }
 
-/// Records of the last instant go into an epoch without an end, and hold it open until their step is over.
+/// A split at the end of time deposits records of the last instant into an epoch without an end. This epoch
+/// stays open until the split's step is over.
 #[test]
 fn records_at_the_end_of_time_are_deposited_before_their_epoch_ends() {
     let ([mut ending, mut other], containers) = splits();

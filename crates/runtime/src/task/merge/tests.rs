@@ -1,17 +1,20 @@
-//! Several inputs as one: watermarks, lateness, idleness, barriers, and the input that is read next.
+//! Tests of a task with several inputs: watermarks, lateness, idleness, barriers, and the choice of the input
+//! that is read next.
 
 use thalweg_model::ProcessingTime;
 
 use super::*;
 
-/// Checks words `<input><event>`: `a5` a watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier,
-/// `ai7` an `InputWatermark`, `al3` a latency marker of 3 ns. The output shows the marks passed on: `W5`,
-/// `I7`, `idle`, `end`, `barrier`, `L3`, `r`.
+/// Checks the marks that result from marks of several inputs. Words are `<input><event>`: `a5` is a
+/// watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an `InputWatermark`, `al3` a
+/// latency marker of 3 ns. The output shows the marks passed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
+/// and `r` for records.
 fn check(inputs: usize, words: &str, expected: &str) {
     check_families(&(0..inputs).collect::<Vec<_>>(), words, expected);
 }
 
-/// Checks the words for inputs of these families.
+/// Checks the marks that result from marks of several inputs. `families` tells which inputs get their records
+/// from the same sources.
 fn check_families(families: &[usize], words: &str, expected: &str) {
     let mut merge = Merge::new(families);
     let mut shown: Vec<String> = Vec::new();
@@ -56,33 +59,34 @@ fn the_watermark_is_the_least_and_advances_only() {
     check(2, "a5 b3 b9 a6", "W3 W5 W6");
     check(3, "a5 b5 c5 b6 c7", "W5");
     check(2, "amax a. b4 bmax b.", "W4 Wmax end");
-    // An input that ends below the end of time was stopped, and holds the others up.
+    // An input that ends below the end of time was stopped, so the watermark of the task stays behind it.
     check(2, "a3 a. b4 b9 bmax b.", "W3 end");
     check(2, "a3 b4 a. b.", "W3 end");
 }
 
-/// A family is idle only together: the first of its inputs to return does not leave the others behind.
+/// Inputs with the same sources count as idle only together. So when the first of them returns, the records
+/// of the others do not become late.
 #[test]
 fn a_family_is_idle_when_all_of_it_is() {
     let alone = "a5 b5 a! b9 b! a9 a12 b12";
     check(2, alone, "W5 W9 idle W12");
     check_families(&[7, 7], alone, "W5 idle W9 W12");
-    // When one input has returned, the others of its family count again.
+    // When one idle input has returned, the other inputs with the same sources count in the watermark again.
     check(2, "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a7 a9", "W5 idle W7 W9");
     check(2, "a5 b5 a! b! b9 a7 a9", "W5 idle W9");
-    // An input that returned and fell silent again is not ahead of the others of its family, which still have
-    // to receive its watermark.
+    // An input has returned and fallen silent again. It is not ahead of the other inputs with the same
+    // sources, which still have to receive its watermark.
     check(2, "a5 b5 a! b! a9 a! b9", "W5 idle W9 idle");
     check_families(&[7, 7], "a5 b5 a! b! a9 a! b9", "W5 idle idle W9");
-    // No input waits for another family.
+    // An idle input holds back no input that has other sources.
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b! c12", "W5 W9 W12");
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 bmax b. c12", "W5 W9 W12");
 }
 
-/// Records of the input that is ahead are late by its own watermark. It is announced once, and again when it
-/// changes.
+/// Records of an input that is ahead are late by the input's own watermark. This watermark is announced once
+/// before the records, and again when it changes.
 #[test]
 fn lateness_goes_by_the_input() {
     check(2, "a5 ar ar br b3 br ar a8 ar b8 br ar", "I5 r r I-9223372036854775808 r W3 r I5 r I8 r W8 r r");
@@ -98,9 +102,10 @@ fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a! b! a3 b4", "idle W3");
     check(2, "a! amax a. b5 bmax b.", "W5 Wmax end");
     check(2, "a! a. b5 b.", "W5 end");
-    // One input ends while the other is idle, which may still return.
+    // One input ends while the other is idle. The idle input may still return, so the stream does not end.
     check(2, "b! a5 amax a. b7 br bmax b.", "W5 idle W7 r Wmax end");
-    // Records without a watermark end the idleness of all.
+    // An input that was idle has records again, so the task is no longer idle, even though no watermark has
+    // come.
     check(2, "a! b! ar a!", "idle r idle");
 }
 
@@ -110,7 +115,8 @@ fn a_barrier_passes_when_all_have_seen_it() {
     check(2, "a. b| a|", "barrier");
 }
 
-/// The last copy of a marker is passed on, and of two streams of markers the older.
+/// If copies of one latency marker come by several paths, the last copy is passed on. Of two streams of
+/// markers the older marker is passed on.
 #[test]
 fn a_latency_marker_counts_once() {
     check(1, "al3 al5", "L3 L5");
@@ -121,8 +127,8 @@ fn a_latency_marker_counts_once() {
     check(2, "al3 al5 bl4 amax a. bl6", "L3 L5 L6");
 }
 
-/// Checks which of three inputs, at watermarks 5, 3 and 4, is read next: `none`, or its letter; `-a` means
-/// that input a was empty.
+/// Checks which of three inputs, with the watermarks 5, 3 and 4, is read next. The result is the letter of
+/// the input, or `none`; `-a` means that input a was found empty.
 fn check_order(words: &str, expected: &str) {
     let mut merge = Merge::new(&[0, 1, 2]);
     for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
@@ -150,7 +156,8 @@ fn the_lowest_goes_first_and_nobody_waits_for_it() {
     check_order("next next -b next -c next -a next begin next", "b b c a none b");
     check_order("b| next", "c");
     check_order("b. next", "c");
-    // After sixteen turns the next two inputs get theirs, and then the first one continues.
+    // After sixteen turns of one input the two other inputs get a turn each, and then the first one
+    // continues.
     let turns = "next ".repeat(17);
     check_order(&format!("{turns} -c next -a next"), &format!("{}c a b", "b ".repeat(16)));
 }

@@ -1,21 +1,23 @@
-//! Costs of messages: C_oM at their operator, and C_path on the costliest path from there to a sink.
+//! Costs of messages in Cameo: C_oM at their own operator, and C_path on the costliest path from there to a
+//! sink.
 //!
 //! ```text
 //!   C_path(o) = max over the readers r of o of C_oM(r) + C_path(r)         at a sink 0
 //! ```
 //!
-//! Source: Cameo (NSDI 2021), Algorithm 1, PREPAREREPLY; section 6.3, "Effect of Measurement Inaccuracies", for the
-//! noise. A cost that is not above zero, or is NaN, counts as not measured; costs are limited to 1000 s.
+//! Source: Cameo (NSDI 2021), Algorithm 1, PREPAREREPLY; section 6.3, "Effect of Measurement Inaccuracies",
+//! for the noise. A cost that is not above zero, or is NaN, counts as not measured; costs are limited to 1000
+//! s.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
-/// Upper bound of a cost, in ns.
+/// Upper bound of the cost of a message, in ns.
 const MAX_COST_NS: f64 = 1e12;
 
-/// Costs of messages; those of downstream operators are as of the last round.
+/// Costs of messages; the costs of downstream operators are as of the last round.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     paths: Downstream<Path>,
@@ -24,25 +26,25 @@ pub(super) struct Costs {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
-    /// C_oM.
+    /// C_oM: cost in ns of a message at this operator.
     own_ns: f64,
-    /// C_path.
+    /// C_path: cost in ns of a message on the costliest path from here to a sink.
     behind_ns: f64,
 }
 
 impl Costs {
-    /// Creates costs with noise N(0, `noise_ns`).
+    /// Creates message costs with random noise N(0, `noise_ns`) added to each.
     pub(super) fn new(noise_ns: u64, seed: u64) -> Self {
         let noise = Noise { sigma_ns: noise_ns as f64, entropy: SeededEntropy::new(seed), drawn: Vec::new() };
         Costs { paths: Downstream::default(), noise }
     }
 
-    /// Draws new noise. Called at the beginning of each round.
+    /// Draws new random noise for all costs. Called at the beginning of each round.
     pub(super) fn draw_noise(&mut self, snapshot: &Snapshot) {
         self.noise.draw(snapshot.operators.len());
     }
 
-    /// Computes C_path of all operators, from the sinks up.
+    /// Computes C_path, the cost of the path to a sink, for all operators, from the sinks up.
     pub(super) fn sum_paths(&mut self, snapshot: &Snapshot) {
         self.paths.begin(snapshot);
         for &operator in snapshot.order.iter().rev() {
@@ -54,28 +56,29 @@ impl Costs {
         }
     }
 
-    /// Returns C_oM, in ns.
+    /// Returns C_oM, the cost of a message at its own operator, in ns.
     #[inline]
     pub(super) fn message_ns(&self, state: &OperatorState, operator: OperatorId) -> f64 {
         let cost_ns = state.cost_ns_per_run;
-        // NaN fails the comparison too.
+        // A cost that is NaN is not above zero either, so it counts as not measured.
         let measured_ns = if cost_ns > 0.0 { cost_ns } else { OperatorState::ASSUMED_COST_NS_PER_RUN };
         measured_ns.min(MAX_COST_NS) + self.noise.of(operator)
     }
 
-    /// Returns C_path, in ns. An operator that was submitted since the last round counts as if it were a sink.
+    /// Returns C_path, the cost of the path from an operator to a sink, in ns. An operator that was submitted
+    /// since the last round counts as if it were a sink.
     #[inline]
     pub(super) fn path_ns(&self, operator: OperatorId) -> f64 {
         self.paths.of(operator).map_or(0.0, |path| path.behind_ns)
     }
 }
 
-/// Random error of costs.
+/// Random errors of measured costs, for an experiment of the paper.
 #[derive(Clone, Debug)]
 struct Noise {
     sigma_ns: f64,
     entropy: SeededEntropy,
-    /// Errors by [`OperatorId`], of this round; empty if sigma is zero.
+    /// Error of each operator's cost in this round, by [`OperatorId`]; empty if the deviation is zero.
     drawn: Vec<f64>,
 }
 
@@ -94,8 +97,8 @@ impl Noise {
     }
 }
 
-/// Returns a number of about N(0, 1), never beyond 6: a sum of twelve uniform numbers has variance 1. Unlike with
-/// logarithms, the result is the same to the bit on every machine.
+/// Returns a random number of about N(0, 1), never beyond 6. It is a sum of 12 uniform numbers, which has the
+/// variance 1. Unlike with logarithms, the result is the same to the bit on every machine.
 fn normal(entropy: &mut SeededEntropy) -> f64 {
     (0..12).map(|_| entropy.unit()).sum::<f64>() - 6.0
 }
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
     use crate::test_bed::graph;
 
-    /// Operators as (cost of a run, readers).
+    /// Operators of a test as (cost of a run, readers).
     type Row<'a> = (f64, &'a [u32]);
 
     fn snapshot(rows: &[Row<'_>]) -> Snapshot {
@@ -128,15 +131,15 @@ mod tests {
         assert_eq!(paths(&mut Costs::new(0, 0), &snapshot(rows)), expected);
     }
 
-    /// The operator's own cost is not part of its path.
+    /// The cost of a path has only the operators downstream, not the operator's own cost.
     #[test]
     fn a_path_is_what_stands_downstream() {
         check(&[(7.0, &[])], &[0.0]);
         check(&[(1.0, &[1]), (20.0, &[2]), (300.0, &[])], &[320.0, 300.0, 0.0]);
     }
 
-    /// A diamond: the path goes by C, which costs more, not by both. In the second graph the longer path wins, though
-    /// its first step costs less.
+    /// A diamond-shaped query: the cost of the path is that of the branch C, which costs more, not the sum of
+    /// both. In the second graph the longer path costs more, although its first operator costs less.
     #[test]
     fn of_several_ways_the_costliest_counts() {
         let diamond: &[Row<'_>] = &[(1.0, &[1, 2]), (5.0, &[3]), (9.0, &[3]), (2.0, &[])];
@@ -144,7 +147,8 @@ mod tests {
         check(&[(1.0, &[1, 2]), (9.0, &[]), (5.0, &[3]), (6.0, &[])], &[11.0, 0.0, 6.0, 0.0]);
     }
 
-    /// Unmeasured costs are assumed and extreme costs are bounded, so every sum is finite.
+    /// Costs that were not measured are assumed, and extreme costs are bounded, so every sum of costs is
+    /// finite.
     #[test]
     fn costs_are_made_fit() {
         for unmeasured in [0.0, -5.0, f64::NAN, f64::NEG_INFINITY] {
@@ -153,7 +157,8 @@ mod tests {
         check(&[(1.0, &[1]), (f64::INFINITY, &[2]), (1e300, &[])], &[2e12, 1e12, 0.0]);
     }
 
-    /// Ended and unknown operators cost 0; an edge back to an operator earlier in the order is not a path.
+    /// Ended and unknown operators cost 0. An edge back to an operator that comes earlier in the order is not
+    /// part of a path.
     #[test]
     fn only_who_lives_counts() {
         let mut ended = snapshot(&[(1.0, &[1, 2]), (50.0, &[3]), (9.0, &[77]), (2.0, &[0])]);
@@ -161,12 +166,13 @@ mod tests {
         let mut costs = Costs::new(0, 0);
         assert_eq!(paths(&mut costs, &ended), [9.0, 0.0, 0.0, 0.0]);
         assert_eq!(costs.path_ns(OperatorId(u32::MAX)), 0.0);
-        // A new operator with the number counts, with its own cost only.
+        // A new operator that has the number of an ended one counts, with its own cost only.
         ended.operators[1] = Some(OperatorState { cost_ns_per_run: 30.0, ..OperatorState::default() });
         assert_eq!(paths(&mut costs, &ended), [32.0, 2.0, 0.0, 0.0]);
     }
 
-    /// Mean 0 and deviation sigma; 68 % within one sigma, 95 % within two, as in a normal distribution.
+    /// The random errors have mean 0 and deviation sigma: 68 % are within one sigma and 95 % within two, as
+    /// in a normal distribution.
     #[test]
     fn noise_is_normal() {
         let mut noise = Noise { sigma_ns: 1_000.0, entropy: SeededEntropy::new(1), drawn: Vec::new() };
@@ -182,8 +188,8 @@ mod tests {
         }
     }
 
-    /// Noise is drawn anew in each round, follows from the seed, stays while a round lasts, and is in C_oM and in
-    /// C_path.
+    /// The random errors of costs are drawn anew in each round and follow from the seed. They stay the same
+    /// during a round, and are included in the operator's own cost and in the cost of the path.
     #[test]
     fn noise_is_of_a_round_and_a_seed() {
         let snapshot = snapshot(&[(1.0, &[1]), (20.0, &[2]), (300.0, &[])]);

@@ -18,30 +18,31 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use crate::snapshot::{ProgressMap, QueryId, Snapshot, StreamState};
 
-/// Relation between event time and processing time in each query, as of the last round.
+/// Relation between event time and processing time in the streams of each query, as of the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// Last streams by [`QueryId`].
+    /// The stream of each query that is behind all its others, by [`QueryId`].
     queries: Vec<Last>,
 }
 
-/// The last of the streams of a query.
+/// The stream of a query that reaches a given event time later than the query's other streams.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// The first instant at which a window rule fires in one of its streams. `EventTime::MAX` if none is known.
+    /// The first event time at which a window rule fires in one of the query's streams; `EventTime::MAX` if
+    /// none is known.
     next: EventTime,
-    /// The latest of the points by which their lines are given.
+    /// The latest event time among the points by which the progress lines of the streams are given.
     known: EventTime,
-    /// When the last stream gets there, and its line.
+    /// The time at which the last stream gets to the compared event time, with the line of that stream.
     line: Option<(ProcessingTime, ProgressMap)>,
-    /// True if a stream has no line.
+    /// True if some stream of the query has no progress line yet.
     has_unknown: bool,
 }
 
 const NOBODY: Last = Last { next: EventTime::MAX, known: EventTime::MIN, line: None, has_unknown: false };
 
 impl Progress {
-    /// Finds the last stream of each query.
+    /// Finds, for each query, the stream that is behind all its others.
     pub(super) fn update(&mut self, snapshot: &Snapshot) {
         self.queries.clear();
         self.queries.resize(snapshot.queries.len(), NOBODY);
@@ -62,12 +63,14 @@ impl Progress {
         }
     }
 
-    /// Returns the entry of the stream's query; none if the query does not wait for the stream, or is unknown.
+    /// Returns the entry of the stream's query; `None` if the query does not wait for the stream, or is
+    /// unknown.
     fn last_of(&mut self, stream: &StreamState) -> Option<&mut Last> {
         if stream.is_away { None } else { self.queries.get_mut(stream.query.0 as usize) }
     }
 
-    /// Returns t_F: when `instant` is, or was, observed by all streams of `query`. None if it cannot be predicted.
+    /// Returns t_F: the time at which `instant` is, or was, observed by all streams of `query`; `None` if it
+    /// cannot be predicted.
     #[inline]
     pub(super) fn observed_at(&self, query: QueryId, instant: EventTime) -> Option<ProcessingTime> {
         let last = self.queries.get(query.0 as usize).filter(|last| !last.has_unknown)?;
@@ -80,7 +83,7 @@ impl Progress {
 }
 
 impl Last {
-    /// Returns the instant at which the streams are compared.
+    /// Returns the event time at which the progress lines of the query's streams are compared.
     fn compared_at(&self) -> EventTime {
         if self.next < EventTime::MAX { self.next } else { self.known }
     }
@@ -91,7 +94,8 @@ mod tests {
     use super::*;
     use crate::snapshot::{DelayStatistics, QueryState};
 
-    /// A stream: deadline in s, and a point of its line, event time and processing time in s, with the slope.
+    /// A stream of a test: its deadline in s and, if it has a line, a point of the line (event time and
+    /// processing time in s) and the slope.
     type Row = (Option<i64>, Option<(i64, u64, f64)>);
 
     fn stream(query: u32, (deadline_s, line): Row) -> StreamState {
@@ -110,11 +114,12 @@ mod tests {
         }
     }
 
-    /// Returns t_F in s for `frontier` in query 0 of two.
+    /// Returns t_F, the time in s at which `frontier` is observed by all streams of query 0. There are two
+    /// queries.
     fn frontier_time_s(streams: Vec<StreamState>, frontier: EventTime) -> Option<f64> {
         let queries = vec![Some(QueryState::default()); 2];
         let mut progress = Progress::default();
-        // The state of an earlier round does not count.
+        // The streams of an earlier round are forgotten and must not count in the next round.
         let before = vec![stream(0, (Some(1), Some((0, 10_000, 1.0))))];
         progress.update(&Snapshot { queries: queries.clone(), streams: before, ..Snapshot::default() });
         progress.update(&Snapshot { queries, streams, ..Snapshot::default() });
@@ -122,7 +127,7 @@ mod tests {
         observed.map(|observed| observed.as_nanos() as f64 / 1e9)
     }
 
-    /// Checks t_F with the streams in either order.
+    /// Checks the time at which an event time is observed by all streams, with the streams in either order.
     #[track_caller]
     fn check(rows: &[Row], frontier_s: i64, expected_s: Option<f64>) {
         let frontier = EventTime::from_secs(frontier_s);
@@ -131,7 +136,8 @@ mod tests {
         assert_eq!(frontier_time_s(streams, frontier), expected_s);
     }
 
-    /// Section 4.3: windows of 10 s complete at 1, 11, 21 and a delay of 2 s: observed at 3, 13, 23.
+    /// The example of section 4.3: windows of 10 s are complete at 1, 11 and 21, and events take 2 s. So
+    /// their ends are observed at 3, 13 and 23.
     #[test]
     fn the_example_of_the_paper() {
         let live = (Some(11), Some((1, 3, 1.0)));
@@ -140,23 +146,25 @@ mod tests {
         }
     }
 
-    /// A join waits for the stream that is 5 s late, not for the one that is 2 s late, in either order.
+    /// A join waits for the stream that is 5 s late, not for the one that is 2 s late, whichever comes first
+    /// in the list.
     #[test]
     fn the_later_of_two_streams_decides() {
         check(&[(Some(11), Some((1, 3, 1.0))), (Some(11), Some((0, 5, 1.0)))], 11, Some(16.0));
         check(&[(Some(21), Some((1, 3, 1.0))), (Some(11), Some((7, 12, 1.0)))], 11, Some(16.0));
     }
 
-    /// Lines that cross at 8: before that the replay at twice the speed, which began 4 s late, is later. The first
-    /// rule that fires in any of the streams decides which line is used, however far the frontier is.
+    /// The lines of two streams cross at 8 s: before that, the replay, which runs at twice the speed and
+    /// began 4 s late, is later. The first rule that fires in any of the streams decides which line is used,
+    /// however far the frontier is.
     #[test]
     fn streams_are_compared_where_something_happens_next() {
         let (live, replay) = (Some((0, 0, 1.0)), Some((0, 4, 0.5)));
         check(&[(Some(4), live), (Some(10), replay)], 10, Some(9.0));
         check(&[(Some(10), live), (Some(4), replay)], 10, Some(9.0));
         check(&[(Some(9), live), (Some(10), replay)], 10, Some(10.0));
-        // No rule fires in the first stream before its end. If none fires in the other, the latest known point of a
-        // line counts.
+        // No rule fires in the first stream before its end. If none fires in the other stream either, the
+        // latest known point of a line decides.
         for nothing in [None, Some(i64::MAX)] {
             check(&[(nothing, live), (Some(4), replay)], 10, Some(9.0));
             check(&[(nothing, live), (Some(9), replay)], 10, Some(10.0));
@@ -165,12 +173,13 @@ mod tests {
         }
     }
 
-    /// Without a watermark of a stream, or without any stream, nothing is predicted.
+    /// If a stream has no watermark yet, or if there is no stream, no time is predicted.
     #[test]
     fn what_nobody_can_tell_is_not_told() {
         check(&[(Some(11), Some((1, 3, 1.0))), (Some(11), None)], 11, None);
         check(&[], 11, None);
-        // Only the end of the stream completes the window, or the instant is beyond any clock.
+        // No time is predicted either if only the end of the stream completes the window, or if the time is
+        // beyond any clock.
         for slope in [0.0, 1.0] {
             check(&[(Some(11), Some((1, 3, slope)))], i64::MAX, None);
         }
@@ -181,7 +190,8 @@ mod tests {
         assert_eq!(Progress::default().observed_at(QueryId(0), EventTime::EPOCH), None);
     }
 
-    /// Streams that are away, streams of another query and of an unknown query do not count.
+    /// Streams that are silent or have ended do not count, nor do streams of another query or of an unknown
+    /// one.
     #[test]
     fn only_streams_that_the_query_waits_for_count() {
         let own = stream(0, (Some(11), Some((1, 3, 1.0))));

@@ -1,4 +1,5 @@
-//! The paper's own examples, deadlines by hand, and each rule by itself. Times in ms.
+//! Tests of Cameo: the examples of its paper, deadlines computed by hand, and each rule by itself. Times are
+//! in ms.
 
 mod hostile;
 pub(super) mod waits;
@@ -16,10 +17,11 @@ fn at(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * MS)
 }
 
-/// An operator with one message: t_M, C_oM, the end of the window that it waits for, readers.
+/// An operator of a test with one message: the time at which the message was observed, its cost, the end of
+/// the window for which it waits, and the operator's readers.
 type Row<'a> = (u64, u64, Option<i64>, &'a [u32]);
 
-/// Returns operators of query 0 with a target.
+/// Makes a snapshot with operators of query 0, which has a latency target.
 fn snapshot(rows: &[Row<'_>], target: Option<u64>) -> Snapshot {
     let state = |&(observed, cost, frontier, _): &Row<'_>| {
         Some(OperatorState {
@@ -43,7 +45,7 @@ fn snapshot(rows: &[Row<'_>], target: Option<u64>) -> Snapshot {
     }
 }
 
-/// Returns a live stream of query 0 whose events take `delay` to arrive.
+/// Makes a live stream of query 0 whose events take `delay` ms to arrive.
 fn live(delay: u64) -> StreamState {
     StreamState {
         query: QueryId(0),
@@ -55,8 +57,8 @@ fn live(delay: u64) -> StreamState {
     }
 }
 
-/// Returns the start deadlines after a round. The origin is zero in the first seconds, so a score is a negated
-/// deadline.
+/// Returns the start deadlines of all operators after a round. Scores are counted from zero in the first
+/// seconds of the clock, so a score is a negated deadline.
 fn deadlines(policy: &mut Cameo, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);
     let rank = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run");
@@ -65,7 +67,8 @@ fn deadlines(policy: &mut Cameo, snapshot: &Snapshot) -> Vec<f64> {
     ranks.into_iter().map(|rank| -rank.score / MS as f64).collect()
 }
 
-/// Checks the values of LLF, EDF and SJF for all operators.
+/// Checks the deadlines by least laxity, the deadlines by earliest deadline, and the costs by shortest job,
+/// for all operators.
 #[track_caller]
 fn check(snapshot: &Snapshot, expected: [&[f64]; 3]) {
     for (form, expected) in FORMS.into_iter().zip(expected) {
@@ -73,7 +76,8 @@ fn check(snapshot: &Snapshot, expected: [&[f64]; 3]) {
     }
 }
 
-/// Section 4.2.1: ddl_M2 = 30 + 50 - 20 = 60, whether the 20 are its own cost or that of the path.
+/// The example of section 4.2.1: ddl_M2 = 30 + 50 - 20 = 60, whether the 20 are the operator's own cost or
+/// the cost of the path.
 #[test]
 fn the_example_of_the_paper() {
     check(&snapshot(&[(30, 20, None, &[])], Some(50)), [&[60.0], &[80.0], &[20.0]]);
@@ -81,7 +85,8 @@ fn the_example_of_the_paper() {
     check(&two, [&[60.0, 35.0], &[65.0, 50.0], &[5.0, 15.0]]);
 }
 
-/// A diamond behind A: the path goes by C, which costs more. D costs 2, and has observed an event before all others.
+/// A diamond-shaped query behind the operator A: the cost of the path is that of the branch C, which costs
+/// more. D costs 2, and has observed an event before all others.
 #[test]
 fn deadlines_leave_time_for_the_way_to_the_sink() {
     let rows: [Row<'_>; 4] =
@@ -91,7 +96,8 @@ fn deadlines_leave_time_for_the_way_to_the_sink() {
     check(&snapshot(&rows, Some(800)), [llf, edf, &[1.0, 5.0, 9.0, 2.0]]);
 }
 
-/// Without a target the default counts: 1 s, or the setting. A deadline may be before the start of the clock.
+/// A query without a latency target gets the default of 1 s, or the target in the settings. A deadline may
+/// lie before the start of the clock.
 #[test]
 fn a_query_without_a_target_has_the_default() {
     let rows: [Row<'_>; 1] = [(30, 20, None, &[])];
@@ -102,22 +108,23 @@ fn a_query_without_a_target_has_the_default() {
     assert_eq!(deadlines(&mut Cameo::default(), &snapshot(&[(3, 20, None, &[])], Some(10))), [-7.0]);
 }
 
-/// Section 4.3: windows of 10 s, events that take 2 s: a message that waits for progress 11 is complete at 13. An
-/// operator behind the window is regular.
+/// The example of section 4.3, with windows of 10 s and events that take 2 s: a message that waits for the
+/// event time 11 s is complete at 13 s. An operator behind the window waits for no window.
 #[test]
 fn a_window_puts_the_deadline_off() {
     let rows: [Row<'_>; 2] = [(5_000, 20, Some(11_000), &[1]), (5_000, 10, None, &[])];
     let window = Snapshot { streams: vec![live(2_000)], ..snapshot(&rows, Some(50)) };
     check(&window, [&[13_020.0, 5_040.0], &[13_040.0, 5_050.0], &[20.0, 10.0]]);
     assert_eq!(deadlines(&mut Cameo::unaware(), &window), [5_020.0, 5_040.0]);
-    // In a join the stream that takes 3.5 s decides, in either order.
+    // In a join the stream whose events take 3.5 s decides, whichever comes first in the list.
     for streams in [vec![live(2_000), live(3_500)], vec![live(3_500), live(2_000)]] {
         let join = Snapshot { streams, ..window.clone() };
         assert_eq!(deadlines(&mut Cameo::default(), &join), [14_520.0, 5_040.0]);
     }
 }
 
-/// A prediction that is already past does not postpone. A missing prediction and a source make the operator regular.
+/// A predicted end of a window that is already past postpones no deadline, nor does a missing prediction. The
+/// deadline of a source is never postponed.
 #[test]
 fn without_a_prediction_an_operator_is_regular() {
     let row = |observed, frontier| -> Snapshot { snapshot(&[(observed, 20, frontier, &[])], Some(50)) };
@@ -137,8 +144,9 @@ fn without_a_prediction_an_operator_is_regular() {
     assert_eq!(with(source, &[live(2_000)]), [5_030.0]);
 }
 
-/// The order of Figure 4: o1 has M1, then M3, of a window that ends at 100; o2 has M2, then M4. The text gives the
-/// deadline of M2, 60; the other numbers are ours, chosen so that without windows M1 comes between M2 and M4.
+/// Returns the order in which the messages of Figure 4 run. Operator o1 has M1, then M3, of a window that
+/// ends at 100; o2 has M2, then M4. The paper's text gives the deadline of M2, 60. The other numbers are
+/// ours, chosen so that without windows M1 comes between M2 and M4.
 fn figure_4(mut policy: Cameo) -> String {
     let mut messages = [vec![(10, "M1 "), (40, "M3 ")], vec![(30, "M2 "), (55, "M4 ")]];
     let mut ran = String::new();
@@ -159,15 +167,16 @@ fn figure_4(mut policy: Cameo) -> String {
     ran
 }
 
-/// Schedule "c" promotes M2; schedule "d" postpones M1 and M3 in favour of M2 and M4.
+/// Figure 4 of the paper: schedule "c" promotes M2, and schedule "d" postpones M1 and M3 in favour of M2 and
+/// M4.
 #[test]
 fn figure_4_postpones_what_waits_for_a_window() {
     assert_eq!(figure_4(Cameo::unaware()), "M2 M1 M4 M3 ");
     assert_eq!(figure_4(Cameo::default()), "M2 M4 M1 M3 ");
 }
 
-/// An operator's own measurements count at once, those of downstream operators from the next round on. An operator
-/// submitted since the last round has the default target and an empty path.
+/// An operator's own measurements count at once, those of downstream operators from the next round on. An
+/// operator that was submitted since the last round has the default target and an empty path.
 #[test]
 fn a_rank_is_as_fresh_as_the_entry() {
     let before = snapshot(&[(30, 20, None, &[1]), (30, 10, None, &[])], Some(50));
@@ -180,7 +189,8 @@ fn a_rank_is_as_fresh_as_the_entry() {
     assert_eq!(deadlines(&mut policy, &after), [-5.0, 0.0, 1_025.0]);
 }
 
-/// At present dates, too, a difference of 1 ns changes the order, and another round does not.
+/// With present-day instants, too, a difference of 1 ns between deadlines changes the order, and another
+/// round does not.
 #[test]
 fn deadlines_are_exact_and_keep() {
     const TODAY_NS: u64 = 1_800_000_000_000_000_000;
@@ -202,7 +212,7 @@ fn deadlines_are_exact_and_keep() {
     }
 }
 
-/// Each form reads only the fields that it uses.
+/// Each form of Cameo reads only the fields of the snapshot that it uses.
 #[test]
 fn each_form_reads_its_own() {
     let costs = Fields::COST_AND_SELECTIVITY;
@@ -212,7 +222,8 @@ fn each_form_reads_its_own() {
     assert_eq!(Cameo::unaware().reads(), deadlines);
 }
 
-/// The quantum is the records that fit the grain, at least a block, whatever the cost; the default grain is 1 ms.
+/// The quantum is the number of records that fit into the grain, but at least a block, whatever a record
+/// costs. The default grain is 1 ms.
 #[test]
 fn a_quantum_is_a_block_or_the_grain() {
     let quantum = |grain_ns, cost_ns_per_record| {
@@ -234,7 +245,8 @@ fn a_quantum_is_a_block_or_the_grain() {
     assert_eq!(nobody, Quantum { records: 384 });
 }
 
-/// Noise spreads deadlines by sigma, does not shift them, and is the same for the same seed.
+/// Random errors of costs spread the deadlines by sigma, do not shift their mean, and are the same for the
+/// same seed.
 #[test]
 fn noise_moves_deadlines() {
     let rows: Vec<Row<'_>> = vec![(30, 20, None, &[]); 1_000];
@@ -244,8 +256,8 @@ fn noise_moves_deadlines() {
         let found = deadlines(&mut Cameo::new(noisy), &all);
         assert_eq!(found, deadlines(&mut Cameo::new(noisy), &all));
         let variance = found.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 1_000.0;
-        // The deadline of EDF leaves out the operator's own cost, and these operators have no downstream costs: so noise of
-        // costs cannot change it.
+        // An earliest deadline leaves out the operator's own cost, and these operators have no downstream
+        // costs. So random errors of costs cannot change it.
         let expected = if form == CameoForm::EarliestDeadline { 0.0..=0.0 } else { 9.0..=11.0 };
         assert!(expected.contains(&variance.sqrt()), "{form:?}: {variance}");
     }

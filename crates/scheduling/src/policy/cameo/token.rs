@@ -22,17 +22,17 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose the policy.
+/// The name by which users choose this policy, in which tokens order the records.
 pub const NAME: &str = "cameo_token";
 
-/// Classes of ranks, after class 0 of starving operators.
+/// Class of ranks for operators whose next record has a token. Class 0 is that of starving operators.
 const WITH_TOKEN: u8 = 1;
 const WITHOUT_TOKEN: u8 = 2;
 
-/// The starvation bound: the interval over which tokens are spread (section 5.4, "e.g., 1 sec").
+/// The starvation bound in ns: the interval over which tokens are spread (section 5.4, "e.g., 1 sec").
 const STARVATION_NS: u64 = 1_000_000_000;
 
-/// Cameo's token policy: records with tokens first.
+/// Cameo's token policy: records with tokens run before records without.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CameoToken {
     origin: Origin,
@@ -83,7 +83,8 @@ mod tests {
         ProcessingTime::from_nanos(ms * 1_000_000)
     }
 
-    /// Checks the order and the classes of operators, each (tag, observed, waits since) in ms, at 5 s.
+    /// Checks the order and the classes of operators at 5 s. Each operator has a tag, the time its record was
+    /// observed, and the time since which it waits, all in ms.
     #[track_caller]
     fn check(operators: &[(Option<u64>, u64, u64)], expected: &[(u8, u32)]) {
         let state = |&(tag_ms, observed_ms, since_ms): &(Option<u64>, u64, u64)| {
@@ -106,7 +107,8 @@ mod tests {
         assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
     }
 
-    /// Heads with a token go by tag, whenever they were observed; then those without go by the time of observation.
+    /// Operators whose record has a token run by the tag of the token, whenever the record was observed. Then
+    /// the others run by the time at which their record was observed.
     #[test]
     fn tokens_go_first_and_by_their_tags() {
         check(
@@ -119,7 +121,8 @@ mod tests {
         );
     }
 
-    /// Operators that have waited for more than a second come first, with or without a token, the longest wait first.
+    /// Operators that have waited for more than a second run first, with or without a token, the longest wait
+    /// first.
     #[test]
     fn who_waits_for_an_interval_comes_first() {
         check(
@@ -128,7 +131,7 @@ mod tests {
         );
     }
 
-    /// At present dates, too, tags and waits are distinct to the nanosecond.
+    /// With present-day instants, too, tags and waits that differ by a nanosecond are distinct.
     #[test]
     fn instants_of_today_are_exact() {
         const TODAY_NS: u64 = 1_800_000_000_000_000_000;
@@ -138,7 +141,8 @@ mod tests {
             Some(OperatorState { pending: 1, oldest_pending: since, head, ..OperatorState::default() })
         };
         let recent = 5_000_000_000;
-        // Two starve, two have a token, two have none; the second of each pair is a nanosecond earlier.
+        // Two operators starve, two have a token, and two have none. In each pair the second instant is a
+        // nanosecond earlier.
         let operators =
             [(None, 9), (None, 8), (Some(9), recent), (Some(8), recent), (None, recent + 1), (None, recent)];
         let operators = operators.map(state).to_vec();
@@ -150,9 +154,9 @@ mod tests {
         assert!([1, 0, 3, 2, 5, 4].map(word).is_sorted());
     }
 
-    /// Returns the records that sources made in 4 s, one per turn. Each source has this many tokens per second, and
-    /// one worker makes a record in `cost_ms`. Tags are spread evenly; a source whose next tag is in the future has
-    /// no token.
+    /// Returns the numbers of records that sources make in 4 s, one record per run. Each source has the given
+    /// number of tokens per second, and one worker makes a record in `cost_ms`. Tags are spread evenly over a
+    /// second; a source whose next tag is in the future has no token.
     fn made(tokens: [u64; 3], cost_ms: u64) -> [u64; 3] {
         let source = Task { is_on_demand: true, room_records: 1, ..Task::new(cost_ms * 1_000_000, 1.0, &[]) };
         let give = move |snapshot: &mut Snapshot, runs: &[u64]| {
@@ -170,8 +174,9 @@ mod tests {
         [0, 1, 2].map(|id| bed.tasks[id].records_in)
     }
 
-    /// Fig. 6 with its 12, 24 and 24 tokens. With capacity for 40 of the 60 records, the sources make 8, 16 and 16
-    /// per second. With capacity for 100, each gets its tokens, and the 40 that are left go by turns.
+    /// Figure 6 of the paper, with 12, 24 and 24 tokens per second. With capacity for 40 of the 60 records,
+    /// the sources make 8, 16 and 16 per second. With capacity for 100, each source gets its tokens, and the
+    /// other 40 records go by turns.
     #[test]
     fn beyond_capacity_all_shrink_alike() {
         let is_near = |made: u64, expected: u64| made.abs_diff(expected) <= 2;
@@ -185,7 +190,7 @@ mod tests {
         assert_eq!(ample.into_iter().sum::<u64>(), 400);
     }
 
-    /// A source without tokens, beside two that take all capacity, gets one turn per second.
+    /// A source without tokens, beside two sources that take all capacity, gets one run per second.
     #[test]
     fn without_a_token_a_turn_comes_after_an_interval() {
         let beside = made([50, 50, 0], 25);

@@ -1,4 +1,4 @@
-//! Even shares between queries of about equal priority. Ours: the paper has no such rule.
+//! Even shares of processing time between queries of about equal priority. Ours: the paper has no such rule.
 //!
 //! Take eight equal queries that all have more work than the workers can do. Their priorities differ by the error of
 //! their measured costs, a few percent. The paper's rule gives everything to the first query while any of its
@@ -25,40 +25,43 @@
 
 use super::EnjimaSettings;
 
-/// Processing time that one query has received.
+/// Processing time that one query has received, compared with other queries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Share {
-    /// Time received beyond that of the least served query, in ns.
+    /// Time that the query has received beyond that of the least served query, in ns.
     lead_ns: f64,
-    /// Time received since the last round, in ns.
+    /// Time that the query has received since the last round, in ns.
     received_ns: u64,
-    /// True if the query contended since the last round.
+    /// True if an operator of the query ran or could run since the last round, so that the query contends for
+    /// time.
     contends: bool,
 }
 
 impl Share {
-    /// Adds the time of a run.
+    /// Adds the time of a run of one of the query's operators to the time that the query has received.
     pub(super) fn receive(&mut self, run_ns: u64) {
         self.received_ns = self.received_ns.saturating_add(run_ns);
     }
 
-    /// Records that an operator of the query runs or could run.
+    /// Records that an operator of the query runs or could run, so that the query contends for time.
     pub(super) fn contend(&mut self) {
         self.contends = true;
     }
 
-    /// Adds the time received since the last round to the lead. Returns the lead if the query contends, else infinity.
+    /// Adds the time received since the last round to the query's lead. Returns the lead if the query
+    /// contends, else infinity.
     pub(super) fn settle(&mut self, weight: f64) -> f64 {
         self.lead_ns += self.received_ns as f64 / weight;
         self.received_ns = 0;
         if std::mem::take(&mut self.contends) { self.lead_ns } else { f64::INFINITY }
     }
 
-    /// Returns the factor of the query's priorities; `least_ns` is the least lead of the contending queries.
+    /// Returns the factor by which the priorities of the query are multiplied; `least_ns` is the least lead
+    /// of the contending queries.
     pub(super) fn factor(&mut self, settings: &EnjimaSettings, least_ns: f64) -> f64 {
         let most_ns = settings.share_lead_ns.max(1.0);
         let band = settings.share_band.max(1.0);
-        // If no query contends, `least_ns` is infinite and every lead becomes 0.
+        // If no query contends for time, `least_ns` is infinite and every lead becomes 0.
         self.lead_ns = (self.lead_ns - least_ns).clamp(0.0, most_ns);
         1.0 / (1.0 + (band - 1.0) * self.lead_ns / most_ns)
     }
@@ -68,8 +71,8 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// Three queries, of which the third joins later. Each round gives (received ms, contends) per query, and the
-    /// leads in ms after it.
+    /// Checks the leads of three queries, of which the third joins later. Each round gives (received ms,
+    /// contends) for each query, and the expected leads in ms after it.
     fn check(rounds: &[([(u64, bool); 3], [f64; 3])]) {
         let settings = EnjimaSettings::default();
         let mut shares = [Share::default(); 3];
@@ -94,18 +97,19 @@ mod tests {
             ([(1, yes), (0, yes), (0, no)], [1.0, 0.0, 0.0]),
             ([(1, yes), (0, yes), (0, no)], [2.0, 0.0, 0.0]),
             ([(0, yes), (3, yes), (0, no)], [0.0, 1.0, 0.0]),
-            // The third joins with the lead of the least served query, and no less.
+            // The third query joins with the lead of the least served query, and with no less.
             ([(0, yes), (0, yes), (0, yes)], [0.0, 1.0, 0.0]),
             ([(2, yes), (2, yes), (1, yes)], [1.0, 2.0, 0.0]),
-            // While a query is alone it has no lead; a query that comes back owes nothing and is owed nothing.
+            // While a query is alone it has no lead. A query that comes back is treated like the least served
+            // query.
             ([(9, yes), (0, no), (0, no)], [0.0, 0.0, 0.0]),
-            // A lead beyond the band is forgotten: this bounds how long another query may catch up.
+            // A lead beyond the band is forgotten, which bounds how long another query may catch up.
             ([(90, yes), (0, yes), (0, no)], [5.0, 0.0, 0.0]),
             ([(0, no), (0, no), (0, no)], [0.0, 0.0, 0.0]),
         ]);
     }
 
-    /// Settings out of range disable sharing rather than invert priorities.
+    /// Settings out of range switch even sharing off and do not invert priorities.
     #[test]
     fn factors_stay_within_the_band() {
         for (share_band, share_lead_ns) in

@@ -1,4 +1,4 @@
-//! The paper's own example, and each rule by itself.
+//! Tests of Enjima: the paper's own example, and each rule by itself.
 
 use thalweg_model::{Entropy, ProcessingTime, SeededEntropy};
 
@@ -6,8 +6,9 @@ use super::*;
 use crate::policy::min_latency::MinLatency;
 use crate::test_bed::{Bed, Task, run_of};
 
-/// Table 1 of section 3.2.1: A -> B -> {C, D} -> E, with the selectivities of C and D exchanged (as printed, no form
-/// of the output cost gives the paper's order). One worker, .5 ms per record, blocks of 4.
+/// Makes the example of Table 1 in section 3.2.1: A -> B -> {C, D} -> E, with the selectivities of C and D
+/// exchanged. (As printed, no form of the output cost gives the paper's order.) One worker, .5 ms per record,
+/// blocks of 4.
 fn table_1(policy: impl Policy + 'static) -> Bed {
     let task = |selectivity: f64, readers: &[u32]| Task::new(500_000, selectivity, readers);
     let tasks = vec![task(1.0, &[1]), task(1.0, &[2, 3]), task(0.3, &[4]), task(0.25, &[4]), task(1.0, &[])];
@@ -29,7 +30,7 @@ fn table_1_settings(output_cost: OutputCost) -> EnjimaSettings {
     }
 }
 
-/// Takes five decisions for 18 records, as the paper says, in 9 ms.
+/// Table 1 of the paper: five decisions process 18 records in 9 ms, in the order that the paper gives.
 #[test]
 fn table_1_runs_c_d_e_b_a() {
     for policy in [Enjima::new, Enjima::strict] {
@@ -40,7 +41,8 @@ fn table_1_runs_c_d_e_b_a() {
     }
 }
 
-/// With Eq. 2 as printed, A, which is two steps before the expensive operators, costs less than B.
+/// With Eq. 2 as printed, operator A, which is two steps before the expensive operators, costs less than B
+/// and so runs first.
 #[test]
 fn table_1_as_printed_runs_a_before_b() {
     for policy in [Enjima::new, Enjima::strict] {
@@ -48,7 +50,7 @@ fn table_1_as_printed_runs_a_before_b() {
     }
 }
 
-/// Without eligibility the same work, except for A's, takes eight decisions.
+/// A policy without eligibility takes eight decisions for the work of Table 1, without that of operator A.
 #[test]
 fn table_1_takes_min_latency_eight_decisions() {
     let mut bed = table_1(MinLatency::default());
@@ -56,8 +58,9 @@ fn table_1_takes_min_latency_eight_decisions() {
     assert_eq!(bed.steps(1), "A");
 }
 
-/// Returns the share that each query received of one worker in 2 s, where an even share is 1. Each query is a source
-/// on demand, a filter and a sink. All cost the same, but measured costs differ by up to `noise`.
+/// Returns the share of time that each query receives of one worker in 2 s, where 1 is an even share. Each
+/// query is a source on demand, a filter and a sink. All cost the same, but measured costs differ by up to
+/// `noise`.
 fn shares(policy: Enjima, noise: f64, gradients: &[f64]) -> Vec<f64> {
     let mut entropy = SeededEntropy::new(7);
     let tasks = (0..gradients.len() as u32).flat_map(|query| {
@@ -80,8 +83,9 @@ fn shares(policy: Enjima, noise: f64, gradients: &[f64]) -> Vec<f64> {
     received_ns.into_iter().map(|received_ns| received_ns as f64 / even_ns).collect()
 }
 
-/// Equal queries receive the same even if measured 50 % apart. Without the band one of them receives six shares, and
-/// the starvation bound leaves a quarter share to each of the others; the literal form leaves them nothing.
+/// Equal queries receive the same time even if their measured costs are 50 % apart. Without even sharing one
+/// of them receives six shares, and the starvation bound leaves a quarter share to each of the others. The
+/// form to the letter leaves them nothing.
 #[test]
 fn equal_queries_share_evenly_however_they_are_measured() {
     let banded = |share_band| Enjima::new(EnjimaSettings { share_band, ..EnjimaSettings::default() });
@@ -98,15 +102,15 @@ fn equal_queries_share_evenly_however_they_are_measured() {
     }
 }
 
-/// Shares are even in proportion to W: 1.1 and 0.9.
+/// Queries share time in proportion to their weights W, here 1.1 and 0.9.
 #[test]
 fn a_query_that_gets_slower_receives_more() {
     let shares = shares(Enjima::default(), 0.1, &[3.0, -3.0]);
     assert!((1.09..1.11).contains(&shares[0]) && (0.89..0.91).contains(&shares[1]), "{shares:?}");
 }
 
-/// A sink of cost 10 ns, modified by `change`, beside an operator of the same query that has no work. The instant is
-/// 1 s, and the round ends 1 ms later. Both have been idle for 0.5 ms.
+/// Makes a snapshot of a sink of cost 10 ns, modified by `change`, beside an operator of the same query that
+/// has no work. The instant is 1 s, and the round ends 1 ms later. Both operators have been idle for 0.5 ms.
 fn one(change: impl Fn(&mut OperatorState)) -> Snapshot {
     let now = ProcessingTime::from_nanos(1_000_000_000);
     let idle = OperatorState { cost_ns_per_record: 10.0, ..state_at(now, 500_000) };
@@ -134,13 +138,14 @@ fn rank_in(policy: &mut Enjima, snapshot: &Snapshot) -> Option<Rank> {
     policy.rank(snapshot, OperatorId(0))
 }
 
-/// Returns the operator's class in `enjima` and in `enjima_strict`.
+/// Returns the class of the operator's rank in `enjima` and in `enjima_strict`.
 fn classes(change: impl Fn(&mut OperatorState)) -> (Option<u8>, Option<u8>) {
     let class = |mut policy: Enjima| rank_in(&mut policy, &one(&change)).map(|rank| rank.class);
     (class(Enjima::default()), class(Enjima::strict(EnjimaSettings::default())))
 }
 
-/// Algorithm 1 with its corrections: an operator is eligible at ET, and an idle operator needs pending input.
+/// Algorithm 1 with its corrections: an operator is eligible if its pending records reach the event
+/// threshold, and an operator that has been idle for long needs pending input.
 #[test]
 fn who_is_eligible() {
     let idle = |state: &mut OperatorState, idle_ns: u64| {
@@ -164,8 +169,8 @@ fn who_is_eligible() {
     );
 }
 
-/// The score is the priority whether the operator is eligible or not, and at any instant. So ineligible work runs in
-/// the same order, and words of different instants compare.
+/// The score of an operator is its priority, whether the operator is eligible or not, and at any instant. So
+/// ineligible work runs in the same order, and ranks made at different instants can be compared.
 #[test]
 fn the_score_is_the_priority_whatever_the_class_and_the_instant() {
     let mut policy = Enjima::default();
@@ -179,7 +184,8 @@ fn the_score_is_the_priority_whatever_the_class_and_the_instant() {
     assert_eq!(policy.rank(&snapshot, OperatorId(0)), Some(eligible));
 }
 
-/// Eq. 3: a tenth of the gradient, which is clamped to one second per second.
+/// Eq. 3: the weight of a query changes by a tenth of its latency gradient, which is clamped to one second
+/// per second.
 #[test]
 fn a_query_that_gets_slower_weighs_more() {
     let score = |latency_gradient| {
@@ -192,7 +198,8 @@ fn a_query_that_gets_slower_weighs_more() {
     assert_eq!(gradients.map(score), [1.0, 1.05, 1.1, 1.1, 1.1, 0.95, 0.9, 0.9, 0.9, 1.0]);
 }
 
-/// As in the paper's program: with a worker for every operator there is nothing to choose.
+/// If there is a worker for every operator there is nothing to choose, and all operators have the same rank,
+/// as in the paper's program.
 #[test]
 fn without_more_operators_than_workers_all_are_alike() {
     for mut policy in [Enjima::default(), Enjima::strict(EnjimaSettings::default())] {
@@ -203,8 +210,8 @@ fn without_more_operators_than_workers_all_are_alike() {
     }
 }
 
-/// Eq. 4, corrected: the records that fit into the rest of the round, and at least N_min. A cost of zero does not
-/// make the quantum endless.
+/// Eq. 4, corrected: the quantum is the number of records that fit into the rest of the round, but at least
+/// N_min. A cost of zero does not make the quantum endless.
 #[test]
 fn a_quantum_fits_the_rest_of_the_round() {
     let quantum = |left_ns: u64, cost_ns_per_record: f64| {
@@ -224,8 +231,9 @@ fn a_quantum_fits_the_rest_of_the_round() {
     assert_eq!(Enjima::default().quantum(&late, OperatorId(9)), Quantum { records: 1_000 });
 }
 
-/// Operators that have waited for longer than the bound are class 0, the longest first. The wait begins with the
-/// oldest input or with the end of the last run, whichever is later. The literal form has no bound.
+/// Operators that have waited for longer than the bound are in class 0, the longest wait first. A wait begins
+/// with the oldest input or with the end of the last run, whichever is later. The form to the letter has no
+/// bound.
 #[test]
 fn who_waits_for_too_long_comes_first() {
     let ago = |ms_ago: u64| ProcessingTime::from_nanos(1_000_000_000 - ms_ago * 1_000_000);
@@ -246,8 +254,8 @@ fn who_waits_for_too_long_comes_first() {
     assert_eq!(waits(&mut strict, 300, 400), Rank { class: 1, score: 0.1, tie: 0 });
 }
 
-/// An operator submitted since the last round ranks like a sink until the next round, both beyond the table and under
-/// the number of an ended operator.
+/// An operator that was submitted since the last round ranks like a sink until the next round. This holds for
+/// a new number and for the number of an ended operator.
 #[test]
 fn a_newcomer_is_ranked_before_its_first_round() {
     let mut snapshot = one(|_| ());
@@ -267,12 +275,12 @@ fn a_newcomer_is_ranked_before_its_first_round() {
     snapshot.operators[2] = Some(OperatorState { pending: 1, ..newcomer });
     assert_eq!(policy.rank(&snapshot, OperatorId(2)).map(|rank| rank.class), Some(2));
     assert_eq!(policy.rank(&snapshot, OperatorId(3)), None);
-    // No round has been prepared yet.
+    // No round of ranking has been prepared yet, so the operator counts as new.
     assert_eq!(Enjima::default().rank(&snapshot, OperatorId(1)).map(|rank| rank.class), Some(1));
 }
 
-/// ET follows the gradient of the query, every ten samples. It starts anew for the next query with the same number,
-/// whether or not a round saw the number free.
+/// The event threshold follows the latency gradient of the query, every ten samples. It starts anew for the
+/// next query with the same number, whether or not a round saw the number free.
 #[test]
 fn thresholds_belong_to_a_query() {
     let mut policy = Enjima::default();
@@ -290,7 +298,7 @@ fn thresholds_belong_to_a_query() {
     assert_eq!((class_after(None), class_after(slower(9))), (1, 1));
 }
 
-/// Reports about unknown operators and queries are ignored.
+/// Reports of runs of unknown operators and queries are ignored.
 #[test]
 fn runs_of_unknown_queries_are_left_out() {
     let mut policy = Enjima::default();

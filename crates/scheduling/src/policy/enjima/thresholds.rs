@@ -14,39 +14,39 @@
 use super::EnjimaSettings;
 use crate::snapshot::QueryState;
 
-/// The range of a threshold.
+/// The range in which a threshold of a query may lie, and how fast it may grow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThresholdRange {
-    /// The initial value.
+    /// The value of an eligibility threshold for a new query.
     pub start: f64,
-    /// The threshold does not go below this, which is above zero.
+    /// The least value of an eligibility threshold; above zero.
     pub min: f64,
-    /// The threshold stays below this.
+    /// An eligibility threshold stays below this value.
     pub max: f64,
-    /// Greatest growth in one step.
+    /// The most by which an eligibility threshold may grow in one step.
     pub max_step: f64,
 }
 
 impl ThresholdRange {
-    /// Returns the threshold that follows `value`, by Eq. 5.
+    /// Returns the value of an eligibility threshold that follows `value`, by Eq. 5 of the Enjima paper.
     fn adjusted(&self, value: f64, gradient: f64) -> f64 {
         let next = value + (gradient * value).min(self.max_step);
         if self.min <= next && next < self.max { next } else { value }
     }
 }
 
-/// ET and IT of one query.
+/// The eligibility thresholds of one query: ET (waiting records) and IT (idle time).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Thresholds {
     event_records: f64,
     idle_ns: f64,
-    /// The last adjustment, until it is judged.
+    /// The last adjustment, until the next adaptation judges whether it raised the latency gradient.
     unjudged: Option<Adjustment>,
-    /// Number of gradient samples at the last adaptation.
+    /// Number of latency gradient samples at the last adaptation.
     samples: u64,
 }
 
-/// State before an adjustment, and the gradient at which it was made.
+/// The thresholds before an adjustment, and the latency gradient at which the adjustment was made.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Adjustment {
     event_records: f64,
@@ -60,14 +60,14 @@ impl Thresholds {
         Thresholds { event_records, idle_ns: settings.idle_threshold_ns.start, unjudged: None, samples: 0 }
     }
 
-    /// Returns true if the thresholds belong to an ended query whose number `query` now has: its sample count
-    /// restarted.
+    /// Returns true if these thresholds belong to an ended query whose number `query` now has. It is
+    /// recognised by a number of samples that is less than before.
     pub(super) fn are_of_another(&self, query: &QueryState) -> bool {
         query.gradient_samples < self.samples
     }
 
-    /// Adapts the thresholds to the latency gradient of `query`, if enough new samples are in. A gradient that is NaN
-    /// is ignored.
+    /// Adapts the thresholds to the latency gradient of `query`, if there are enough new samples. A gradient
+    /// that is NaN is ignored.
     pub(super) fn adapt(&mut self, settings: &EnjimaSettings, query: &QueryState) {
         let gradient = query.latency_gradient;
         if query.gradient_samples < self.samples + settings.adapt_every_samples.max(1) || gradient.is_nan() {
@@ -87,12 +87,12 @@ impl Thresholds {
         self.unjudged = has_changed.then_some(before);
     }
 
-    /// Returns the least number of records that reaches ET.
+    /// Returns the least number of records that reaches the event threshold ET.
     pub(super) fn event_records(&self) -> u64 {
         self.event_records.ceil() as u64
     }
 
-    /// Returns the greatest number of nanoseconds that does not exceed IT.
+    /// Returns the greatest number of nanoseconds that does not exceed the idle threshold IT.
     pub(super) fn idle_ns(&self) -> u64 {
         self.idle_ns as u64
     }
@@ -102,12 +102,13 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// Settings that adapt with every sample.
+    /// Settings with which thresholds are adapted at every sample of the latency gradient.
     fn settings() -> EnjimaSettings {
         EnjimaSettings { adapt_every_samples: 1, ..EnjimaSettings::default() }
     }
 
-    /// Checks ET and IT in µs after each gradient, with one sample each.
+    /// Checks the event threshold and the idle threshold in µs after each latency gradient, with one sample
+    /// each.
     fn check(gradients: &[f64], expected: &[(u64, u64)]) {
         let mut thresholds = Thresholds::new(&settings());
         let mut seen = Vec::new();
@@ -121,22 +122,24 @@ mod tests {
         assert_eq!(seen, expected, "{gradients:?}");
     }
 
-    /// By hand: 1,000 + 250, 1,250 + 250, 1,500 - 750.
+    /// Thresholds grow with a positive latency gradient and shrink with a negative one. By hand: 1,000 + 250,
+    /// 1,250 + 250, 1,500 - 750.
     #[test]
     fn they_grow_while_latency_does_and_shrink_while_it_does() {
         check(&[0.25, 0.2, -0.5], &[(1_250, 1_250), (1_500, 1_500), (750, 750)]);
         check(&[0.0], &[(1_000, 1_000)]);
     }
 
-    /// The step of ET is at most 1,000 records; the step of IT is at most 10 ms, which is not reached here.
+    /// The event threshold grows by at most 1,000 records at a time, the idle threshold by at most 10 ms,
+    /// which is not reached here.
     #[test]
     fn steps_up_are_bounded() {
         check(&[3.0, 2.0], &[(2_000, 4_000), (3_000, 12_000)]);
         check(&[f64::INFINITY], &[(2_000, 11_000)]);
     }
 
-    /// Thresholds stay below the maximum and not below the minimum. A step that would leave the range is not made at
-    /// all, for each threshold by itself.
+    /// Thresholds stay below the maximum and not below the minimum. A step that would leave the range is not
+    /// made at all, for each threshold by itself.
     #[test]
     fn a_step_out_of_the_range_is_none() {
         check(&[-1.0, -7.0, f64::NEG_INFINITY], &[(1_000, 1_000); 3]);
@@ -153,14 +156,16 @@ mod tests {
         }
     }
 
-    /// An adjustment that raised the gradient is reverted, and nothing else happens; the next adaptation adjusts anew.
+    /// An adjustment that raised the latency gradient is reverted, and nothing else happens in that
+    /// adaptation. The next one adjusts anew.
     #[test]
     fn an_adjustment_that_raised_the_gradient_is_reverted() {
         check(&[0.5, 0.6, 0.6, 0.5], &[(1_500, 1_500), (1_000, 1_000), (1_600, 1_600), (2_400, 2_400)]);
         check(&[-0.5, -0.4, -0.4], &[(500, 500), (1_000, 1_000), (600, 600)]);
     }
 
-    /// At a gradient of zero nothing changes, so there is nothing to judge: the next step is made at once.
+    /// At a latency gradient of zero the thresholds do not change, so there is nothing to judge, and the next
+    /// step is made at once.
     #[test]
     fn what_changed_nothing_is_not_reverted() {
         check(&[0.0, 0.5], &[(1_000, 1_000), (1_500, 1_500)]);
@@ -182,7 +187,8 @@ mod tests {
         assert!(thresholds.event_records() > 5_000);
     }
 
-    /// A gradient counts once; without a new sample, or with NaN, nothing happens.
+    /// A sample of the latency gradient counts once. Without a new sample, or with NaN, the thresholds do not
+    /// change.
     #[test]
     fn they_are_adapted_once_per_so_many_samples() {
         let settings = EnjimaSettings { adapt_every_samples: 3, ..settings() };

@@ -19,15 +19,18 @@ use super::{KlinkSettings, MOST};
 use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::snapshot::{OperatorState, QueryId, Snapshot};
 
-/// Memory mode ends when the use has fallen to this part of the use on entry: "half of the consumed memory".
+/// Memory mode ends when the used memory has fallen to this share of the memory used on entry: "half of the
+/// consumed memory" in the paper.
 const LEFT_ON_LEAVING: f64 = 0.5;
 
-/// State of memory mode. It changes only at an evaluation, and once left is not entered for at least one cycle.
+/// State of memory mode, in which operators that free memory run first. It changes only at an evaluation, and
+/// after memory mode has ended it is off for at least one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MemoryMode {
-    /// Memory mode is off and is not entered before `until`.
+    /// Memory mode (run first what frees memory) is off, and is not entered before `until`.
     Relaxed { until: ProcessingTime },
-    /// Memory mode is on.
+    /// Memory mode (run first what frees memory) has been on since this instant, when so many bytes were
+    /// used.
     Pressed { since: ProcessingTime, used_bytes: u64 },
 }
 
@@ -38,12 +41,12 @@ impl Default for MemoryMode {
 }
 
 impl MemoryMode {
-    /// Returns the mode that follows at `snapshot.now`.
+    /// Returns the state of memory mode that follows at `snapshot.now`.
     pub(super) fn next(self, settings: &KlinkSettings, snapshot: &Snapshot) -> MemoryMode {
         let Snapshot { now, memory_used_bytes: used, memory_limit_bytes: limit, .. } = *snapshot;
         match self {
             MemoryMode::Relaxed { until } => {
-                // A share that is NaN is never reached.
+                // A share that is NaN is never reached, because the comparison with it is false.
                 let is_short = limit > 0 && used as f64 >= settings.memory_share * limit as f64;
                 let is_entered = is_short && until <= now;
                 if is_entered { MemoryMode::Pressed { since: now, used_bytes: used } } else { self }
@@ -63,28 +66,30 @@ impl MemoryMode {
     }
 }
 
-/// The operators that run first: those of the query without its sources, down to this place from its end.
+/// The operators that run first in memory mode: those of the query without its sources, down to this place
+/// from its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pipeline {
     pub(super) query: QueryId,
     pub(super) place: u32,
 }
 
-/// Records that a query's operators would release, run one after the other from the sources on.
+/// Number of records that a query's operators would release from memory, if they ran one after the other from
+/// the sources on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// Records left of `pending` after the operators so far.
+    /// Number of the query's pending records that are left after the operators considered so far.
     left: f64,
     cost_ns: f64,
-    /// The greatest release of a prefix of the pipeline in a cycle, zero if none releases; `place` is the end of that
-    /// prefix.
+    /// The greatest release in a cycle by the first operators of the pipeline; zero if they release nothing.
+    /// `place` tells the last of these operators.
     pub(super) most: f64,
     pub(super) place: u32,
 }
 
 impl Release {
-    /// Adds the next operator, which has this place from the end.
+    /// Adds the next operator of the pipeline, which has this place from the end of the query.
     pub(super) fn pass(&mut self, settings: &KlinkSettings, state: &OperatorState, place: u32) {
         let pending = state.pending as f64;
         let selectivity = selectivity(state, 0.0);

@@ -1,4 +1,5 @@
-//! Result of an evaluation for one query: its pending work, the age and the cost of that work, and the slack.
+//! Result of Klink's evaluation for one query: its pending work, the age and the cost of that work, and the
+//! slack.
 
 use thalweg_model::ProcessingTime;
 
@@ -6,25 +7,25 @@ use super::memory::Release;
 use super::slack::{Known, from_now_ns};
 use crate::snapshot::OperatorState;
 
-/// Result of an evaluation for one query.
+/// Slack and pending work of one query, as the last evaluation has computed them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueryPlan {
-    /// The least slack over its streams.
+    /// The query's slack in ns: the least slack over its streams.
     pub(super) slack_ns: f64,
-    /// Time to process all pending input.
+    /// Time in ns to process all pending input of the query.
     cost_ns: f64,
-    /// Number of operators that have a place so far.
+    /// Number of operators of the query that the evaluation has given a place so far.
     pub(super) operators: u32,
-    /// Arrival of the oldest input of its operators; the next field is that of its sources alone.
+    /// Arrival of the oldest input of the query's operators. The next field has that of its sources alone.
     oldest: Option<ProcessingTime>,
     oldest_at_sources: Option<ProcessingTime>,
-    /// Ingestion of the last sweeping watermark.
+    /// Ingestion time of the last watermark that makes the query put out results.
     pub(super) swept: Option<ProcessingTime>,
     pub(super) release: Release,
 }
 
 impl QueryPlan {
-    /// Adds the pending work of one operator, from which a record costs `cost_ns` down to the sinks.
+    /// Adds the pending work of one operator. A record costs `cost_ns` from this operator down to the sinks.
     pub(super) fn hold(&mut self, state: &OperatorState, cost_ns: f64) {
         self.cost_ns += state.pending as f64 * cost_ns;
         if state.pending == 0 {
@@ -39,13 +40,14 @@ impl QueryPlan {
         }
     }
 
-    /// Returns the facts that the slack of its streams depends on.
+    /// Returns the facts about the query from which the slack of its streams is computed.
     pub(super) fn known(&self, now: ProcessingTime) -> Known {
         let unseen_since_ns = self.oldest_at_sources.map_or(0.0, |oldest| from_now_ns(oldest, now).min(0.0));
         Known { now, unseen_since_ns, cost_ns: self.cost_ns }
     }
 
-    /// Returns the slack of a query that waits for no watermark: it counts from the arrival of its oldest input.
+    /// Returns the slack of a query that waits for no watermark: its result is due at the arrival of its
+    /// oldest input.
     pub(super) fn slack_without_deadlines_ns(&self, now: ProcessingTime) -> f64 {
         from_now_ns(self.oldest.unwrap_or(now), now) - self.cost_ns
     }

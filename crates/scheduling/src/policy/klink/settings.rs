@@ -1,44 +1,44 @@
-//! Parameters that the paper names or leaves open.
+//! Parameters of Klink that the paper names or leaves open.
 
-/// The duration r of a cycle, in ns: section 6.2.
+/// The default duration of a cycle, in ns: r in section 6.2 of the paper.
 pub const CYCLE_NS: u64 = 120_000_000;
 
-/// Parameters of [`Klink`](super::Klink).
+/// Parameters of the Klink policy, [`Klink`](super::Klink).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KlinkSettings {
-    /// r, in ns; with 0 every round is a cycle. [`CYCLE_NS`].
+    /// The paper's r: duration of a cycle, in ns. With 0 every round is a cycle. The default is [`CYCLE_NS`].
     pub cycle_ns: u64,
-    /// How the next sweeping watermark is predicted.
+    /// The way in which the arrival of the next watermark is predicted that makes a query put out results.
     pub estimate: Estimate,
     /// True if a query with positive slack is not eligible, as in Algorithm 1.
     pub is_lazy: bool,
-    /// True if the ingestion of a sweeping watermark begins a cycle. Ours.
+    /// True if the ingestion of a watermark that makes a query put out results begins a new cycle. Ours.
     pub evaluates_sweeps: bool,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
-    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: one minute, more than the
-    /// windows of the paper last.
+    /// The starvation bound of Klink, in ns: an operator that has waited for longer comes before all others.
+    /// The wait begins when its oldest input arrived or when its last run ended, whichever is later. Ours:
+    /// one minute, which is longer than the windows of the paper.
     pub starvation_ns: u64,
-    /// b: the share of the memory limit from which on memory is short. The paper does not give it; ours: 0.8. An
-    /// infinite share disables memory mode.
+    /// The paper's b: the share of the memory limit from which on memory counts as short. The paper does not
+    /// give it; ours: 0.8. An infinite share switches memory mode off.
     pub memory_share: f64,
     /// Longest duration of memory mode, in ns. Section 3.4: "three seconds".
     pub memory_ns: u64,
 }
 
-/// Prediction of the next sweeping watermark.
+/// Way to predict the arrival of the next watermark that makes a query put out results.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Estimate {
-    /// Mean and variance of delays, in closed form.
+    /// By mean and variance of past delays, in closed form.
     ClosedForm,
-    /// Mean and variance of delays, summed in steps of r (Eq. 8).
+    /// By mean and variance of past delays, summed in steps of r (Eq. 8).
     Sum {
-        /// Range of the sum in deviations on either side of the mean, at most 8: 2 for f = 95 % (Algorithm 1), 1.645
-        /// for 90 %.
+        /// Range of the sum, in deviations on either side of the mean, at most 8: 2 for f = 95 % (Algorithm
+        /// 1), 1.645 for 90 %.
         reach_deviations: f64,
     },
-    /// Closed form with the variance of the mean over all epochs (Eq. 6 as printed).
+    /// In closed form, with the variance of the mean over all epochs (Eq. 6 as printed).
     LiteralVariance,
-    /// Regression line [`progress`](crate::StreamState::progress), taken as exact.
+    /// By the regression line [`progress`](crate::StreamState::progress), which is taken as exact.
     Regression,
 }
 

@@ -1,4 +1,5 @@
-//! Slack of a query with respect to one stream: pure functions of numbers, all in ns counted from now.
+//! Slack of a query with respect to one of its streams: pure functions of numbers, all in ns counted from
+//! now.
 //!
 //! ```text
 //!   slack = w - t - cost                              Eq. 1; w: ingestion of the next sweeping watermark
@@ -23,26 +24,26 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::{Estimate, KlinkSettings};
 use crate::snapshot::StreamState;
 
-/// Most steps of the sum in Eq. 8: with a longer range the steps get longer than r.
+/// Maximum number of steps of the sum in Eq. 8. With a longer range the steps get longer than r.
 const MOST_STEPS: f64 = 256.0;
 
-/// Greatest range of Eq. 8, in deviations from the mean: beyond it the probability to divide by is too small for a
-/// double.
+/// Greatest range of the sum in Eq. 8, in deviations from the mean. Beyond it the probability by which the
+/// sum is divided is too small for a double.
 const MOST_REACH: f64 = 8.0;
 
-/// Facts about a query that hold for all its streams.
+/// Facts about a query that hold for all of its streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) now: ProcessingTime,
-    /// Since when the input of its sources has not been read; zero or less. A watermark that was not seen by now may
-    /// have arrived since then, but not before.
+    /// Time since which the input of the query's sources has not been read, in ns from now; zero or less. A
+    /// watermark that was not seen by now may have arrived since then, but not before.
     pub(super) unseen_since_ns: f64,
-    /// Time to process all input that the query holds.
+    /// Time in ns to process all input that the query holds at present.
     pub(super) cost_ns: f64,
 }
 
-/// Returns how long the query may idle if this is its only stream. None if no operator waits for a watermark of the
-/// stream.
+/// Returns how long the query may idle if this is its only stream; `None` if no operator waits for a
+/// watermark of the stream.
 pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamState) -> Option<f64> {
     let Known { now, unseen_since_ns, cost_ns } = known;
     if stream.is_away {
@@ -52,7 +53,8 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
         return Some(from_now_ns(swept, now) - cost_ns);
     }
     let expected = expected(settings.estimate, now, stream)?;
-    // From here on, instants are counted from the time before which the watermark has not arrived.
+    // From here on, instants are counted from the time before which the awaited watermark has certainly not
+    // arrived.
     let expected = Expected { mean_ns: expected.mean_ns - unseen_since_ns, ..expected };
     let charge_ns = cost_ns - unseen_since_ns;
     Some(match settings.estimate {
@@ -63,11 +65,12 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
     })
 }
 
-/// Returns when the stream's next sweeping watermark is expected. None if it has no deadline before its end.
+/// Returns the expected arrival of the stream's next watermark that makes the query put out results; `None`
+/// if there is none before the end of the stream.
 fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Option<Expected> {
     let deadline = stream.deadline.filter(|deadline| *deadline < EventTime::MAX)?;
     if let (Estimate::Regression, Some(progress)) = (estimate, stream.progress) {
-        // A regression line gives an instant without a deviation.
+        // A regression line predicts an instant without a deviation.
         return Some(Expected {
             mean_ns: from_now_ns(progress.observed_at(deadline), now),
             deviation_ns: 0.0,
@@ -79,26 +82,27 @@ fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Op
         Estimate::LiteralVariance => delays.variance_ns2 / f64::from(delays.epochs),
         _ => delays.variance_ns2,
     };
-    // Without history mean and deviation are zero: `max` turns the NaN of 0 / 0 into 0.
+    // Without past delays, mean and deviation are zero: `max` turns the NaN of 0 / 0 into 0.
     Some(Expected { mean_ns: deadline_ns + delays.mean_ns, deviation_ns: variance_ns2.max(0.0).sqrt() })
 }
 
-/// Returns how far an instant is ahead of `now`; below zero if it is past.
+/// Returns the nanoseconds from `now` to an instant; below zero if the instant is past.
 pub(super) fn from_now_ns(instant: ProcessingTime, now: ProcessingTime) -> f64 {
     (i128::from(instant.as_nanos()) - i128::from(now.as_nanos())) as f64
 }
 
-/// Expected arrival of a watermark that has not arrived by instant zero: a normal distribution, truncated to what
-/// is after zero.
+/// Expected arrival of a watermark that has not arrived by instant zero: a normal distribution, truncated to
+/// the part after zero.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     mean_ns: f64,
-    /// Zero or more. With zero, the watermark arrives at the mean exactly, or at any moment if the mean is past.
+    /// Deviation of the arrival; zero or more. With zero, the watermark arrives at the mean exactly, or at
+    /// any moment if the mean is past.
     deviation_ns: f64,
 }
 
 impl Expected {
-    /// Returns the expected time until the arrival.
+    /// Returns the expected time in ns until the awaited watermark arrives.
     fn wait_ns(self) -> f64 {
         if self.deviation_ns > 0.0 {
             self.deviation_ns * mean_excess(-self.mean_ns / self.deviation_ns)
@@ -107,7 +111,7 @@ impl Expected {
         }
     }
 
-    /// Eq. 7: returns t_min and t_max, which lie `reach_deviations` deviations around the mean.
+    /// Eq. 7: returns t_min and t_max, which are `reach_deviations` deviations before and after the mean.
     fn range_ns(self, reach_deviations: f64) -> (f64, f64) {
         let reach_ns = reach_deviations * self.deviation_ns;
         (self.mean_ns - reach_ns, self.mean_ns + reach_ns)
@@ -142,10 +146,12 @@ impl Expected {
     }
 }
 
-/// Limit between the series and the continued fraction below. At this point both are exact to 12 digits.
+/// Argument at which the computation changes from the series to the continued fraction below. Here both are
+/// exact to 12 digits.
 const SERIES_END: f64 = 2.0;
 
-/// Number of terms of either: enough for 12 digits in the range where each is used.
+/// Number of terms of the series and of the continued fraction: enough for 12 digits in the range where each
+/// is used.
 const TERMS: u32 = 80;
 
 /// Returns phi(z): the density of the normal distribution.
@@ -160,7 +166,7 @@ fn upper_tail(z: f64) -> f64 {
         let tail = density(z) / (z.abs() + excess_in_tail(z.abs()));
         return if z > 0.0 { tail } else { 1.0 - tail };
     }
-    // z + z^3 / 3 + z^5 / (3 * 5) + ...
+    // The series z + z^3 / 3 + z^5 / (3 * 5) + ... of formula 26.2.11.
     let (mut sum, mut term) = (0.0, z);
     for count in 1..=TERMS {
         sum += term;
@@ -175,7 +181,8 @@ fn mean_excess(z: f64) -> f64 {
     if z > SERIES_END { excess_in_tail(z) } else { density(z) / upper_tail(z) - z }
 }
 
-/// Returns the mean excess for large z: 1 / (z + 2 / (z + 3 / (z + ...))), whose first term is the asymptote 1 / z.
+/// Returns the mean distance beyond a large z of a normal variable that exceeds z: 1 / (z + 2 / (z + 3 / (z +
+/// ...))), whose first term is the asymptote 1 / z.
 fn excess_in_tail(z: f64) -> f64 {
     1.0 / (2..=TERMS).rev().fold(z, |rest, count| z + f64::from(count) / rest)
 }

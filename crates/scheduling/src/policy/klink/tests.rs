@@ -1,9 +1,10 @@
-//! Tests of evaluation, order and ablations; slack itself is tested in `tests/by_hand.rs`.
+//! Tests of Klink's evaluation, order and variants; slack itself is tested in `tests/by_hand.rs`.
 //!
-//! A query is written as its operators, each feeding the next, and its streams: `*9/10/.5@3 1 | 10+1~2 !4`. For an
-//! operator: `*` marks a source on demand; then records pending, ns per record and selectivity (defaults .1 and 1);
-//! `@` the start of its wait in s (default now). For a stream, in s: its deadline, `+` the mean delay, `~` its
-//! deviation, `!` the sweeping watermark on its way; `-` no deadline, `end` none before the end, `away:` idle.
+//! A query is written as its operators, each feeding the next, and its streams: `*9/10/.5@3 1 |
+//! 10+1~2 !4`. For an operator: `*` marks a source on demand; then records pending, ns per record and
+//! selectivity (defaults .1 and 1); `@` the start of its wait in s (default now). For a stream, in s: its
+//! deadline, `+` the mean delay, `~` its deviation, `!` the arrival of a watermark that makes the query put
+//! out results and is on its way to the sinks; `-` no deadline, `end` none before the end, `away:` idle.
 
 mod by_hand;
 mod hostile;
@@ -16,8 +17,8 @@ use crate::policy::{by_name, names};
 use crate::snapshot::{DelayStatistics, ProgressMap, QueryState, StreamState};
 use crate::test_bed::{Bed, Task, graph};
 
-/// Origin of instants in texts, in seconds, for event time and processing time: a present date, at which neither fits
-/// a double.
+/// Origin of the instants in test texts, in seconds, for event time and processing time. It is a present-day
+/// instant, at which neither fits a double exactly.
 const TODAY_S: i64 = 1_800_000_000;
 
 fn processing(at_s: f64) -> ProcessingTime {
@@ -66,7 +67,7 @@ fn operator(query: QueryId, now_s: f64, text: &str) -> OperatorState {
     }
 }
 
-/// Parses queries into a snapshot at `now_s` seconds.
+/// Parses queries written as text into a snapshot at `now_s` seconds.
 fn snapshot(now_s: f64, queries: &[&str]) -> Snapshot {
     let mut snapshot = Snapshot { now: processing(now_s), block_records: 384, ..Snapshot::default() };
     for (text, query) in queries.iter().zip((0..).map(QueryId)) {
@@ -85,7 +86,7 @@ fn snapshot(now_s: f64, queries: &[&str]) -> Snapshot {
     snapshot
 }
 
-/// Returns the slack in s by which an operator is ranked.
+/// Returns the slack in s by which the policy ranks an operator.
 fn slack_s(policy: &Klink, snapshot: &Snapshot, operator: u32) -> f64 {
     let rank = policy.rank(snapshot, OperatorId(operator)).expect("it can run");
     assert_eq!(rank.class, BY_SLACK);
@@ -98,12 +99,12 @@ fn check_with(mut policy: Klink, now_s: f64, query: &str, expected_s: f64) {
     let snapshot = snapshot(now_s, &[query]);
     policy.prepare(&snapshot);
     let found_s = slack_s(&policy, &snapshot, snapshot.operators.len() as u32 - 1);
-    // The tolerance is 1 ns, because the default cost is a tenth of a nanosecond.
+    // The tolerance is about 1 ns, because the default cost of an operator is a tenth of a nanosecond.
     assert!((found_s - expected_s).abs() < 1.5e-9, "{query} at {now_s}: {found_s}, not {expected_s}");
 }
 
-/// Checks the ranked operators, the most urgent first, with the class in front of each group. A is the first operator
-/// of the first query.
+/// Checks the order in which operators are ranked, the most urgent first, with the class in front of each
+/// group. A is the first operator of the first query.
 #[track_caller]
 fn check_order(policy: &mut Klink, snapshot: &Snapshot, expected: &str) {
     policy.prepare(snapshot);
@@ -121,12 +122,12 @@ fn check_order(policy: &mut Klink, snapshot: &Snapshot, expected: &str) {
 #[test]
 fn the_least_slack_goes_first_and_of_one_query_the_sink() {
     check_order(&mut Klink::default(), &snapshot(5.0, &["1 1 | 10", "1 1 1 | 7", "1 | !5"]), "2:FEDCBA");
-    // Cost reduces slack: 8 s - 2 s is less than 7 s.
+    // The cost of pending work reduces slack: 8 s - 2 s is less than 7 s.
     check_order(&mut Klink::default(), &snapshot(0.0, &["1 | 7", "1/2e9 | 8"]), "2:BA");
 }
 
-/// Sources come last, the longest wait first. Operators that have waited for more than a cycle come before all of
-/// their query.
+/// Within a query, sources run last, the longest wait first. Operators that have waited for more than a cycle
+/// run before all others of their query.
 #[test]
 fn of_one_query_who_has_waited_for_a_cycle_goes_first() {
     let queries = ["*1@4.99 *1@4.95 *1@4.97 1@4.9 1@4.99 | 10"];
@@ -134,16 +135,16 @@ fn of_one_query_who_has_waited_for_a_cycle_goes_first() {
     let queries = ["*1@4.99 *1@4.8 *1@4.97 1@4.7 1@4.99 | 10", "1 | 9"];
     let mut waits = snapshot(5.0, &queries);
     check_order(&mut Klink::default(), &waits, "2:FDBECA");
-    // A last run that ended long ago does not count if the input is new.
+    // If the input is new, it does not matter that the last run ended long ago: the wait is short.
     waits.operators[4].as_mut().unwrap().last_run_ended = processing(1.0);
     check_order(&mut Klink::default(), &waits, "2:FDBECA");
-    // A query with more operators than ties.
+    // The query has more operators than the tie-break of a rank has distinct values.
     let (policy, [source, other]) = (Klink::default(), [0, 4].map(|id| waits.operators[id].unwrap()));
     assert!(policy.tie(&other, 7) < policy.tie(&other, u32::MAX));
     assert!(policy.tie(&other, u32::MAX) < policy.tie(&source, 0));
 }
 
-/// Two sources that can always run, and a sink: neither source gets far ahead of the other.
+/// Two sources that can always run and a sink share a worker: neither source gets far ahead of the other.
 #[test]
 fn sources_of_one_query_take_turns() {
     let source = Task { is_on_demand: true, room_records: 500, ..Task::new(20, 1.0, &[2]) };
@@ -157,7 +158,8 @@ fn sources_of_one_query_take_turns() {
     assert!(bed.tasks[0].records_in > 100_000);
 }
 
-/// Slack is computed once a cycle, so that scores compare. A new query or a sweeping watermark begins a cycle.
+/// Slack is computed once per cycle, so that scores can be compared. A new query, or a watermark that makes a
+/// query put out results, begins a new cycle.
 #[test]
 fn slack_stands_for_a_cycle() {
     let (mut klink, mut literal) = (Klink::default(), Klink::literal_variance());
@@ -172,24 +174,25 @@ fn slack_stands_for_a_cycle() {
     check(0.0, &["1 | 10"], 10.0, 10.0);
     check(0.119, &["1 | 10"], 10.0, 10.0);
     check(0.12, &["1 | 10"], 9.88, 9.88);
-    // Another query is submitted, and ends.
+    // Another query is submitted, which begins a new cycle, and later ends.
     check(0.13, &["1 | 10", "1 | 7"], 9.87, 9.87);
     check(0.14, &["1 | 10", "1 | 7"], 9.87, 9.87);
     check(0.15, &["1 | 10"], 9.87, 9.87);
     check(0.24, &["1 | 10"], 9.87, 9.87);
     check(0.25, &["1 | 10"], 9.75, 9.75);
-    // One of its streams sweeps, then the other, then the first again.
+    // A watermark of one stream makes the query put out results, then one of the other stream, then one of
+    // the first again. Each begins a new cycle.
     check(0.27, &["1 | 10 10!.26"], -0.01, 9.75);
     check(0.28, &["1 | 10 10!.26"], -0.01, 9.75);
     check(0.29, &["1 | 10!.285 10!.26"], -0.03, 9.75);
     check(0.30, &["1 | 10!.295 10"], -0.005, 9.75);
-    // A stream that is away does not begin a cycle.
+    // A watermark of a stream that is idle or has ended begins no cycle.
     check(0.31, &["1 | 10!.295 away:10!.305"], -0.005, 9.75);
-    // The clock was set back.
+    // The clock was set back, so the slack of the query is computed again.
     check(0.2, &["1 | 10"], 9.8, 9.8);
 }
 
-/// An operator that no evaluation has seen runs after the others, until the next round.
+/// An operator that no evaluation has seen yet runs after all others, until the next round.
 #[test]
 fn newcomers_wait_for_a_round() {
     let mut policy = Klink::default();
@@ -200,15 +203,15 @@ fn newcomers_wait_for_a_round() {
     let more = snapshot(5.0, &["1 | 10", "1 | 6", "1 | 7"]);
     let classes = [0, 1, 2].map(|id| rank(&policy, &more, id));
     assert_eq!(classes, [Some(BY_SLACK), Some(BY_SLACK), Some(NOT_EVALUATED)]);
-    // Another query's operator has the same number.
+    // The operator of another query has the number of an operator that has ended.
     let other = snapshot(5.0, &["| 10", "1 | 6"]);
     assert_eq!(rank(&policy, &other, 0), Some(NOT_EVALUATED));
     policy.prepare(&other);
     assert_eq!(rank(&policy, &other, 0), Some(BY_SLACK));
 }
 
-/// The quantum is the rest of the cycle: 120 ms at 1 us, then 20 ms. It is one block after the end of the cycle or
-/// before any evaluation.
+/// The quantum is the rest of the cycle: 120 ms at 1 us per record, then 20 ms. It is one block after the end
+/// of the cycle, or if there was no evaluation yet.
 #[test]
 fn a_run_takes_the_rest_of_the_cycle() {
     let mut policy = Klink::default();
@@ -220,8 +223,8 @@ fn a_run_takes_the_rest_of_the_cycle() {
     assert_eq!(policy.quantum(&snapshot(5.0, &[]), OperatorId(0)).records, 384);
 }
 
-/// The operators that free memory run first: the first query's B releases 90 of 100, the second one's D and E
-/// together 100 - 20.
+/// In memory mode the operators that free the most memory run first. B of the first query releases 90 of 100
+/// records; D and E of the second query together release 100 - 20.
 #[test]
 fn while_memory_is_short_what_frees_most_goes_first() {
     let queries = ["*900 100/10/.1 5 | 20", "60/10/.5 40/10/.28 3 | 10"];
@@ -230,27 +233,27 @@ fn while_memory_is_short_what_frees_most_goes_first() {
     let (mut klink, mut no_memory) = (Klink::default(), Klink::no_memory());
     check_order(&mut klink, &used, "2:FEDCBA");
     used.memory_used_bytes = 80;
-    // Memory mode begins at the next evaluation.
+    // Memory mode begins only at the next evaluation.
     check_order(&mut klink, &used, "2:FEDCBA");
     used.now = processing(5.2);
     check_order(&mut klink, &used, "1:B 2:FEDCA");
     assert!(klink.is_relieving_memory());
     check_order(&mut no_memory, &used, "2:FEDCBA");
-    // Most of its input is gone, and the other query frees most.
+    // Most of the input of B is gone, so now the operators of the other query free the most.
     used.now = processing(5.4);
     used.operators[1].as_mut().unwrap().pending = 50;
     check_order(&mut klink, &used, "1:ED 2:FCBA");
-    // The form without memory mode ignores the used memory.
+    // The variant without memory mode ignores how much memory is used.
     check_order(&mut no_memory, &Snapshot { memory_used_bytes: 1_000, ..used.clone() }, "2:FEDCBA");
-    // Half of the memory is free.
+    // Half of the memory that was used on entry is free, so memory mode ends.
     used.now = processing(5.6);
     used.memory_used_bytes = 40;
     check_order(&mut klink, &used, "2:FEDCBA");
     assert!(!klink.is_relieving_memory());
 }
 
-/// Both pipelines release 50. With equal slack, sources come after the others. Where nothing is released, slack alone
-/// decides.
+/// Both queries can release 50 records, so the query with the least slack runs first. With equal slack,
+/// sources run after the others. If nothing can be released, slack alone decides.
 #[test]
 fn of_those_that_free_as_much_the_least_slack_goes_first() {
     let check = |first: &str, second: &str, expected: &str| {
@@ -264,7 +267,8 @@ fn of_those_that_free_as_much_the_least_slack_goes_first() {
     check("*1 100/10/1 | 9", "*1 100/10/1 | 8", "2:DCBA");
 }
 
-/// Input behind a source that has no more data, beside a join of which one stream has swept: after a minute it runs.
+/// Input behind a source without more data waits beside a join of which only one stream has advanced. After a
+/// minute this input runs first.
 #[test]
 fn nobody_waits_for_longer_than_a_minute() {
     let queries = ["1@5 | 1000", "1 1 | !4 1000"];
@@ -280,26 +284,28 @@ fn nobody_waits_for_longer_than_a_minute() {
     }
 }
 
-/// Algorithm 1: the minimum starts at 0, so a query with positive slack is not chosen. It runs when nothing else can.
+/// Algorithm 1 to the letter: its minimum starts at 0, so a query with positive slack is not chosen. Such a
+/// query runs only when nothing else can.
 #[test]
 fn the_lazy_form_chooses_nobody_who_has_time() {
     check_order(&mut Klink::lazy(), &snapshot(5.0, &["1 | 10", "1/2e9 | 7", "1 | !5", "1/3e9 | 7"]), "2:DCB");
     assert!(Klink::lazy().conserves_work());
-    // The form still frees memory when memory is short.
+    // The variant that follows Algorithm 1 to the letter frees memory, too, when memory is short.
     let mut short = snapshot(5.0, &["*1 9/10/.5 1 | 10"]);
     (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
     check_order(&mut Klink::lazy(), &short, "1:B");
 }
 
-/// With 16 epochs the deviation is a quarter: 1 s becomes .25 s, and z = 1 becomes 4. h(4) = 4.2256.
+/// The literal variance is divided by the number of epochs. With 16 epochs the deviation is a quarter: 1 s
+/// becomes .25 s, and z = 1 becomes 4. h(4) = 4.2256.
 #[test]
 fn the_literal_variance_is_that_of_the_mean() {
     check_with(Klink::literal_variance(), 11.0, "1 | 10+0~1", 0.25 * 0.225_607_144_5);
     check_with(Klink::literal_variance(), 5.0, "1 | 10+1", 6.0);
 }
 
-/// The sum as in `slack/tests.rs`, with r = 1 s: from 8 on, ends 9 to 13. An overdue query has slack 0, whatever its
-/// cost.
+/// The slack by the sum of Eq. 8 as in `slack/tests.rs`, with r = 1 s: the steps from 8 on have their ends at
+/// 9 to 13. An overdue query has slack 0, whatever its cost.
 #[test]
 fn the_sum_has_a_slack_of_its_own() {
     let settings = KlinkSettings {
@@ -309,16 +315,17 @@ fn the_sum_has_a_slack_of_its_own() {
     };
     check_with(Klink::new(settings), 0.0, "1 | 10+0~1", 10.300_450_270);
     check_with(Klink::new(settings), 15.0, "1/2e9 | 10+0~1", 0.0);
-    // In 34 steps of 120 ms; the value was computed by another program.
+    // The sum has 34 steps of 120 ms; the expected value was computed by another program.
     check_with(Klink::sum(), 0.0, "1 | 10+0~1", 9.650_519_885_7);
     check_with(Klink::sum(), 5.0, "1/2e9 | 10", 3.12);
-    // A watermark that was ingested is not summed.
+    // If the watermark has been ingested, its arrival is known and nothing is summed.
     check_with(Klink::sum(), 15.0, "1/2e9 | 20+0~1!12", -5.0);
-    // The source has not run since 14: the sum starts there, and ends 1 s late.
+    // The source has not run since 14 s: the sum starts there, and ends one step of 1 s too late.
     check_with(Klink::new(settings), 15.0, "*1/2e9/0@14 1 | 14.5", 14.5 + 1.0 - 15.0 - 2.0);
 }
 
-/// Event time runs at half the speed: stamp 10 is observed at 6, whatever the delays were.
+/// Event time runs at twice the speed of the clock, so the stamp 10 is observed at 6 s, whatever the delays
+/// were.
 #[test]
 fn the_regression_follows_its_line_and_nothing_else() {
     let check_line = |mut policy: Klink, now_s: f64, stream: &str, expected_s: f64| {
@@ -333,11 +340,12 @@ fn the_regression_follows_its_line_and_nothing_else() {
     check_line(Klink::regression(), 7.0, "10+3~2", 0.0);
     check_line(Klink::regression(), 7.0, "20+3~2!5", -2.0);
     check_line(Klink::default(), 1.0, "10+3", 12.0);
-    // Without a line the regression uses the mean. The other forms ignore a line.
+    // Without a regression line, the regression uses the mean of delays. The other variants ignore a line.
     check_with(Klink::regression(), 1.0, "1 | 10+3", 12.0);
 }
 
-/// Every name has different settings; the literal forms leave out the parts that are ours.
+/// Every name of a Klink variant has different settings. The variants to the letter leave out the parts that
+/// are ours.
 #[test]
 fn each_name_is_another_form() {
     let all = [
@@ -357,7 +365,7 @@ fn each_name_is_another_form() {
     }
 }
 
-/// A variance may be negative by rounding, or NaN by division by zero epochs: both count as zero.
+/// A variance of delays may be negative by rounding, or NaN by a division by zero epochs: both count as zero.
 #[test]
 fn a_variance_that_is_none_counts_as_zero() {
     for variance_ns2 in [-1.0, f64::NAN] {
@@ -371,8 +379,8 @@ fn a_variance_that_is_none_counts_as_zero() {
     }
 }
 
-/// With cycles of 1 ms, no operator waits much longer than the time to process once all that the others hold, as
-/// under round robin. `policy/tests.rs` tests longer cycles.
+/// With cycles of 1 ms, no operator waits much longer than it takes to process once everything that the
+/// others hold, as under round robin. `policy/tests.rs` tests longer cycles.
 #[test]
 fn nobody_starves_in_short_cycles() {
     let settings = KlinkSettings { cycle_ns: 1_000_000, ..KlinkSettings::default() };

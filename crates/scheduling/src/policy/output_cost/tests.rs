@@ -1,4 +1,4 @@
-//! Tables computed by hand, and properties that hold for any measurement.
+//! Tests of output costs: tables computed by hand, and properties that hold for any measurement.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -14,7 +14,7 @@ fn computed(form: OutputCost, snapshot: &Snapshot) -> Vec<OutputCostOf> {
     snapshot.order.iter().map(|operator| *costs.of(*operator).expect("it is in the order")).collect()
 }
 
-/// Checks the output selectivities, and the output costs in the three forms of [`FORMS`].
+/// Checks the output selectivities of operators, and their output costs in the three forms of [`FORMS`].
 fn check(rows: &[Row<'_>], selectivities: &[f64], costs_ns: [&[f64]; 3]) {
     for (form, costs_ns) in FORMS.into_iter().zip(costs_ns) {
         let computed = computed(form, &graph(rows));
@@ -23,8 +23,9 @@ fn check(rows: &[Row<'_>], selectivities: &[f64], costs_ns: [&[f64]; 3]) {
     }
 }
 
-/// A -> {B, C} -> D. By hand: own costs are 1/1, 2/.5 = 4, 3/.25 = 12 and 4. For A, `Path` counts D once, `Printed`
-/// not at all, and `Code` through B and through C, twice each time: CUM is 4 for D, 8 + 4 for B, 16 + 4 for C.
+/// Output costs in the diamond A -> {B, C} -> D. By hand: own costs are 1/1, 2/.5 = 4, 3/.25 = 12 and 4. For
+/// A, `Path` counts D once, `Printed` not at all, and `Code` through B and through C, twice each time: CUM is
+/// 4 for D, 8 + 4 for B, 16 + 4 for C.
 #[test]
 fn a_diamond() {
     let diamond: &[Row<'_>] = &[(1.0, 2.0, &[1, 2]), (2.0, 0.5, &[3]), (3.0, 0.25, &[3]), (4.0, 1.0, &[])];
@@ -33,7 +34,8 @@ fn a_diamond() {
     check(diamond, &[1.0, 0.5, 0.25, 1.0], [&[1.0 + 4.0 + 12.0 + 4.0, 8.0, 16.0, 4.0], printed, code]);
 }
 
-/// By hand, from the first operator: S is .5, .5, 1, 2; own costs 2, 4, 1, 1. CUM from the last: 1, 2 + 1, 7 + 3.
+/// Output costs in a chain, by hand, from the first operator on: S is .5, .5, 1, 2; own costs are 2, 4, 1, 1.
+/// CUM from the last operator on is 1, 2 + 1, 7 + 3.
 #[test]
 fn a_chain() {
     let chain: &[Row<'_>] = &[(1.0, 1.0, &[1]), (2.0, 0.5, &[2]), (1.0, 0.5, &[3]), (2.0, 2.0, &[])];
@@ -44,8 +46,9 @@ fn a_chain() {
     );
 }
 
-/// Two diamonds in a row, two sinks, and one output read twice by the same operator: each operator is still counted
-/// once. All costs and selectivities are 1, so `Path` is the number of operators from here on.
+/// Two diamonds in a row, two sinks, and one output that the same operator reads twice: each operator is
+/// still counted once. All costs and selectivities are 1, so `Path` is the number of operators from an
+/// operator on.
 #[test]
 fn branches_that_meet_again_are_counted_once() {
     let readers: [&[u32]; 8] = [&[1, 2], &[3], &[3], &[4, 5], &[6, 6], &[6, 7], &[], &[]];
@@ -54,7 +57,8 @@ fn branches_that_meet_again_are_counted_once() {
     assert_eq!(counts, [8.0, 6.0, 6.0, 5.0, 2.0, 3.0, 1.0, 1.0]);
 }
 
-/// A reader that has ended does not count: its writer counts as a sink. Reader numbers never used do not count either.
+/// A reader that has ended adds no cost, and its writer counts as a sink. Numbers of readers that were never
+/// used add no cost either.
 #[test]
 fn what_has_ended_costs_nothing() {
     let mut snapshot = graph(&[(1.0, 1.0, &[1, 2]), (2.0, 0.5, &[]), (4.0, 1.0, &[9])]);
@@ -70,8 +74,8 @@ fn what_has_ended_costs_nothing() {
     }
 }
 
-/// With windows that did not fire, costs measured as zero, and NaN, every cost stays finite and above zero. A
-/// downstream operator stays cheaper, or equal and ahead by its place.
+/// With windows that did not fire, costs measured as zero, and NaN, every output cost stays finite and above
+/// zero. A downstream operator always has the lower output cost, or an equal one and a place further ahead.
 #[test]
 fn no_measurement_breaks_the_order() {
     const ODD: [f64; 8] = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-300, 1e300, 7.5];
@@ -111,7 +115,8 @@ fn no_measurement_breaks_the_order() {
     }
 }
 
-/// A chain too long for doubling in doubles, and a long chain of filters: no cost is infinite or zero.
+/// Output costs are neither infinite nor zero in a chain that is too long for doubling in a double, nor in a
+/// long chain of filters.
 #[test]
 fn long_chains_stay_finite() {
     let ids: Vec<[u32; 1]> = (1..=2_000).map(|id| [id]).collect();
@@ -128,7 +133,8 @@ fn long_chains_stay_finite() {
     }
 }
 
-/// A window that did not fire in an interval costs as much as one that fires once in 1,000 records.
+/// A window that did not fire in an interval has the output cost of a window that fires once in 1,000
+/// records.
 #[test]
 fn a_window_that_has_not_fired_is_no_further_away() {
     let window =
@@ -138,7 +144,7 @@ fn a_window_that_has_not_fired_is_no_further_away() {
     assert!(window(1e-2)[0].cost_ns < window(1e-3)[0].cost_ns);
 }
 
-/// An operator that was submitted since the last update counts as if it were alone.
+/// An operator that was submitted since the last update counts as if it were the only one of its query.
 #[test]
 fn a_newcomer_counts_alone() {
     let costs = OutputCosts::new(OutputCost::Path, MIN_SELECTIVITY);

@@ -1,5 +1,6 @@
-//! Order of operators, from snapshots written as text: `A>B` an edge between operators, `A!` watermark work, `A@7`
-//! blocks of an epoch that ends at 7 s, `A` input on an edge in order, `A*` a source on demand, `A-` no work.
+//! Tests of the order of operators under StreamBox, from snapshots written as text. `A>B` is an edge between
+//! operators, `A!` watermark work, `A@7` blocks of an epoch that ends at 7 s, `A` input on an edge in order,
+//! `A*` a source on demand, `A-` no work.
 
 use thalweg_model::SeededEntropy;
 
@@ -31,7 +32,8 @@ fn state(act: &str) -> OperatorState {
     }
 }
 
-/// Parses operators and edges, in the order of the letters, which is upstream first; all belong to query 0.
+/// Parses operators and edges written as text, in the order of the letters, which is upstream first. All
+/// operators belong to query 0.
 fn snapshot(text: &str) -> Snapshot {
     let (edges, operators): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.contains('>'));
@@ -50,7 +52,8 @@ fn snapshot(text: &str) -> Snapshot {
     }
 }
 
-/// Returns the ranked operators, the most urgent first, with the class in front of each group.
+/// Returns the operators in the order of their ranks, the most urgent first, with the class in front of each
+/// group.
 fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
     let ids = (0..snapshot.operators.len() as u32).map(OperatorId);
     let mut ranked: Vec<(u64, u32)> =
@@ -68,7 +71,7 @@ fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
     shown.trim_start().to_owned()
 }
 
-/// Checks the order of operators when the next window ends at `next` seconds.
+/// Checks the order of operators if the next window of the query ends at `next` seconds.
 fn check(next: Option<i64>, text: &str, expected: &str) {
     let mut snapshot = snapshot(text);
     snapshot.queries[0].as_mut().unwrap().next_window_end = next.map(EventTime::from_secs);
@@ -81,7 +84,8 @@ fn check(next: Option<i64>, text: &str, expected: &str) {
     }
 }
 
-/// Work up to NEM runs from the top down, work after NEM from the end up, sources last.
+/// Work of epochs up to the next externalization moment runs from upstream to downstream, later work from
+/// downstream to upstream, and sources run last.
 #[test]
 fn the_first_pass_goes_down_and_the_second_up() {
     check(Some(10), "A>B B>C C>D A* B@10 C@10 D@10", "1:BCD 3:A");
@@ -90,34 +94,37 @@ fn the_first_pass_goes_down_and_the_second_up() {
     check(Some(10), "A>B B>C C>D A* B- C@20 D-", "2:C 3:A");
 }
 
-/// Two instances of one operator, which both feed the operator behind it.
+/// If two instances of one operator feed the same reader, the instance with the oldest epoch runs first.
 #[test]
 fn of_one_operator_the_oldest_epoch_is_first() {
     check(Some(30), "A>B A>C B>D C>D A* B@20 C@10 D-", "1:CB 3:A");
     check(Some(5), "A>B A>C B>D C>D A* B@20 C@10 D-", "2:CB 3:A");
-    // Upstream operators come first, however young their epoch is.
+    // In the first pass upstream operators run first, however young their epochs are.
     check(Some(90), "A>B B>C A* B@90 C@10", "1:BC 3:A");
-    // Epochs too far from NEM for distinct words: the lower number goes first.
+    // The epochs are too far from the next externalization moment for distinct ranks, so the operator with
+    // the lower number goes first.
     check(Some(100_000), "A>B A>C A* B@20 C@10", "1:BC 3:A");
 }
 
-/// Watermark tasks, and the operators that read their output, come before both passes.
+/// Watermark tasks, and the operators that read their output, run before all other work.
 #[test]
 fn watermark_tasks_come_first() {
     check(Some(10), "A>B B>C C>D A* B@10 C! D", "0:DC 1:B 3:A");
     check(Some(10), "A>B B>C C>D A* B! C! D", "0:DCB 3:A");
-    // An instance that claims blocks again does not make its readers' input a watermark's output.
+    // An instance that claims blocks again is no watermark task, so its readers' input does not count as put
+    // out by a watermark.
     check(Some(10), "A>B B>C A* B@10 C@10", "1:BC 3:A");
 }
 
-/// A serial query has no epochs: operators near the sink come first.
+/// A serial query has no epochs, so operators near the sink run first.
 #[test]
 fn edges_in_order_are_left_to_the_second_pass() {
     check(Some(10), "A>B B>C C>D A* B C D", "2:DCB 3:A");
     check(None, "A>B B>C A* B@10 C", "2:CB 3:A");
 }
 
-/// Checks NEM after each watermark that the sinks have seen, given in seconds.
+/// Checks the next externalization moment of a query after each watermark that its sinks have seen, in
+/// seconds.
 fn check_moments(seen: &[Option<i64>], next: &[Option<i64>], expected_us: &[Option<i64>]) {
     let mut moment = Moment::default();
     for ((&seen, &next), &expected) in seen.iter().zip(next).zip(expected_us) {
@@ -133,26 +140,27 @@ fn check_moments(seen: &[Option<i64>], next: &[Option<i64>], expected_us: &[Opti
 
 #[test]
 fn the_next_moment_is_a_window_end_or_predicted() {
-    // By window ends, before and after the sinks have seen a watermark.
+    // The moment is the end of the next window, before and after the sinks have seen a watermark.
     check_moments(
         &[None, None, Some(10)],
         &[None, Some(10), Some(20)],
         &[None, Some(10_000_000), Some(20_000_000)],
     );
-    // By history: first one microsecond, then the mean advance.
+    // Without ends of windows the moment is predicted from the past: first one microsecond later, then by the
+    // mean advance.
     check_moments(
         &[None, Some(10), Some(12), Some(12)],
         &[None; 4],
         &[None, Some(10_000_001), Some(14_000_000), Some(14_000_000)],
     );
     check_moments(&[Some(0), Some(8), Some(24)], &[None; 3], &[Some(1), Some(16_000_000), Some(33_000_000)]);
-    // Another query with the same number begins anew.
+    // Another query that gets the number of an ended query begins without history.
     check_moments(
         &[Some(10), Some(20), Some(3)],
         &[None; 3],
         &[Some(10_000_001), Some(30_000_000), Some(3_000_001)],
     );
-    // The extreme instants must not overflow.
+    // The first and last instants of event time must not make the prediction overflow.
     let mut moment = Moment::default();
     for instant in [EventTime::MIN, EventTime::MAX] {
         moment.advance(&QueryState { sink_watermark: Some(instant), ..QueryState::default() });
@@ -160,7 +168,8 @@ fn the_next_moment_is_a_window_end_or_predicted() {
     }
 }
 
-/// Operators run in network order, starting at the one that ran last; sources come last.
+/// In the variant without priority, operators run in network order, starting at the operator that ran last.
+/// Sources run last.
 #[test]
 fn without_priority_whatever_is_next_runs() {
     let snapshot = snapshot("A>B B>C C>D A* B@10 C! D@90");
@@ -172,7 +181,8 @@ fn without_priority_whatever_is_next_runs() {
     assert_eq!(order(&policy, &snapshot), "0:CDB 3:A");
 }
 
-/// Returns the longest wait of any operator in 5,000 decisions, with sources that make as much as they are asked for.
+/// Returns the longest wait of any operator in 5,000 decisions. The sources make as many records as they are
+/// asked for.
 fn longest_wait_ns(policy: StreamBox, tasks: Vec<Task>) -> u64 {
     let mut bed = Bed::new(Box::new(policy), BLOCK_RECORDS, tasks);
     for _ in 0..5_000 {
@@ -181,9 +191,9 @@ fn longest_wait_ns(policy: StreamBox, tasks: Vec<Task>) -> u64 {
     bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
 }
 
-/// Decision 18: graphs behind sources on demand, in which some operators cost a thousand times what others do. Every
-/// operator that can run does run within the time to process once all that the others hold, with as much again for
-/// records that arrive meanwhile.
+/// Graphs behind sources on demand, in which some operators cost 1,000 times what others do. Every operator
+/// that can run does run. It waits at most twice the time to process once everything that the others hold:
+/// the second part is for records that arrive meanwhile.
 #[test]
 fn nobody_starves_behind_sources_that_never_rest() {
     for seed in 0..100 {

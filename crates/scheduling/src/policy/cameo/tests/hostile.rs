@@ -1,11 +1,11 @@
-//! Snapshots with invalid and extreme values.
+//! Tests of Cameo and its baselines with snapshots that have invalid and extreme values.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::policy::{by_name, fcfs, orleans};
 
-/// The forms of Cameo, and the baselines of its paper.
+/// Names of the forms of Cameo, and of the baselines in its paper.
 const NAMES: [&str; 8] = [
     LLF_NAME,
     UNAWARE_NAME,
@@ -17,7 +17,8 @@ const NAMES: [&str; 8] = [
     orleans::NAME,
 ];
 
-/// With any values no policy panics, no score is NaN, and a rank stays the same at any instant until the next round.
+/// With any values in a snapshot no policy panics and no score is NaN. An operator's rank stays the same at
+/// any instant until the next round.
 #[test]
 fn hostile_snapshots_do_no_harm() {
     let mut entropy = SeededEntropy::new(11);
@@ -32,7 +33,7 @@ fn hostile_snapshots_do_no_harm() {
         }
         for id in (0..12).chain([u32::MAX]).map(OperatorId) {
             let early: Vec<_> = policies.iter().map(|policy| policy.rank(&snapshot, id)).collect();
-            // The step is short, so that no operator starts to starve.
+            // The step of the clock is short, so that no operator begins to count as starving.
             snapshot.now = snapshot.now.plus_nanos(1_000);
             for (policy, early) in policies.iter().zip(early) {
                 let late = policy.rank(&snapshot, id);
@@ -46,7 +47,7 @@ fn hostile_snapshots_do_no_harm() {
     assert!(ranked > 20_000, "{ranked}");
 }
 
-/// Fields that a policy does not read may hold anything: its answers stay the same.
+/// Fields of the snapshot that a policy does not read may hold anything: the policy's answers stay the same.
 #[test]
 fn what_is_not_read_does_not_matter() {
     let mut entropy = SeededEntropy::new(12);

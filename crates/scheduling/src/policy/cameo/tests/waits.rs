@@ -1,12 +1,13 @@
-//! Tests of waits, on the test bed.
+//! Tests of how long operators wait under Cameo, with one simulated worker.
 
 use super::*;
 use crate::policy::ageing::Ageing;
 use crate::snapshot::Completion;
 use crate::test_bed::{Bed, Task};
 
-/// Two pairs of a source on demand and a sink share a worker. Returns the longest wait of the first pair within 1 s,
-/// when `tell` changes the snapshots. Between equals the first pair goes first, so it waits only because of `tell`.
+/// Two pairs of a source on demand and a sink share a worker. Returns the longest wait of the first pair
+/// within 1 s, when `tell` changes the snapshots. Between equal ranks the first pair goes first, so it waits
+/// only because of `tell`.
 fn longest_wait_ns(policy: impl Policy + 'static, tell: fn(&mut Snapshot, &[u64])) -> u64 {
     let pair = |query: u32| {
         let source = Task { is_on_demand: true, ..Task::new(20, 1.0, &[2 * query + 1]) };
@@ -20,8 +21,8 @@ fn longest_wait_ns(policy: impl Policy + 'static, tell: fn(&mut Snapshot, &[u64]
     bed.tasks[..2].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Targets of 60 ms and 10 ms: the first query waits for the difference and a little more, not forever, as deadlines
-/// age.
+/// Two queries have latency targets of 60 ms and 10 ms. The first waits for the difference and a little more,
+/// but not for ever, because its deadline comes nearer.
 #[test]
 fn deadlines_make_who_has_time_wait_for_so_long() {
     for form in [CameoForm::LeastLaxity, CameoForm::EarliestDeadline] {
@@ -34,7 +35,7 @@ fn deadlines_make_who_has_time_wait_for_so_long() {
     }
 }
 
-/// Shortest job first starves the pair whose runs cost more; its variant bounds the wait.
+/// Shortest job first starves the pair whose runs cost more. The variant with ageing bounds the wait.
 #[test]
 fn the_longer_job_starves_without_a_bound() {
     let tell = |snapshot: &mut Snapshot, _: &[u64]| {
@@ -48,7 +49,8 @@ fn the_longer_job_starves_without_a_bound() {
     assert!((10 * MS..13 * MS).contains(&waited_ns), "{waited_ns}");
 }
 
-/// A policy with a hook that changes its snapshots. The hook also gets the number of runs of each operator.
+/// A policy with a hook that changes the snapshots which the policy sees. The hook also gets the number of
+/// runs of each operator.
 pub(in crate::policy::cameo) struct Told<P, F> {
     policy: P,
     runs: Vec<u64>,

@@ -1,11 +1,13 @@
-//! Entry and exit of memory mode, and the release of a pipeline: by hand, and against the sum as the paper defines it.
+//! Tests of memory mode: its entry and exit, and the release of a pipeline computed by hand and as the paper
+//! defines it.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::policy::output_cost::{cost_ns, selectivity};
 
-/// Checks at each millisecond, with the used bytes out of a limit of 1,000, whether memory mode is on from then on.
+/// Checks at each given millisecond whether memory mode is on from then on. The used bytes are out of a limit
+/// of 1,000.
 #[track_caller]
 fn check_mode(settings: &KlinkSettings, moments: &[(u64, u64, bool)]) {
     let mut mode = MemoryMode::default();
@@ -24,11 +26,11 @@ fn memory_is_short_from_the_bound_on_until_half_is_freed() {
         &paper,
         &[(0, 790, false), (120, 800, true), (240, 401, true), (360, 400, false), (480, 790, false)],
     );
-    // Half of the use on entry counts, not half of the limit or of the maximum.
+    // Half of the memory used on entry counts, not half of the limit or of the maximum.
     check_mode(&paper, &[(0, 900, true), (120, 1_000, true), (240, 451, true), (360, 450, false)]);
 }
 
-/// After three seconds slack decides for one cycle, even if memory is still short.
+/// After three seconds in memory mode, slack decides for one cycle, even if memory is still short.
 #[test]
 fn memory_mode_lasts_for_three_seconds_and_pauses_for_a_cycle() {
     let moments = [
@@ -55,7 +57,7 @@ fn memory_is_never_short_without_a_bound_or_a_limit() {
     assert!(!MemoryMode::default().next(&KlinkSettings::default(), &no_limit).is_pressed());
 }
 
-/// (pending, cost in ns, selectivity)
+/// An operator of a test as (pending records, cost in ns, selectivity).
 type Row = (u64, f64, f64);
 
 fn state(&(pending, cost_ns_per_record, selectivity): &Row) -> OperatorState {
@@ -71,7 +73,8 @@ fn released(cycle_ns: u64, rows: &[Row]) -> Release {
     release
 }
 
-/// Checks the greatest release in a cycle, and the number of operators from the first on that give it.
+/// Checks the greatest release of memory in a cycle, and the number of operators, from the first one on, that
+/// give it.
 #[track_caller]
 fn check(cycle_ns: u64, rows: &[Row], most: f64, operators: u32) {
     let release = released(cycle_ns, rows);
@@ -81,26 +84,29 @@ fn check(cycle_ns: u64, rows: &[Row], most: f64, operators: u32) {
 
 #[test]
 fn the_part_of_a_pipeline_that_releases_most_is_found() {
-    // 1: 100 - 50; 1..2: 110 - 60 / 5. The third has selectivity 1: it releases none.
+    // The first operator releases 100 - 50 records, the first two 110 - 60 / 5. The third has selectivity 1,
+    // so it releases none.
     let rows = [(100, 1.0, 0.5), (10, 1.0, 0.2), (5, 1.0, 1.0)];
     check(1_000, &rows, 98.0, 2);
-    // The first two take 100 + 60 ns: in 80 ns they release half.
+    // The first two operators take 100 + 60 ns. In a cycle of 80 ns they release half.
     check(80, &rows, 49.0, 2);
-    // The second costs ten times as much: 700 ns for 98. In 80 ns the first alone releases 4 of 5 of its 50.
+    // The second operator costs ten times as much: 700 ns to release 98. In 80 ns the first operator alone
+    // releases 4 of 5 of its 50.
     check(80, &[(100, 1.0, 0.5), (10, 10.0, 0.2)], 40.0, 1);
-    // An operator that multiplies records is worth running for the operator behind it: 100 become 200 and then 20.
+    // An operator that multiplies records is worth running for the operator behind it: 100 records become 200
+    // and then 20.
     check(1_000, &[(100, 1.0, 2.0), (0, 1.0, 0.1)], 80.0, 2);
-    // Pending records of a later operator count from there on: as the paper prints it, 50 more would stand at the
-    // first one.
+    // Pending records of a later operator count from that operator on. As the paper prints it, 50 more would
+    // be at the first operator.
     check(1_000, &[(0, 1.0, 1.0), (50, 1.0, 0.5)], 25.0, 2);
     check(1_000, &[(100, 1.0, 1.0), (50, 1.0, 3.0)], 0.0, 0);
     check(1_000, &[], 0.0, 0);
-    // A cycle of 0 counts as 1 ns, which is enough for the order.
+    // A cycle of 0 counts as 1 ns, which suffices to compare the releases of queries.
     check(0, &rows, 0.6125, 2);
 }
 
-/// Each of a hundred operators makes a million records out of one, and the last one drops all: everything is
-/// released, without overflow. It takes far more than a cycle, so the released share is tiny.
+/// Each of 100 operators makes a very large number of records out of one, and the last operator drops all.
+/// Everything is released, without overflow. It takes far more than a cycle, so the released share is tiny.
 #[test]
 fn pipelines_that_make_more_than_a_double_holds_release_what_they_end_in() {
     let mut rows = vec![(1, 1.0, f64::INFINITY); 100];
@@ -109,7 +115,7 @@ fn pipelines_that_make_more_than_a_double_holds_release_what_they_end_in() {
     assert!(0.0 < release.most && release.most < 1e-20 && release.place == 0, "{release:?}");
 }
 
-/// Returns p(k) min(1, r / C(k)), computed with nested loops.
+/// Returns p(k) min(1, r / C(k)), the release as the paper defines it, computed with nested loops.
 fn defined(cycle_ns: f64, rows: &[Row], last: usize) -> f64 {
     let states: Vec<OperatorState> = rows.iter().map(state).collect();
     let product = |from: usize, to: usize| {

@@ -1,4 +1,5 @@
-//! Tails against tables, the closed form against integrals, Eq. 8 against both, and the coverage of both variances.
+//! Tests of slack: tail probabilities against tables, the closed form against integrals, Eq. 8 against both,
+//! and the coverage of both variances.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -10,7 +11,8 @@ fn assert_near(found: f64, expected: f64, relative: f64) {
     assert!((found - expected).abs() <= relative * expected.abs(), "{found:e} is not {expected:e}");
 }
 
-/// Abramowitz and Stegun, tables 26.1 and 26.2, with digits added from an erfc of 16 digits.
+/// Tail probabilities of the normal distribution equal Abramowitz and Stegun, tables 26.1 and 26.2, with
+/// digits added from an erfc of 16 digits.
 #[test]
 fn tails_are_those_of_the_table() {
     let table = [
@@ -32,9 +34,9 @@ fn tails_are_those_of_the_table() {
     assert_eq!([upper_tail(1e200), upper_tail(-1e200)], [0.0, 1.0]);
 }
 
-/// Returns the mean excess over z of a normal variable, by Simpson's rule, without the code under test.
+/// Returns the mean excess over z of a normal variable by Simpson's rule, without using the code under test.
 fn integrated_excess(z: f64) -> f64 {
-    // Less than 10^-15 of the mass is beyond this point.
+    // Less than 10^-15 of the probability is beyond this point.
     let end = if z > 0.0 { 40.0 / (z + 4.0) } else { 10.0 - z };
     let weight = |u: f64| (-z * u - u * u / 2.0).exp();
     let panels = 20_000;
@@ -52,14 +54,15 @@ fn the_closed_form_is_the_integral() {
         let z = f64::from(tenths) / 10.0;
         assert_near(mean_excess(z), integrated_excess(z), 1e-9);
     }
-    // By a continued fraction of 5,000 terms at 50 digits: at the limit between both forms, and on either side.
+    // Expected values from a continued fraction of 5,000 terms at 50 digits: at the point where the
+    // computation changes, and on either side.
     const EXCESS_AT_2: f64 = 0.373_215_532_822_840_87;
     assert_near(mean_excess(1.0), 0.525_135_276_160_981_2, 1e-13);
     assert_near(mean_excess(SERIES_END), EXCESS_AT_2, 1e-12);
     assert_near(excess_in_tail(SERIES_END), EXCESS_AT_2, 1e-12);
     assert_near(mean_excess(5.0), 0.186_503_967_125_842_1, 1e-13);
     assert_near(mean_excess(1e3), 0.000_999_998_000_01, 1e-13);
-    // The asymptote, without overflow.
+    // For very large arguments the result is the asymptote, without overflow.
     assert_eq!([mean_excess(1e200), mean_excess(-1e200)], [1e-200, 1e200]);
 }
 
@@ -68,26 +71,31 @@ fn sum(mean_ns: f64, deviation_ns: f64, charge_ns: f64, reach_deviations: f64) -
     Expected { mean_ns, deviation_ns }.summed_slack_ns(charge_ns, 1.0, reach_deviations)
 }
 
-/// By hand, from the table: mass per deviation .3413, .1359, .0214, .0013 from the mean outwards.
+/// The sum of Eq. 8 computed by hand. The probabilities per deviation are .3413, .1359, .0214 and .0013 from
+/// the mean outwards, from the table.
 #[test]
 fn eq_8_sums_up_to_the_range_in_steps_with_their_right_ends() {
-    // From 8 on to 12, each with its end: 9 x .1359 + 10 x .3413 + 11 x .3413 + 12 x .1359 + 13 x .0214.
+    // The steps from 8 to 12, each with its right end: 9 x .1359 + 10 x .3413 + 11 x .3413 + 12 x .1359 + 13
+    // x .0214.
     assert_near(sum(10.0, 1.0, 0.0, 2.0), 10.300_450, 1e-6);
-    // The mean is now: (1 x .3413 + 2 x .1359 + 3 x .0214) / .5; and with a charge of 1, (0 + .1359 + 2 x .0214) / .5.
+    // The mean is now: (1 x .3413 + 2 x .1359 + 3 x .0214) / .5. With a cost of 1: (0 + .1359 + 2 x .0214) /
+    // .5.
     assert_near(sum(0.0, 1.0, 0.0, 2.0), 1.354_711, 1e-6);
     assert_near(sum(0.0, 1.0, 1.0, 2.0), 0.357_411, 1e-6);
-    // At 90 % the range ends at 1.645: one step less.
+    // At f = 90 % the range ends at 1.645 deviations, which is one step less.
     assert_near(sum(0.0, 1.0, 0.0, 1.645), 1.226_310, 1e-6);
-    // The mean was one deviation ago: from 0 to 1, 1 x .1359 / .1587, and the step that begins at 1 with 2 x .0214.
+    // The mean was one deviation ago: the step from 0 to 1 gives 1 x .1359 / .1587, and the step that begins
+    // at 1 gives 2 x .0214.
     assert_near(sum(-1.0, 1.0, 0.0, 2.0), 1.126_377, 1e-6);
-    // The range is bounded, so that the probability to divide by is not zero.
+    // The range is bounded, so that the probability by which the sum is divided is not zero.
     assert_eq!(sum(0.0, 1.0, 0.0, 1e9), sum(0.0, 1.0, 0.0, MOST_REACH));
     assert_eq!(sum(-50.0, 1.0, 7.0, 1e9), 0.0);
-    // Without deviation the result is the end of the step.
+    // Without a deviation the result is the right end of the step that begins at the mean, minus the cost.
     assert_eq!(sum(7.0, 0.0, 2.0, 2.0), 6.0);
 }
 
-/// Weakness of Eq. 8 that the closed form removes: outside the range the sum has no term and is 0, whatever the cost.
+/// A weakness of Eq. 8 that the closed form removes: outside of the range the sum has no term, so the slack
+/// is 0, whatever the cost.
 #[test]
 fn eq_8_gives_the_overdue_no_slack_and_no_debt() {
     assert_eq!(sum(-2.1, 1.0, 50.0, 2.0), 0.0);
@@ -95,8 +103,8 @@ fn eq_8_gives_the_overdue_no_slack_and_no_debt() {
     assert!(Expected { mean_ns: -2.1, deviation_ns: 1.0 }.wait_ns() - 50.0 < -49.0);
 }
 
-/// The sum is too large, by up to a step, because the right end of each step counts. With shorter steps it approaches
-/// the closed form.
+/// The sum of Eq. 8 is too large by up to a step, because the right end of each step counts. With shorter
+/// steps it approaches the closed form.
 #[test]
 fn eq_8_becomes_the_closed_form_as_steps_get_short() {
     for mean_ns in [50e6, 10e6, 0.0, -15e6, -40e6] {
@@ -115,7 +123,7 @@ fn eq_8_becomes_the_closed_form_as_steps_get_short() {
     assert!(0.0 < bias_ns && bias_ns < 16e15 / 256.0, "{bias_ns}");
 }
 
-/// Returns mu and chi - mu^2 of delays given in ms.
+/// Returns the mean and the variance (mu and chi - mu^2 in the paper) of delays given in ms.
 fn statistics(delays_ms: &[f64]) -> DelayStatistics {
     let mean_of = |of: &dyn Fn(f64) -> f64| {
         delays_ms.iter().map(|ms| of(ms * 1e6)).sum::<f64>() / delays_ms.len() as f64
@@ -124,7 +132,7 @@ fn statistics(delays_ms: &[f64]) -> DelayStatistics {
     DelayStatistics { epochs: delays_ms.len() as u32, mean_ns, variance_ns2: chi_ns2 - mean_ns * mean_ns }
 }
 
-/// Returns the share of 4,000 sweeping watermarks that arrive within two deviations of the expected time, after 400
+/// Returns the share of 4,000 watermarks that arrive within two deviations of the expected time, after 400
 /// epochs.
 fn coverage(estimate: Estimate, draw_ms: &dyn Fn(&mut SeededEntropy) -> f64) -> f64 {
     let mut entropy = SeededEntropy::new(17);
@@ -147,8 +155,9 @@ fn coverage(estimate: Estimate, draw_ms: &dyn Fn(&mut SeededEntropy) -> f64) -> 
     (0..trials).filter(is_covered).count() as f64 / f64::from(trials)
 }
 
-/// Delays of 1 to 1000 ms, uniform or by Zipf's law (0.99). The variance of a delay covers all, and 93 %, of them.
-/// The variance of the mean over epochs (Eq. 6) covers 5.8 % of the uniform ones: 4 x 289 / 20 of 1,000.
+/// Delays are 1 to 1,000 ms, uniform or by Zipf's law (0.99). The variance of a delay covers all of the
+/// uniform delays, and 93 % of the others. The variance of the mean over epochs (Eq. 6) covers 5.8 % of the
+/// uniform ones: 4 x 289 / 20 of 1,000.
 #[test]
 fn the_variance_of_a_delay_covers_the_next_one_and_that_of_the_mean_does_not() {
     let uniform_ms = |entropy: &mut SeededEntropy| 1.0 + 999.0 * entropy.unit();

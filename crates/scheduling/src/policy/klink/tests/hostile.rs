@@ -1,4 +1,4 @@
-//! Snapshots with invalid and extreme values.
+//! Tests of Klink with snapshots that have invalid and extreme values.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -59,7 +59,8 @@ fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
     }
 }
 
-/// No snapshot causes a panic, a score that is NaN, or an infinite cost.
+/// No snapshot makes a variant of Klink panic, or leads to a score that is NaN or to an
+/// infinite cost.
 #[test]
 fn scores_are_finite_whatever_a_snapshot_holds() {
     let mut entropy = SeededEntropy::new(5);
