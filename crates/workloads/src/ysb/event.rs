@@ -25,31 +25,34 @@ pub const PURCHASE: u64 = 2;
 /// Window in which views are counted.
 pub const WINDOW: Span = Span::from_secs(10);
 
-/// An event of a user and an ad. With the record's event time this is Yahoo's event of seven fields.
+/// An event of YSB: a user views or clicks an ad, or buys something. With the record's event time
+/// this is Yahoo's event of seven fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbEvent {
-    /// User, in `1..=USER_COUNT`.
+    /// Number of the user, in `1..=USER_COUNT`.
     pub user_id: u64,
-    /// Page, in `1..=PAGE_COUNT`.
+    /// Number of the page, in `1..=PAGE_COUNT`.
     pub page_id: u64,
-    /// Ad, in `1..=AD_COUNT`.
+    /// Number of the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
-    /// Kind of ad, below `AD_TYPE_COUNT`.
+    /// Kind of the ad, below `AD_TYPE_COUNT`.
     pub ad_type: u64,
-    /// Kind of event, below `EVENT_TYPE_COUNT`.
+    /// Kind of the event, below `EVENT_TYPE_COUNT`.
     pub event_type: u64,
-    /// Origin: an IPv4 address as a number; always the same in Yahoo's program and here.
+    /// Origin of the event: an IPv4 address as a number; always the same in Yahoo's program and
+    /// here.
     pub ip: u64,
 }
 
-/// The fields of an event that the query's map keeps.
+/// The fields of a YSB event that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdInfo {
-    /// Ad, in `1..=AD_COUNT`.
+    /// Number of the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
 }
 
-/// The papers' sizes; throughput in bytes and the number of records in a block depend on them.
+/// These are the sizes in the papers. Throughput in bytes and the number of records in a block
+/// depend on them.
 const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
 const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
 

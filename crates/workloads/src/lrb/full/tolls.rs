@@ -132,7 +132,7 @@ impl KeyedProcess<Segment, SegmentEvent> for Tolls {
         }
     }
 
-    /// Handles the beginning of a minute: answers the waiting cars and forgets what is no longer needed.
+    /// Handles the beginning of a minute: answers the cars that wait for it.
     fn on_timer(&self, _segment: &Segment, at: EventTime, context: &mut Context<'_>) {
         let minute = minute_of(at);
         let known = context.state();

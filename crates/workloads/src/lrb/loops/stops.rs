@@ -86,14 +86,15 @@ impl Stops {
     }
 }
 
-/// Adds the rows to the open pane, for the windows that it is part of.
+/// Adds rows of standing cars to the open pane, for the windows that the pane is part of.
 #[inline(never)]
 pub(super) fn keep_stops(standing: &[Record<PositionReport>], stops: &mut Stops) {
     let rows = standing.iter().map(|row| (bits_of(row.value.place()), row.value.vehicle));
     stops.panes[PANES - 1].extend(rows);
 }
 
-/// Packs a place into one number: position, lane, direction and expressway, from the lowest bit up.
+/// Packs a place on the road into one number: position, lane, direction and expressway, from the lowest bit
+/// up.
 #[inline(always)]
 fn bits_of(place: Place) -> u64 {
     let Place { xway, direction, lane, position_feet } = place;
