@@ -21,7 +21,7 @@ use crate::bench::rows::{Kept, Rows, difference};
 /// take longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 300_000_000;
 
-/// Runs the queries.
+/// Runs the queries of IPQ3 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(LogGenerator::new(args.seed));
