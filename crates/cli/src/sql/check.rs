@@ -16,7 +16,7 @@ pub struct CheckArgs {
     script: ScriptArgs,
 }
 
-/// Checks the SQL; nothing is opened or run.
+/// Checks the SQL of the command line; no table is opened and nothing is run.
 pub fn run(args: &CheckArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (session, actions) = script.plan()?;
