@@ -33,7 +33,7 @@ pub fn error(text: &str) {
     let _ = writeln!(io::stderr(), "error: {text}");
 }
 
-/// Writes a line to standard error as it is.
+/// Writes a line to standard error without a prefix such as `error: `.
 pub fn aside(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// long.
 const FIRST_FRAME: Duration = Duration::from_millis(500);
 
-/// How long to show it, and on how many threads.
+/// Options of `thalweg demo`: how long it runs, and on how many threads.
 #[derive(Args)]
 pub struct DemoArgs {
     /// How long to run, in seconds.

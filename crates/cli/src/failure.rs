@@ -56,7 +56,7 @@ pub fn of_query(error: &QueryError) -> anyhow::Error {
 pub enum End {
     /// The command has done everything it was asked to do.
     Complete,
-    /// The reader of standard output has closed it.
+    /// The command ended because the reader of standard output has closed it.
     ReaderGone,
     /// A bounded job was stopped before its input had ended.
     StoppedEarly,

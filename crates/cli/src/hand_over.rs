@@ -17,7 +17,8 @@ use thalweg_cli::handed_over::PROGRAM;
 /// Names of the commands that `thalweg-bench` runs in place of `thalweg`.
 const COMMANDS: [&str; 2] = ["bench", "replay"];
 
-/// Any words: only the other program reads them.
+/// The words of a command that `thalweg-bench` runs. Any words are accepted here, because only that program
+/// reads them.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Words {

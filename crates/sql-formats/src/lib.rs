@@ -72,7 +72,7 @@ pub const DEPTH_MAX: usize = 64;
 pub struct FormatColumn {
     /// Name of the column, which is also its key in formats that have keys.
     pub name: String,
-    /// SQL type of the column.
+    /// SQL type of the column of the table.
     pub of: SqlType,
     /// Whether the column may be NULL. If not, a record without a value for it is bad.
     pub is_nullable: bool,
@@ -93,7 +93,7 @@ pub enum RowKind {
 }
 
 impl RowKind {
-    /// Returns the kind of change with this byte value.
+    /// Returns the kind of change that has this byte value in Flink's `RowKind`.
     pub fn of_value(value: i8) -> Option<RowKind> {
         [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete]
             .into_iter()
@@ -126,7 +126,7 @@ pub struct Position {
     pub is_inside: bool,
 }
 
-/// The result of [`Decoder::take`].
+/// The result of offering bytes to a decoder by [`Decoder::take`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Number of bytes consumed by the call. The remaining bytes must be offered again at the start of the

@@ -121,7 +121,7 @@ pub(super) struct Lines {
 /// The result of a search for a line.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Line<'a> {
-    /// A whole line, without its end.
+    /// A whole line of the input, without its line end.
     Whole { raw: &'a [u8], offset: u64, line: u64 },
     /// The beginning of a line that is too long; the rest of the line is skipped.
     TooLong { raw: &'a [u8], offset: u64, line: u64 },

@@ -15,7 +15,7 @@ use thalweg_sql_functions::types::relabelled;
 
 use crate::error::cut;
 
-/// Greatest number of rows of a batch.
+/// Greatest number of rows of a batch, the unit of data between the operators of a SQL query.
 pub const BATCH_ROWS_MAX: usize = 4_096;
 
 /// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of four batches has one MiB.
@@ -72,7 +72,7 @@ impl thalweg_model::Coded for Failure {
 }
 
 impl Batch {
-    /// Makes a batch of inserted rows.
+    /// Makes a batch whose rows are all inserts.
     #[inline]
     pub fn new(rows: RecordBatch) -> Self {
         Batch { rows, kinds: None, watermark: None, failure: None, payment: None }

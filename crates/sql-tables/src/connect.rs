@@ -91,7 +91,7 @@ use crate::error::{Code, Place, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::Table;
 
-/// A sink of the rows of a query.
+/// A sink that writes the rows of a query to a table, as the table's connector does.
 pub trait RowSink: Send {
     /// Writes rows to the table of the sink. `kinds` has the kind of change of each row; without it all rows
     /// are inserts.
@@ -157,7 +157,7 @@ pub struct World {
     pub base: PathBuf,
     /// The clock of processing time, by which generated rows become due and files are rolled.
     pub clock: Arc<dyn Clock>,
-    /// The time zone of the session.
+    /// The time zone of the SQL session, in which local times are computed.
     pub zone: Tz,
     /// The stream which the connector `stdin` reads.
     pub stdin: Input,
@@ -173,7 +173,7 @@ pub struct World {
     pub end: JobEnd,
     /// Collects notes about the tables for the user.
     pub notes: Notes,
-    /// Draws the unique parts of file names.
+    /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
 }
 

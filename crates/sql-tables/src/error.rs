@@ -10,13 +10,13 @@ use crate::secrets::{masked_message, masked_text};
 /// The kind of a mistake in SQL text. The names are stable, because scripts may look for them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Code {
-    /// The text is not valid SQL.
+    /// The text that was given is not valid SQL.
     Syntax,
-    /// A table or view does not exist.
+    /// The SQL names a table or view that does not exist.
     UnknownTable,
-    /// A column does not exist.
+    /// The SQL names a column that does not exist.
     UnknownColumn,
-    /// A function does not exist.
+    /// The SQL names a function that does not exist.
     UnknownFunction,
     /// A connector or format does not exist, or does not have the option.
     UnknownOption,

@@ -11,7 +11,7 @@ use crate::error::Place;
 /// A table: its columns, its event time and the options of its connector.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The name of the table.
+    /// The name of the table in SQL.
     pub name: String,
     /// The columns of the table, in the order of declaration.
     pub columns: Vec<TableColumn>,
@@ -27,7 +27,7 @@ pub struct Table {
     pub options_place: Place,
 }
 
-/// A column of a table.
+/// A column of a table, as the table's declaration has it.
 #[derive(Clone, Debug)]
 pub struct TableColumn {
     /// The name of the table column.

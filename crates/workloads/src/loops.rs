@@ -98,7 +98,7 @@ impl<R> LoopReport<R> {
 
 /// A hand-written loop with its stream, which is called block by block.
 pub(crate) trait Fed {
-    /// A row of the loop's results.
+    /// The type of a row of the loop's results.
     type Row;
 
     /// Passes the next events of the stream, at least one and at most `limit`, through all operators. Returns

@@ -32,12 +32,12 @@ pub mod ysb;
 
 use std::fmt;
 
-/// A row of results, identified by its key.
+/// A row of a query's results, which its key identifies.
 pub trait Row: fmt::Debug + Clone {
-    /// Identity of the row, such as its window and key.
+    /// The type of the key that identifies a result row, such as its window and its grouping key.
     type Key: Ord;
 
-    /// Returns the identity of the row.
+    /// Returns the key that identifies the result row.
     fn key(&self) -> Self::Key;
 
     /// Returns whether `found`, which has the same key, is the same result: integers exactly, doubles within a

@@ -22,7 +22,7 @@
 
 use thalweg_model::Span;
 
-/// Number of sources that feed each job.
+/// Number of sources that feed each job with messages.
 pub const SOURCES: u64 = 64;
 
 /// Composition of each three jobs: one that is latency-sensitive and two of bulk analytics.

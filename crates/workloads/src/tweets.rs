@@ -102,7 +102,7 @@ impl Sentiment {
     }
 }
 
-/// Result of a window in which the mood has changed.
+/// Result of a window in which the mood of the tweets has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mood {
     /// Number and total score of the tweets of the window.

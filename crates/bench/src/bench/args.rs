@@ -47,7 +47,7 @@ command line is wrong. Ctrl-C ends the run early and shows what was measured.";
 /// Time by which early records precede the others: an epoch, which is one second of event time.
 const EPOCH: Span = Span::from_secs(1);
 
-/// The workload of a run and its options.
+/// The options of `bench`: the workload of a run and its settings.
 #[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -79,13 +79,13 @@ pub struct BenchArgs {
     /// Fewer and shorter runs of an experiment: for a look.
     #[arg(long)]
     pub quick: bool,
-    /// Observer of the run.
+    /// Takes samples of the run, if it is observed.
     #[arg(skip)]
     pub observer: Option<Observer>,
     /// Number of latency-sensitive jobs of tenants, if it is not a third of all.
     #[arg(skip)]
     pub sensitive_jobs: Option<u64>,
-    /// Where calls to the policy are kept.
+    /// Keeps the calls to the policy, for `--trace`.
     #[arg(skip)]
     pub calls: Option<Trace>,
     /// Switch a mechanism off, to measure what it is worth; several times for several.
@@ -271,7 +271,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Returns the kind of the hand-written loop, if it is one.
+    /// Returns the kind of hand-written loop that `--api` asks for, if it asks for one.
     pub fn loop_kind(self) -> Option<LoopKind> {
         match self {
             Api::Typed | Api::Sql => None,

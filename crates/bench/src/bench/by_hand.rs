@@ -14,7 +14,7 @@ use super::report::{Checked, Figures};
 pub struct Settings {
     pub workers: NonZeroUsize,
     pub block_records: NonZeroUsize,
-    /// Records per second of event time.
+    /// Number of records per second of event time.
     pub nominal_rate_per_s: NonZeroU64,
 }
 

@@ -36,7 +36,7 @@ pub struct Comparison {
     pub runs: Vec<Run>,
 }
 
-/// One run of a comparison.
+/// One of the runs that are compared.
 #[derive(Serialize)]
 pub struct Run {
     /// Name of the policy or mode that ran.

@@ -31,7 +31,7 @@ const MEASURED_MIN: Duration = Duration::from_millis(1);
 
 /// Result of a run of queries on an engine.
 pub struct Driven {
-    /// Report of each query, in the order in which they were given.
+    /// Report of each query, in the order in which the queries were given.
     pub reports: Vec<QueryReport>,
     pub measured: Measured,
     /// Moments at which the measurement begins and ends, with the moments of samples between them.
@@ -105,7 +105,7 @@ pub enum Until {
         deployed: Vec<Duration>,
         /// Time during which all queries run but nothing is measured.
         warmup: Duration,
-        /// Time during which the run is measured.
+        /// Time during which the run is measured, after the warm-up.
         measured: Duration,
         /// Observer that samples the run, if there is one.
         observer: Option<Observer>,
@@ -476,7 +476,7 @@ impl Driven {
 }
 
 impl Reports<'_> {
-    /// Returns the sum of a figure over these reports.
+    /// Returns the sum of a figure over the reports of some queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
         self.reports.iter().copied().map(figure).sum()
     }

@@ -30,7 +30,7 @@ const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
 /// A workload whose input is lines of text.
 pub trait LineWorkload {
-    /// The type of a result row.
+    /// The type of a row of the workload's results.
     type Row: Row + Send + 'static;
 
     /// Returns the generator of lines for this seed.

@@ -35,7 +35,7 @@ pub struct Series {
 /// One sample of the state of all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// Time since the first sample.
+    /// Time of the sample, in seconds since the first sample.
     pub at_s: f64,
     /// Events per second of all queries since the previous sample.
     pub throughput_per_s: f64,

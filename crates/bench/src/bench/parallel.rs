@@ -14,7 +14,7 @@ pub enum ParallelOption {
 }
 
 impl ParallelOption {
-    /// Returns the name of this value in figures.
+    /// Returns the name that this value of `--parallel` has in figures.
     pub fn name(self) -> &'static str {
         match self {
             ParallelOption::Serial => "serial",

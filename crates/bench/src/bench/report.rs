@@ -72,7 +72,7 @@ pub struct Figures {
     pub check: &'static str,
     /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
-    /// Description of what is wrong, if anything is.
+    /// Description of the first problem with the results, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// File to which bad lines were diverted, if there were any.
@@ -145,7 +145,7 @@ impl From<LatencySummary> for Latency {
 pub struct Checked {
     /// Kind of the check: `oracle-equal`, `conservation` or `none`.
     how: &'static str,
-    /// Description of what is wrong, if anything is.
+    /// Description of the first problem with the results, if there is one.
     error: Option<String>,
 }
 

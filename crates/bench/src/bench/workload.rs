@@ -51,7 +51,7 @@ pub enum Workload {
     Tenants,
 }
 
-/// Options and defaults of a workload.
+/// The options that a workload accepts, and their defaults.
 pub struct Facts {
     /// Name of the workload in options, figures and files.
     pub name: &'static str,
@@ -97,7 +97,7 @@ pub struct Windows {
     pub size: Span,
     /// Slide of the windows, unless `--slide` is given; `None` if it is equal to the size.
     pub slide: Option<Span>,
-    /// Whether the windows may overlap.
+    /// Whether the windows of the workload may overlap.
     pub may_overlap: bool,
     /// Unit in which the starts of windows are written. Windows start at whole multiples of it.
     pub unit: Span,

@@ -151,7 +151,7 @@ fn a_recorded_log_gives_the_reference_s_results() {
     let figures =
         folder.json("bench distinct --input access.log.gz --out-of-order 1m --results out --window 10000h");
     assert_right(&figures);
-    // This number was counted once with another program.
+    // The expected number of URLs was counted once with another program.
     assert_eq!(
         rows(&folder, "out/distinct.csv")
             .iter()

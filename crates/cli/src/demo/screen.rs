@@ -42,12 +42,12 @@ pub struct Row<'a> {
 
 /// The way in which frames of the display are drawn.
 pub enum Screen {
-    /// Frames are drawn in place.
+    /// Frames are drawn in place of the previous one on a terminal.
     Live {
         /// Number of lines of the last frame, which are above the cursor.
         drawn: usize,
     },
-    /// Frames are written line by line.
+    /// Frames are written one below the other, as for a file.
     Lines {
         /// Whether the line of column names was written.
         has_head: bool,
@@ -80,7 +80,7 @@ impl Screen {
         }
     }
 
-    /// Returns the text that draws `frame`.
+    /// Returns the text that draws a frame of the display on the terminal.
     pub fn draw(&mut self, frame: &Frame<'_>) -> String {
         match self {
             Screen::Live { drawn } => {

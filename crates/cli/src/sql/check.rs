@@ -9,7 +9,7 @@ use thalweg_sql::session::Action;
 
 use super::script::ScriptArgs;
 
-/// Which SQL to check.
+/// Options of `thalweg check`: the SQL to check.
 #[derive(Args)]
 pub struct CheckArgs {
     #[command(flatten)]

@@ -93,7 +93,7 @@ fn drain_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A job that is running.
+/// A job of the SQL script that is running.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
@@ -381,7 +381,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     Ok(text)
 }
 
-/// What is needed to watch the running jobs of a script.
+/// The data that the thread needs which watches the running jobs of a script.
 struct Watch<'a> {
     args: &'a RunArgs,
     told: &'a Told,
@@ -395,9 +395,9 @@ struct Watch<'a> {
 /// The reason why jobs were asked to end, if they were.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
-    /// Jobs were not asked to end.
+    /// The jobs of the run were not asked to end.
     None,
-    /// The time of `--for` is up.
+    /// The jobs were asked to end because the time given by `--for` was up.
     TimeIsUp,
     /// A signal asked the jobs to end: Ctrl-C or a similar one.
     Signal,

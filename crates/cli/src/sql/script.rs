@@ -22,7 +22,7 @@ use thalweg_sql::plan::{Node, Plan};
 use thalweg_sql::session::{Action, Job, Session};
 use thalweg_sql::table::Table;
 
-/// Which SQL.
+/// Options that say which SQL a command works on, and with which settings.
 #[derive(Args, Default)]
 pub struct ScriptArgs {
     /// A file of SQL; `-` reads it from standard input.

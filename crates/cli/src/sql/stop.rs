@@ -48,7 +48,7 @@ pub const DRAIN_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time after the deadline at which the process is ended if the thread that watches the jobs is stuck.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Interval at which the deadline is checked.
+/// Interval at which the thread of the deadline checks whether it has passed.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Longest time for writing the last message, because standard error may be what the process waits for.

@@ -20,7 +20,7 @@ use super::script::{self, Script};
 /// Longest run of an SQL file that `thalweg test` runs unchanged.
 const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Which files.
+/// Options of `thalweg test`: the files to test, and how.
 #[derive(Args)]
 pub struct TestArgs {
     /// Files, or directories that are searched for files `*.test.sql`, and for SQL whose head says what is expected.

@@ -90,7 +90,7 @@ impl Told {
         }
     }
 
-    /// Prints the error that ended a job.
+    /// Prints the error that has ended a job of the run.
     pub fn failed(&self, job: &str, error: &QueryError) {
         self.clear();
         match self.shape {

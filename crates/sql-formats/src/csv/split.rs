@@ -146,7 +146,7 @@ impl Split {
             let start = self.unquoted.len();
             if quote.is_some() && window.get(at).copied() == quote {
                 at = self.quoted(window, at + 1, is_end).ok_or_else(|| open("a quote is not closed"))?;
-                // Blanks may follow a closing quote.
+                // Blanks may follow the closing quote of a field; they are skipped.
                 while matches!(window.get(at), Some(b' ' | b'\t')) && window.get(at) != Some(&delimiter) {
                     at += 1;
                 }

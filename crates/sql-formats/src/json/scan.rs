@@ -64,7 +64,7 @@ impl Slot {
 pub(in super::super) struct Broken {
     /// Position of the error in bytes from the start of the text.
     at: usize,
-    /// The token that should be at this position.
+    /// The token that should be at the position of the error.
     wanted: &'static str,
 }
 

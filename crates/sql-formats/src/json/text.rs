@@ -132,7 +132,7 @@ pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a comma before every value but the first.
+/// Writes a comma before every value of a JSON array or object but the first one.
 #[derive(Default)]
 pub(super) struct Comma {
     is_due: bool,

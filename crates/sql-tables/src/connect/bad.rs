@@ -364,7 +364,7 @@ pub(super) struct SavedBad {
 /// ring.
 struct RecentBad {
     lines: Vec<u64>,
-    /// The index of the oldest line, when the ring is full.
+    /// The index of the oldest line in the vector, when the vector is full and used as a ring.
     next: usize,
 }
 

@@ -139,7 +139,7 @@ struct DataGenSource {
     batch_rows_max: u64,
     rate: u64,
     rows_max: Option<u64>,
-    /// Number of rows generated so far.
+    /// Number of rows that the source has generated so far.
     made: u64,
     /// The time at which the configured rate began, and the number of the first row generated at that rate.
     pace: Option<(ProcessingTime, u64)>,

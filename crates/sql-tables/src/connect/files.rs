@@ -60,7 +60,7 @@ pub trait Files: Disk {
     fn open_file(&self, path: &Path) -> io::Result<File>;
 }
 
-/// The kind of entry at a path.
+/// The kind of directory entry that a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// The path has no entry.
@@ -100,7 +100,7 @@ pub struct Entry {
     pub is_directory: bool,
 }
 
-/// The files of the operating system.
+/// Access to the files of the operating system, as connectors need it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFiles;
 
@@ -327,7 +327,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns whether one file can serve both purposes.
+    /// Returns whether one file can serve both purposes: only several sets of bad records can share a file.
     pub(super) fn goes_with(self, other: Purpose) -> bool {
         self == Purpose::BadRecords && other == Purpose::BadRecords
     }

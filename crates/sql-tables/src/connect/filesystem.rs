@@ -251,9 +251,9 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
 
 /// The content of the files of a table: lines of records, or Parquet columns.
 enum FileFormat {
-    /// Records in a format of bytes or lines, one after the other.
+    /// The files have records one after the other, in this format.
     Lines(Format),
-    /// The columns of Parquet files.
+    /// The files are Parquet files, with these options.
     Parquet(ParquetOptions),
 }
 

@@ -14,7 +14,7 @@ use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, Stat
 use super::layout::batch_of;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
-/// A generator of rows by number.
+/// A generator that makes any row of a table from its number.
 pub(super) trait Generate: Send {
     /// Returns the time at which a row is due, in nanoseconds since the schedule began. No row is due before
     /// the previous one.
@@ -40,7 +40,7 @@ pub(super) struct Generated<G> {
     pub schema: SchemaRef,
     /// The generator of the rows.
     pub generator: G,
-    /// The most rows that are generated at once.
+    /// The most rows of the table that are generated at once.
     pub batch_rows_max: u64,
     /// The total number of rows of the table; `None` if it has no end.
     pub rows_max: Option<u64>,
@@ -59,7 +59,7 @@ impl<G: Generate> Generated<G> {
         let made = self.made;
         let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
         let nanos = origin.saturating_add(now.nanos_since(begin));
-        // Bisection finds the first row that is not due.
+        // Bisection finds the first row that is not due yet.
         let (mut is_due, mut is_not) = (0, limit);
         while is_due < is_not {
             let middle = is_due + (is_not - is_due) / 2;

@@ -32,7 +32,7 @@ pub(super) struct JavaText(Box<dyn Fn(&dyn Array, usize, &mut String) + Send + S
 /// The purpose of the text, on which its form depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
-    /// The text is printed.
+    /// The text is printed by the connector `print`.
     Print,
     /// The text names the directory of a partition.
     Partition,

@@ -1,4 +1,4 @@
-//! The real network behind [`Net`].
+//! Implements the network interface [`Net`] of connectors by the operating system.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -60,7 +60,7 @@ impl<'a> Given<'a> {
         Ok(self.connector)
     }
 
-    /// Returns the value of an option, if it is given.
+    /// Returns the value of a table option, if the option is given.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
         if !self.known.contains(key) {
             self.known.insert(key.to_owned());

@@ -43,7 +43,7 @@ use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::Table;
 
-/// The number of events that are made in advance.
+/// The number of events that are made in advance and then repeated with new times.
 const CACHE_EVENTS: u64 = 1 << 20;
 
 /// Events per second of event time, if the table has no rate of emission.
@@ -171,7 +171,7 @@ enum Column {
 
 struct Events {
     columns: Vec<Column>,
-    /// Rows emitted per second.
+    /// Number of rows that are emitted per second.
     pace: u64,
     event_rate: u64,
     base_millis: i64,

@@ -109,9 +109,9 @@ impl Reading {
 pub enum ScanError {
     /// A row has NULL as its event time.
     NoTime {
-        /// The table with the row.
+        /// The table whose row has no event time.
         table: String,
-        /// The event time column of the table.
+        /// The event time column of that table.
         column: String,
     },
     /// A computed column of the table could not be evaluated.
@@ -156,7 +156,7 @@ pub struct TableSource {
     /// far.
     watermark_ms: i64,
     status: SourceStatus,
-    /// Number of rows given out.
+    /// Number of rows that the source has given out.
     put: u64,
     /// Whether the last batch, which announces the end of the table, was given out.
     has_told_end: bool,

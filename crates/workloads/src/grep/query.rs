@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(found("imperfect perfectly perfect_ 1perfect Wonderful"), 0);
         assert_eq!(found("perfect"), 1);
         assert_eq!(found("perfect perfect-perfect"), 3);
-        // A letter beyond ASCII ends a word, too.
+        // A letter beyond ASCII ends a word, too, so the word between such letters is found.
         assert_eq!(found("éperfecté"), 1);
         assert_eq!(found(""), 0);
     }

@@ -7,7 +7,7 @@ use thalweg_model::{Entropy, EventTime, Generate, Record, SeededEntropy};
 /// Number of ads in the cache of the generator, 4 MiB. The sequence of ads repeats after them.
 pub const CACHE_EVENTS: usize = 1 << 18;
 
-/// Number of campaigns, numbered from 0.
+/// Number of advertising campaigns, which are numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
 
 /// Exclusive upper bound of an ad's revenue: 100 cents, in millionths of a dollar.

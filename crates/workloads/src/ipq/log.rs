@@ -19,7 +19,7 @@ pub const LEVEL_COUNT: u64 = 5;
 /// An event that a job has logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogEvent {
-    /// Number of the job that logged the event, below [`JOB_COUNT`].
+    /// Number that identifies the job that logged the event, below [`JOB_COUNT`].
     pub job: u32,
     /// Log level of the event, below [`LEVEL_COUNT`].
     pub level: u32,
@@ -28,19 +28,19 @@ pub struct LogEvent {
 /// Grouping key of IPQ3: a job and a log level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct JobLevel {
-    /// Number of the job.
+    /// Number that identifies the job.
     pub job: u32,
-    /// Log level of the events.
+    /// Log level of the events that are counted together.
     pub level: u32,
 }
 
 /// A request to a job, or an error that a request ended in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Number of the request.
+    /// Number that identifies the request.
     pub request: u64,
-    /// Number of the job that got the request, below [`JOB_COUNT`]. It is derived from the number of the
-    /// request.
+    /// Number that identifies the job that got the request, below [`JOB_COUNT`]. It is derived from the
+    /// number of the request.
     pub job: u64,
 }
 
@@ -80,7 +80,7 @@ impl Generate for LogGenerator {
 /// One of the two streams of IPQ4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The stream of requests.
+    /// The stream of requests to jobs.
     Requests,
     /// The stream of errors: requests that have failed.
     Errors,

@@ -1,4 +1,4 @@
-//! IPQ1 to IPQ4 in the typed interface.
+//! The queries IPQ1 to IPQ4 of Cameo, in the typed interface.
 
 use thalweg::{
     Count, EventTime, Fold, Query, Sink, SlidingWindows, Source, TumblingWindows, WatermarkStrategy,

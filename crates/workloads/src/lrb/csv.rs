@@ -26,11 +26,11 @@ pub const TOLL_COLUMNS: [&str; 4] = ["vid", "day", "xway", "toll"];
 /// The toll charged to a car on one day on one expressway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoricalToll {
-    /// Number of the car that paid the toll.
+    /// Number that identifies the car that paid the toll.
     pub vehicle: u32,
     /// Age of the toll in days, from 1 for yesterday.
     pub day: u8,
-    /// Number of the expressway.
+    /// Number that identifies the expressway.
     pub xway: u16,
     /// Sum of the tolls of this car on that day.
     pub toll: u32,
@@ -42,18 +42,18 @@ pub struct HistoricalToll {
 pub enum LrbCsvError {
     /// A row has more or fewer fields than there are columns.
     FieldCount {
-        /// Number of columns of the file.
+        /// Number of columns that the file should have.
         columns: usize,
         /// Whether the row has too many fields, rather than too few.
         is_above: bool,
     },
     /// A field does not hold a value that its column allows.
     Field {
-        /// The name of the column.
+        /// The name of the column whose field is wrong.
         column: &'static str,
         /// Text of the field with the wrong value.
         value: String,
-        /// Description of the values that the column allows.
+        /// Description of the values that the column of the file allows.
         expected: &'static str,
     },
 }

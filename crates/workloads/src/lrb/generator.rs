@@ -36,7 +36,7 @@ pub use traffic::{ROUNDS, SLOTS};
 /// Number of records in the cache of generated traffic.
 pub const CACHE_RECORDS: usize = ROUNDS * SLOTS;
 
-/// Records of one expressway per second.
+/// Number of records that the cars of one expressway send per second.
 pub const RECORDS_PER_XWAY_S: u64 = SLOTS as u64 / ROUND_S;
 
 /// Seconds between two reports of a car.

@@ -48,7 +48,7 @@ pub struct LoopOptions<'a> {
     pub workers: NonZeroUsize,
     /// Number of records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`].
     pub block_records: NonZeroUsize,
-    /// Tells when a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond. It should equal the generator's own rate; at another

@@ -197,7 +197,7 @@ impl Fold<PositionReport> for StoppedCars {
 struct AverageSpeed;
 
 impl Fold<PositionReport> for AverageSpeed {
-    /// Sum and number of the speeds.
+    /// Sum and number of the speeds folded so far.
     type Accumulator = (u64, u64);
     type Result = f64;
 

@@ -26,22 +26,22 @@ pub const REPORT_PERIOD_S: u32 = 30;
 /// One record of Linear Road's input. Its event time is the time of the benchmark's row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LrbRecord {
-    /// Type 0: the position of a car.
+    /// A record of type 0: a car reports its position.
     Report(PositionReport),
-    /// Type 2: a request for the car's charges so far.
+    /// A record of type 2: a request for the charges of a car so far.
     Balance {
-        /// Number of the car whose balance is requested.
+        /// Number that identifies the car whose balance is requested.
         vehicle: u32,
-        /// Number of the request, which its answer repeats.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
     },
     /// Type 3: a request for the car's charges on a day in the past.
     Daily {
-        /// Number of the car whose charges are requested.
+        /// Number that identifies the car whose charges are requested.
         vehicle: u32,
-        /// Number of the request, which its answer repeats.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
-        /// Number of the expressway where the charges arose.
+        /// Number that identifies the expressway where the charges arose.
         xway: u16,
         /// Age of the day in days, from 1 for yesterday.
         day: u8,
@@ -49,9 +49,9 @@ pub enum LrbRecord {
     /// Type 4: a request for the time of a journey. Such requests are not answered, as in other
     /// implementations.
     TravelTime {
-        /// Number of the car that requests a travel time.
+        /// Number that identifies the car that requests a travel time.
         vehicle: u32,
-        /// Number of the request.
+        /// Number that identifies the request, which is not answered.
         query: u32,
     },
 }
@@ -64,13 +64,13 @@ pub enum LrbRecord {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct PositionReport {
-    /// Number of the car that reports.
+    /// Number that identifies the car that reports.
     pub vehicle: u32,
     /// Feet from the western end of the expressway, below [`XWAY_FEET`].
     pub position_feet: u32,
-    /// Number of the expressway on which the car is.
+    /// Number that identifies the expressway on which the car is.
     pub xway: u16,
-    /// Speed in miles per hour.
+    /// Speed of the car in miles per hour.
     pub speed_mph: u8,
     /// Lane of the car, below [`LANE_COUNT`].
     pub lane: u8,
@@ -92,7 +92,7 @@ pub enum Direction {
 /// One mile of one direction of an expressway, by which traffic is counted and tolls are charged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Segment {
-    /// Number of the expressway.
+    /// Number that identifies the expressway of the road.
     pub xway: u16,
     /// Direction of travel in this half of the road.
     pub direction: Direction,
@@ -103,7 +103,7 @@ pub struct Segment {
 /// A spot on the road. Two cars that stand at the same spot have had an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Number of the expressway.
+    /// Number that identifies the expressway of the road.
     pub xway: u16,
     /// Direction of travel at this spot.
     pub direction: Direction,

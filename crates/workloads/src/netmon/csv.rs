@@ -25,7 +25,7 @@ pub struct NetmonCsvError {
     pub column: &'static str,
     /// Text of the field with the wrong value.
     pub value: String,
-    /// Description of the values that the column allows.
+    /// Description of the values that the column of the file allows.
     pub expected: &'static str,
 }
 

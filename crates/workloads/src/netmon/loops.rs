@@ -40,7 +40,7 @@ pub struct LoopOptions<'a> {
     /// Probes in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS). A block
     /// also ends where the generator's cache does. [`LoopKind::Fused`] ignores it.
     pub block_records: NonZeroUsize,
-    /// Tells when a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the probe at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond.

@@ -20,9 +20,9 @@ pub struct LoopOptions<'a> {
     /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
     /// texts.
     pub workers: NonZeroUsize,
-    /// Number of records in a block.
+    /// Number of records in a block between two operators of the loop.
     pub block_records: NonZeroUsize,
-    /// Tells when a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`,
     /// rounded down to a microsecond.

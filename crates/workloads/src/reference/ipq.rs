@@ -26,7 +26,7 @@ pub struct RevenueRow {
 pub struct EventsRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of the job.
+    /// Number that identifies the job whose log events or errors are counted.
     pub job: u32,
     /// Log level of the counted events.
     pub level: u32,
@@ -39,7 +39,7 @@ pub struct EventsRow {
 pub struct ErrorsRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of the job.
+    /// Number that identifies the job whose log events or errors are counted.
     pub job: u64,
     /// Number of pairs of a request and an error with the same number in the window.
     pub errors: u64,
@@ -168,7 +168,7 @@ impl Revenues {
         *sum = (sum.0 + events, sum.1 + revenue_micros);
     }
 
-    /// Returns the result rows, ordered by window.
+    /// Returns the revenue of each window as result rows, ordered by window.
     pub fn rows(&self) -> Vec<RevenueRow> {
         let row = |(start_us, &(_, revenue_micros)): (&i64, &(u64, u64))| RevenueRow {
             window_start_ms: start_us / 1_000,
@@ -223,9 +223,9 @@ pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) 
 pub struct RequestInput {
     /// Event time of the request or error, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Number of the request.
+    /// Number that identifies the request.
     pub request: u64,
-    /// Number of the job; it is not read for errors.
+    /// Number that identifies the job; it is not read for errors.
     pub job: u64,
 }
 

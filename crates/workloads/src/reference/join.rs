@@ -20,7 +20,7 @@ pub struct JoinInput {
     pub event_time_us: i64,
     /// The key by which records of the two streams match.
     pub key: u64,
-    /// Position of the record in its stream.
+    /// Position of the record in its stream, by which a match names it.
     pub number: u64,
 }
 

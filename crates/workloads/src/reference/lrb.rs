@@ -30,11 +30,11 @@ pub struct LrbInput {
     pub event_time_us: i64,
     /// Type of the row; 0 is a position report.
     pub kind: u8,
-    /// Number of the car.
+    /// Number that identifies the car that has sent the row.
     pub vehicle: u32,
     /// Speed of the car in miles per hour.
     pub speed: u8,
-    /// Number of the expressway.
+    /// Number that identifies the expressway of the row.
     pub xway: u16,
     /// Lane of the car, from 0 (entry) to 4 (exit).
     pub lane: u8,
@@ -51,7 +51,7 @@ pub struct LrbInput {
 pub struct LrbRow {
     /// Start of the minute, in seconds from the start of the run.
     pub window_start_s: i64,
-    /// Number of the expressway.
+    /// Number that identifies the expressway of the row.
     pub xway: u16,
     /// Direction of the segment: 0 east, 1 west.
     pub direction: u8,
@@ -143,7 +143,7 @@ pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
 /// A place on the road: expressway, direction, lane, position.
 type Place = (u16, u8, u8, u32);
 
-/// A report of a standing car.
+/// A position report of a car that stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     place: Place,

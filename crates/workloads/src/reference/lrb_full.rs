@@ -102,9 +102,9 @@ pub type LrbColumns = [i32; 15];
 /// The announcement to a car that enters a segment; the fields are the columns of `type0_toll.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbToll {
-    /// Number of the car that enters.
+    /// Number that identifies the car that enters the segment.
     pub vehicle: i32,
-    /// Time of the report, in seconds.
+    /// Time in seconds of the position report that is answered.
     pub time_s: i32,
     /// Average speed of the five minutes before in miles per hour, rounded; 0 if no car was in the segment.
     pub lav: i64,
@@ -116,15 +116,15 @@ pub struct LrbToll {
 /// `type1_accident.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbNotice {
-    /// Time of the report, in seconds.
+    /// Time in seconds of the position report that is answered.
     pub time_s: i32,
-    /// Number of the expressway.
+    /// Number that identifies the expressway with the accident.
     pub xway: i32,
     /// Number of the segment in which the accident is.
     pub accident_segment: i32,
     /// Direction of the road: 0 east, 1 west.
     pub direction: i32,
-    /// Number of the car that is notified.
+    /// Number that identifies the car that is notified.
     pub vehicle: i32,
 }
 
@@ -132,9 +132,9 @@ pub struct LrbNotice {
 /// column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbBalance {
-    /// Time of the request, in seconds.
+    /// Time in seconds of the request that is answered.
     pub time_s: i32,
-    /// Number of the request that is answered.
+    /// Number that identifies the request that is answered.
     pub query: i32,
     /// Sum of all charges of the car so far.
     pub balance: i64,
@@ -146,9 +146,9 @@ pub struct LrbBalance {
 /// The toll charged to a car on a day in the past; the fields are the columns of `type3_daily.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbDaily {
-    /// Time of the request, in seconds.
+    /// Time in seconds of the request that is answered.
     pub time_s: i32,
-    /// Number of the request that is answered.
+    /// Number that identifies the request that is answered.
     pub query: i32,
     /// The historical toll of the car for that day and expressway.
     pub toll: i64,

@@ -38,7 +38,7 @@ impl Row for TweetsRow {
     }
 }
 
-/// A part of a tweet that is counted per window.
+/// A part of a tweet that is counted in each window: the tweet itself, a score, or a word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Part<'a> {
     Tweet,

@@ -12,7 +12,7 @@ use super::{Row, Windows};
 pub struct WordRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// The counted word.
+    /// The word whose occurrences are counted.
     pub word: String,
     /// Number of occurrences of the word in the window.
     pub count: u64,

@@ -16,7 +16,7 @@ pub struct YsbInput {
     pub event_time_us: i64,
     /// Type of the event; 0 is a view.
     pub event_type: u64,
-    /// Number of the ad, from 1 to 1,000. An ad with another number belongs to no campaign.
+    /// Number that identifies the ad, from 1 to 1,000. An ad with another number belongs to no campaign.
     pub ad_id: u64,
 }
 
@@ -25,7 +25,7 @@ pub struct YsbInput {
 pub struct YsbCount {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of the campaign, from 0 to 99.
+    /// Number that identifies the campaign, from 0 to 99.
     pub campaign: u64,
     /// Number of views of the campaign's ads in the window.
     pub count: u64,

@@ -2,7 +2,7 @@
 
 use thalweg_model::{Record, Span};
 
-/// Number of campaigns, numbered from 0.
+/// Number of advertising campaigns, which are numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
 /// Number of ads of each campaign.
 pub const ADS_PER_CAMPAIGN: u64 = 10;
@@ -16,24 +16,24 @@ pub const PAGE_COUNT: u64 = 1_000_000;
 pub const AD_TYPE_COUNT: u64 = 5;
 /// Number of kinds of event, numbered from 0: [`VIEW`], [`CLICK`], [`PURCHASE`].
 pub const EVENT_TYPE_COUNT: u64 = 3;
-/// The event type that the query keeps.
+/// The event type "view", which the query keeps.
 pub const VIEW: u64 = 0;
 /// An event type that the query drops.
 pub const CLICK: u64 = 1;
 /// An event type that the query drops.
 pub const PURCHASE: u64 = 2;
-/// Window in which views are counted.
+/// Window in which the views of ads are counted.
 pub const WINDOW: Span = Span::from_secs(10);
 
 /// An event of YSB: a user views or clicks an ad, or buys something. With the record's event time
 /// this is Yahoo's event of seven fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbEvent {
-    /// Number of the user, in `1..=USER_COUNT`.
+    /// Number that identifies the user, in `1..=USER_COUNT`.
     pub user_id: u64,
-    /// Number of the page, in `1..=PAGE_COUNT`.
+    /// Number that identifies the page, in `1..=PAGE_COUNT`.
     pub page_id: u64,
-    /// Number of the ad, in `1..=AD_COUNT`.
+    /// Number that identifies the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
     /// Kind of the ad, below `AD_TYPE_COUNT`.
     pub ad_type: u64,
@@ -47,7 +47,7 @@ pub struct YsbEvent {
 /// The fields of a YSB event that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdInfo {
-    /// Number of the ad, in `1..=AD_COUNT`.
+    /// Number that identifies the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
 }
 

@@ -44,7 +44,7 @@ pub use crate::loops::{
 /// Options of a run of the hand-written loop for YSB.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
-    /// The kind of loop that runs.
+    /// The kind of hand-written loop that runs.
     pub kind: LoopKind,
     /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
     /// cache.
@@ -52,7 +52,7 @@ pub struct LoopOptions<'a> {
     /// Events in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`]. A block also ends where the
     /// generator's cache does. [`LoopKind::Fused`] ignores it.
     pub block_records: NonZeroUsize,
-    /// Tells when a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the event at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond.

@@ -10,7 +10,7 @@ use super::generator::YsbGenerator;
 /// A share of views among the events, valid from an instant on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
-    /// First instant at which the share is valid.
+    /// First instant at which this share of views is valid.
     pub from: EventTime,
     /// Share of views among the events, from 0 to 1, rounded to millionths.
     pub view_share: f64,

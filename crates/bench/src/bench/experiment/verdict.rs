@@ -23,7 +23,7 @@ const SHARE_MIN: f64 = 0.5;
 pub struct Claim {
     /// The claim in words of the paper where they are short.
     pub paper: String,
-    /// The figures behind the verdict, in words.
+    /// The figures on which the verdict is based, in words.
     pub found: String,
     /// The factor that the paper claims; `None` if the claim is a bound.
     pub claimed: Option<f64>,

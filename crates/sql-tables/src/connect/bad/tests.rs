@@ -100,7 +100,7 @@ fn a_diverted_record_is_a_line_of_json() {
     );
 }
 
-/// Test vectors of RFC 4648, section 10.
+/// Base64 agrees with the test vectors of RFC 4648, section 10.
 #[test]
 fn base64() {
     let check = |bytes: &[u8], expected: &str| {

@@ -331,7 +331,7 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
 
 fn sequence(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Column, SqlError> {
     let (least, most) = match of {
-        // As in Flink, a sequence of BOOLEAN is random.
+        // As in Flink, a BOOLEAN column declared as a sequence has random values.
         SqlType::Boolean => return random_column(given, prefix, of),
         SqlType::TinyInt => (i8::MIN.into(), i8::MAX.into()),
         SqlType::SmallInt => (i16::MIN.into(), i16::MAX.into()),

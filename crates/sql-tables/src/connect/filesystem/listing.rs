@@ -25,7 +25,7 @@ use crate::connect::files::{Entry, Files, absolute, of_path};
 /// How many levels of directories below the path of a table are followed.
 const DEPTH_MAX: usize = 64;
 
-/// The directory to search, and the conditions on its files.
+/// The directory of a table to search, and the conditions that its files must meet.
 pub(super) struct Listing {
     pub(super) root: PathBuf,
     pub(super) pattern: Option<regex::Regex>,
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) path: PathBuf,
     /// The identity of the file when it was found, which tells its version.
     pub(super) identity: FileIdentity,
-    /// Whether an earlier version of the file was read before.
+    /// Whether an earlier version of the file was read already.
     pub(super) has_changed: bool,
 }
 

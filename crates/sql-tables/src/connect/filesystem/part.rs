@@ -165,7 +165,7 @@ impl Part {
         }
     }
 
-    /// Appends rows to the part.
+    /// Appends rows to the file that the part stands for.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,

@@ -75,7 +75,7 @@ const GATHERED_PARTS: usize = 8;
 pub(super) struct FileSink {
     files: Arc<dyn Files>,
     clock: Arc<dyn Clock>,
-    /// The directory of the table, or its single file.
+    /// The path of the table: its directory, or its single file.
     root: PathBuf,
     is_single: bool,
     writing: Writing,
@@ -91,12 +91,12 @@ pub(super) struct FileSink {
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
     sealed: Vec<(String, SealedPart)>,
-    /// The directories in which a file was published.
+    /// The directories in which this sink has published a file.
     begun: BTreeSet<String>,
     end: JobEnd,
-    /// Bytes held for the names in `sealed` and `begun`.
+    /// Bytes of memory held for the directory names of complete and of published files.
     names_bytes: usize,
-    /// How many parts in `open` have a file.
+    /// How many of the parts being written have an open file.
     files_open: usize,
     /// How many bytes of rows may be collected in memory.
     gathered_max: usize,

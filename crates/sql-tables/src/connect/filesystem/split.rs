@@ -87,7 +87,7 @@ enum From {
     File(usize),
 }
 
-/// A column that has one value for each file.
+/// A column that has a single value for all rows of a file.
 struct Constant {
     name: String,
     of: SqlType,
@@ -267,7 +267,7 @@ fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
     }
 }
 
-/// A file that is being read.
+/// A file of the split that is open for reading.
 struct OpenFile {
     name: String,
     told: Vec<ScalarValue>,

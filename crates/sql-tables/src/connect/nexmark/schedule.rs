@@ -87,7 +87,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Event times equal those computed by hand.
+    /// The scheduled times of events equal times computed by hand.
     #[test]
     fn events_are_spread_evenly_over_the_seconds_of_their_rate() {
         let check = |schedule: &Schedule, event: u64, nanos: u64| {

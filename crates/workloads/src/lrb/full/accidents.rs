@@ -11,10 +11,10 @@ use crate::lrb::report::{Direction, Place, SEGMENT_COUNT, Segment};
 /// Number of segments before the segment of an accident in which the accident counts as ahead.
 const SEGMENTS_BEFORE: u8 = 4;
 
-/// The beginning or the end of an accident.
+/// The beginning or the end of an accident between two cars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccidentChange {
-    /// Place of the accident.
+    /// Place on the road where the accident is.
     pub place: Place,
     /// Whether the accident begins; otherwise it ends.
     pub begins: bool,

@@ -13,7 +13,7 @@ use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
 pub enum BalanceEvent {
     /// The car enters a segment, and the toll announced before is charged.
     Entered {
-        /// Number of the car that enters.
+        /// Number that identifies the car that enters the segment.
         vehicle: u32,
         /// Number of earlier entries of this car at the same instant. Entries of one instant are sorted by
         /// this number, because it is the first field in which they differ.
@@ -25,9 +25,9 @@ pub enum BalanceEvent {
     },
     /// The car's balance is requested.
     Asked {
-        /// Number of the car whose balance is requested.
+        /// Number that identifies the car whose balance is requested.
         vehicle: u32,
-        /// Number of the request, which its answer repeats.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
     },
 }
@@ -44,7 +44,7 @@ impl BalanceEvent {
 /// An answer to a balance request, stamped with the time of the request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Balance {
-    /// Number of the request that is answered.
+    /// Number that identifies the request that is answered.
     pub query: u32,
     /// Sum of all charges of the car so far.
     pub balance: u64,

@@ -31,7 +31,7 @@ pub enum CarEvent {
 /// A report of a car that counts for the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sighting {
-    /// Number of the car that reports.
+    /// Number that identifies the car that reports.
     pub vehicle: u32,
     /// Segment from which the car reports.
     pub segment: Segment,
@@ -42,7 +42,7 @@ pub struct Sighting {
 /// The entry of a car into a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Number of the car that enters.
+    /// Number that identifies the car that enters the segment.
     pub vehicle: u32,
     /// Segment that the car enters.
     pub segment: Segment,
@@ -57,7 +57,7 @@ pub struct Entry {
 /// The stop of a car at a place, or its departure from there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StopChange {
-    /// Number of the car that stops or moves on.
+    /// Number that identifies the car that stops or moves on.
     pub vehicle: u32,
     /// Place where the car stands or stood.
     pub place: Place,
@@ -65,7 +65,7 @@ pub struct StopChange {
     pub is_stopped: bool,
 }
 
-/// The state that is kept for each car.
+/// The state that the operator of journeys keeps for each car.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Car {
     /// Time and place of the last report of the car that counts.

@@ -58,7 +58,7 @@ pub struct FullSinks<A, B, C, D> {
 /// Notice to a car that enters a segment near an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// Number of the car that is notified.
+    /// Number that identifies the car that is notified.
     pub vehicle: u32,
     /// Segment in which the accident is.
     pub segment: Segment,
@@ -67,7 +67,7 @@ pub struct Notice {
 /// Answer to a request for the toll charged on a day in the past.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Daily {
-    /// Number of the request that is answered.
+    /// Number that identifies the request that is answered.
     pub query: u32,
     /// Sum of the tolls of the car on that day.
     pub toll: u32,

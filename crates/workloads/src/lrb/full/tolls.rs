@@ -33,7 +33,7 @@ pub enum SegmentEvent {
     Accident {
         /// The segment for which the accident is ahead.
         segment: Segment,
-        /// The accident that begins or ends.
+        /// The beginning or the end of the accident, with its place.
         change: AccidentChange,
     },
 }
@@ -52,7 +52,7 @@ impl SegmentEvent {
 /// The traffic in a segment before the beginning of a minute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The segment of this traffic.
+    /// The segment whose traffic is described.
     pub segment: Segment,
     /// The average speed over five minutes, rounded to whole miles per hour.
     pub lav_mph: u64,
@@ -63,7 +63,7 @@ pub struct Traffic {
 /// Announcement to a car that enters a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Announcement {
-    /// The entry of the car that is answered.
+    /// The entry into the segment, by the car that is answered.
     pub entry: Entry,
     /// The rounded average speed over five minutes, in miles per hour; 0 if no car was there.
     pub lav_mph: u64,
@@ -73,7 +73,7 @@ pub struct Announcement {
     pub accident: Option<u8>,
 }
 
-/// The state that is kept for each segment.
+/// The state that the toll operator keeps for each segment of the road.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
     /// The traffic of the segment, with the minute for which it holds. There is one minute, or two for a

@@ -12,7 +12,7 @@ use super::journeys::Sighting;
 #[derive(Clone, Copy, Debug)]
 pub struct MeanSpeed;
 
-/// Sum and number of the speeds seen so far.
+/// Sum and number of the cars' speeds seen so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SpeedSum {
     sum_mph: u64,

@@ -37,7 +37,7 @@ pub(super) const VEHICLES: u32 = 2 * SLOTS as u32;
 /// Number of request numbers that one period of the traffic uses.
 pub(super) const QUERIES: u32 = (REQUEST_SLOTS * ROUNDS) as u32;
 
-/// Number of slots that send requests.
+/// Number of slots of a round that send requests instead of position reports.
 const REQUEST_SLOTS: usize = SLOTS / 100;
 
 /// Number of rounds of the shortest journey of a car that is in no accident.

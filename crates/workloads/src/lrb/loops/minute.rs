@@ -10,14 +10,14 @@ use super::table::Table;
 use crate::lrb::report::{Direction, Place, PositionReport, Segment};
 use crate::lrb::toll::{SegmentReport, toll};
 
-/// The average speed of the cars in a segment.
+/// The average speed of the cars in a segment during one minute.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentSpeed {
     segment: Segment,
     average_speed_mph: f64,
 }
 
-/// The number of reports from a segment.
+/// The number of reports from a segment during one minute.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentCount {
     segment: Segment,
@@ -109,7 +109,7 @@ impl Minute {
         in_blocks(segments.0.drain().map(result), &mut self.result_block, |rows| take(rows, results));
     }
 
-    /// Returns the results by window, unordered within one.
+    /// Returns the results of all minutes, ordered by window and in no order within a window.
     pub(super) fn finish(self) -> Vec<Windowed<Segment, SegmentReport>> {
         self.results
     }

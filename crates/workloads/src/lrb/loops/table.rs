@@ -16,7 +16,7 @@ pub(super) trait Key: Copy + Eq {
     /// The value that marks a free slot of the table. It is never used as a key.
     const VACANT: Self;
 
-    /// Returns the key as 64 bits.
+    /// Returns the key as 64 bits, from which its hash is computed.
     fn bits(self) -> u64;
 }
 

@@ -25,7 +25,7 @@ struct Open {
 pub(super) enum Room {
     /// The memory was paid for, until the contained payment is dropped.
     Paid(PaidPages),
-    /// Another file of the table has to be closed first.
+    /// The file has to wait until another open file of the table is closed.
     Later,
     /// The file needs more memory than all open files of a table may use, even by itself.
     None,

@@ -170,10 +170,10 @@ struct Header {
 /// The encoding of the values in a Parquet page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Encoding {
-    /// Each value is stored in full.
+    /// Every value in the page is stored in full.
     #[default]
     Whole,
-    /// Values are stored as indexes into the dictionary.
+    /// Values in the page are stored as indexes into the dictionary.
     Dictionary,
     /// Each value is stored as the length of the prefix that it shares with the previous value, and the
     /// remaining bytes.

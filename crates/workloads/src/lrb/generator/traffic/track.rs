@@ -56,7 +56,7 @@ pub(super) struct Track {
     pub(super) spots: Vec<Spot>,
 }
 
-/// The position of a car in one round.
+/// The position of a car in one round of reports.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     /// Distance of the car from the western end of the road, in feet.
