@@ -24,8 +24,8 @@ pub const WINDOW: Span = Span::from_secs(30);
 /// Distance between the starts of two windows; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
-/// The pattern that `grep` searches for: one of three words. About one in 10,000 generated words is each of
-/// them. Word borders are those of ASCII, so that the search can walk over bytes; any other letter ends a
+/// The pattern that `grep` searches for: one of three words, each of which is about one in 10,000 generated
+/// words. Word borders are those of ASCII, so that the search can walk over bytes; any other letter ends a
 /// word.
 pub const PATTERN: &str = r"(?-u:\b)(?:excellent|wonderful|perfect)(?-u:\b)";
 

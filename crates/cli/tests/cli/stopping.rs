@@ -321,7 +321,8 @@ fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     send(&child, Signal::TERM);
     let ran = ended(child);
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
-    // The input has 2,000 keys in 8,640 windows each, all of which end with the input.
+    // The input has 2,000 keys in 8,640 windows each. All windows end at the end of the input, so one firing
+    // is very long.
     folder.write(
         "firing.sql",
         "CREATE TABLE T (n INT, ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen',

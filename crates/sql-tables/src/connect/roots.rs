@@ -60,7 +60,8 @@ impl Rooted {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
     }
 
-    /// Returns the real path of the existing part of a path, with the part that does not exist appended.
+    /// Returns the real path of a path that may not exist in full: links are resolved in the part that
+    /// exists, and the rest is appended.
     fn real(&self, path: &Path) -> io::Result<PathBuf> {
         match self.files.real_path(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -142,7 +142,7 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
 
-    // Figures of the second query alone: it has no target, and its own throughput.
+    // The second query alone has no latency target, and it has a throughput of its own.
     let second = Measured::among(&moments[1..=2], &targets, &[1]);
     assert_eq!((second.throughput_per_s, second.deadlines_met), (500.0, None));
     assert_eq!(second.latency.map(|latency| (latency.count, latency.max_ns)), Some((1, 300)));

@@ -1,4 +1,5 @@
-//! Tests of the policies and claims that plans name, and of verdicts on comparisons made up for the test.
+//! Tests of the policies and claims of planned experiments, and of verdicts on runs that are made up for the
+//! test.
 
 use super::*;
 use crate::bench::observe::Series;

@@ -1,4 +1,5 @@
-//! Polls of streams end, and streams that cannot be continued say so.
+//! Tests of sources of streams: every poll ends, and a stream that cannot continue from a saved
+//! position refuses to.
 
 use super::*;
 use crate::connect::bed::{Folder, restore, saved, table};

@@ -416,7 +416,7 @@ impl FileSplit {
                 self.bad.take_change(&file.path)?;
             }
         }
-        // The remaining files of the listing are new.
+        // The remaining files of the listing were not read before, so they are added.
         self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
         self.names_bytes = names_bytes(&self.files);
         Ok(())

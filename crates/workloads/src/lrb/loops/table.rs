@@ -93,7 +93,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         &mut self.slots[index].value
     }
 
-    /// Removes all entries from the table and returns them in no order.
+    /// Removes all entries from the table and returns them in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != K::VACANT).map(|slot| {

@@ -1,6 +1,5 @@
-//! The one open window of a hand-written loop for netmon.
-//!
-//! Input ascends, so at most one window is open, and it closes when a record after it comes.
+//! The one open window of a hand-written loop for netmon. The event times of the input ascend, so
+//! at most one window is open, and it closes when a record after it comes.
 
 use thalweg_model::{EventTime, TumblingWindows, Window, Windowed};
 

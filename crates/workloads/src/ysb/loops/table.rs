@@ -71,7 +71,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         }
     }
 
-    /// Removes all entries from the table and returns them in no order.
+    /// Removes all entries from the table and returns them in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != VACANT).map(|slot| {

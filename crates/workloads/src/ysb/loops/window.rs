@@ -1,7 +1,8 @@
 //! The one open window of a hand-written loop for YSB, and two tables: the campaigns to join with, and the
 //! counts of views.
 //!
-//! Input ascends, so at most one window is open, and it closes when a record after it comes.
+//! The event times of the input ascend, so at most one window is open, and it closes when a record after it
+//! comes.
 
 use thalweg_model::{EventTime, Record, TumblingWindows, Window, Windowed};
 
