@@ -203,8 +203,9 @@ impl Row for LrbDaily {
     }
 }
 
-/// Results of Linear Road's full rules for an input. The counts satisfy `read = reports + ignored + balances
-/// + dailies + unanswered`, where `balances` and `dailies` are numbers of rows.
+/// Results of Linear Road's full rules for an input. Every row that was read is counted once:
+/// `read = reports + ignored + balances + dailies + unanswered`, where `balances` and `dailies` are numbers of
+/// result rows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LrbFullAnswer {
     /// Toll announcements by time, then in the order of the reports.
