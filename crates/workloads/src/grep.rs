@@ -21,7 +21,7 @@ use crate::prose::TextGenerator;
 
 /// Window size of the counts of matches, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
-/// Distance between the starts of two windows; see [`WINDOW`].
+/// Distance between the starts of two sliding windows of `grep`; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
 /// The pattern that `grep` searches for: one of three words, each of which is about one in 10,000 generated

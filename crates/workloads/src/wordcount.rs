@@ -21,7 +21,7 @@ use crate::prose::TextGenerator;
 
 /// Window size of the word counts, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
-/// Distance between the starts of two windows; see [`WINDOW`].
+/// Distance between the starts of two sliding windows of word count; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
 /// Length of a generated line in bytes.

@@ -22,7 +22,7 @@ use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows;
 
-/// Number of records of all queries above which a run is checked for conservation only: the reference takes
+/// Number of records of all queries above which a run is only checked for lost records: the reference takes
 /// about 8 million a second, and should not take much longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 150_000_000;
 

@@ -24,7 +24,7 @@ use super::report::{Checked, Figures};
 use super::reserve_cache;
 use super::rows::{self, Kept};
 
-/// Number of records of all queries above which a run is checked for conservation only: the reference must not
+/// Number of records of all queries above which a run is only checked for lost records: the reference must not
 /// take longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
@@ -73,8 +73,8 @@ fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }
 
-/// Runs the query from recorded or generated lines, or the hand-written loop `run`, as `args` ask; `row_of` converts a result
-/// of the loop to a row.
+/// Runs a workload over lines as the options ask: the query from recorded or generated lines, or the
+/// hand-written loop `run`. `row_of` converts a result of the loop to a result row.
 pub fn run<W: LineWorkload, R>(
     args: &BenchArgs,
     workload: &W,

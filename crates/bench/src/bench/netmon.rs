@@ -32,7 +32,7 @@ use super::{fit, reserve_cache};
 /// are compared with the reference by digests of windows.
 const ROWS_MAX: u64 = 5_000_000;
 
-/// Number of probes of all queries above which a run is checked for conservation only. It applies if the
+/// Number of probes of all queries above which a run is only checked for lost records. It applies if the
 /// reference has to take probes one by one, of which it takes some 4 million a second.
 const ONE_BY_ONE_MAX: u64 = 20_000_000;
 

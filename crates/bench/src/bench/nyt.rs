@@ -19,7 +19,7 @@ use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
 
-/// Number of trips of all queries above which a generated run is checked for conservation only: the reference
+/// Number of trips of all queries above which a generated run is only checked for lost records: the reference
 /// keeps every trip, and it must not take longer than the run.
 const REFERENCE_TRIPS_MAX: u64 = 20_000_000;
 

@@ -24,7 +24,7 @@ use crate::values::load::ShareStep;
 
 mod sql;
 
-/// Number of events of all queries above which a run is checked for conservation only. It applies if the
+/// Number of events of all queries above which a run is only checked for lost records. It applies if the
 /// reference has to take events one by one, of which it takes some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 

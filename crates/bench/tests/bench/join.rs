@@ -1,4 +1,5 @@
-//! `thalweg bench join` from end to end: its results, the loop, and the rate that its two streams share.
+//! Tests of `thalweg bench join` from end to end: its results, the hand-written loop, and the rate that
+//! its two streams share.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! `thalweg bench lrb` and `lrb-full` on small files whose results can be computed by hand, and on generated
-//! traffic.
+//! Tests of `thalweg bench lrb` and `lrb-full`, on small files whose results can be computed by hand and on
+//! generated traffic.
 
 use serde_json::Value;
 

@@ -62,7 +62,7 @@ pub struct NytAnswer {
     pub rows: Vec<NytRow>,
     /// Number of trips that were read, or of lines of a file apart from its header.
     pub read: u64,
-    /// Number of trips that the rows count, each once.
+    /// Number of trips that the query counts; a trip in several windows is counted once here.
     pub counted: u64,
     /// Number of trips of other vendors or of at most 1 mile, wherever they began.
     pub filtered: u64,

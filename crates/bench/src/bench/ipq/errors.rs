@@ -18,7 +18,7 @@ use crate::bench::offered::{self, Offered};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
 
-/// Number of events of all queries above which a run is checked for conservation only: the reference must not
+/// Number of events of all queries above which a run is only checked for lost records: the reference must not
 /// take much longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 50_000_000;
 

@@ -1,5 +1,5 @@
-//! The text of values equals the output of Java's classes: values from their documentation and from Flink's
-//! own tests.
+//! Tests that the text of values equals the output of Java's classes, with values from their documentation
+//! and from Flink's own tests.
 
 use std::sync::Arc;
 

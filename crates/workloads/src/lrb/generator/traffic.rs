@@ -174,7 +174,7 @@ impl Incident {
         track
     }
 
-    /// Returns the jam behind the incident, which lasts two rounds longer than the incident.
+    /// Returns the traffic jam behind the car that stands, which lasts two rounds longer than the car stands.
     fn jam(self, track: &Track) -> Jam {
         let place = track.spots[Self::ROUNDS_BEFORE].position_feet / SEGMENT_FEET;
         let segments = match track.direction {
