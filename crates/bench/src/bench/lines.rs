@@ -24,8 +24,8 @@ use super::report::{Checked, Figures};
 use super::reserve_cache;
 use super::rows::{self, Kept};
 
-/// Number of records of all queries above which a run is only checked for lost records: the reference must not
-/// take longer than the run.
+/// Number of records of all queries above which a run is only checked for lost records: the reference must
+/// not take longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
 /// A workload whose input is lines of text.

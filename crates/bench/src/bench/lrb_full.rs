@@ -34,12 +34,12 @@ const RESULTS: [&str; 4] = ["type0_toll", "type1_accident", "type2_balance", "ty
 /// day without a historical toll.
 const UNANSWERED: [&str; 2] = ["answerable", "daily expenditures"];
 
-/// Number of records of all queries above which a generated run is only checked for lost records: the reference
-/// keeps 200 bytes per record and takes 2.4 us, and it should not take longer than a run of 5 s.
+/// Number of records of all queries above which a generated run is only checked for lost records: the
+/// reference keeps 200 bytes per record and takes 2.4 us, and it should not take longer than a run of 5 s.
 const GENERATED_RECORDS_MAX: u64 = 2_000_000;
 
-/// Number of records above which a recorded run is only checked for lost records; three hours of one expressway
-/// are 12 million records.
+/// Number of records above which a recorded run is only checked for lost records; three hours of one
+/// expressway are 12 million records.
 const RECORDED_RECORDS_MAX: u64 = 15_000_000;
 
 /// Runs Linear Road by its full rules.
