@@ -83,8 +83,8 @@ use workload::{Facts, Workload};
 pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     fit::check(args)?;
     fit::idle_options(args, given).iter().for_each(|note| console::note(note));
-    // A loop has no source that could be asked to end: with one, Ctrl-C ends the process, as it does by
-    // default.
+    // A hand-written loop has no source that could be asked to end. So it has no handler, and Ctrl-C ends the
+    // process, as it does by default.
     let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
     let interrupt = interrupt.as_ref();
     if let Target::Experiment(experiment) = args.target {
@@ -112,7 +112,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         }
         let figures = figures?;
         if figures.interrupted && io::stdout().is_terminal() {
-            // Ends the line with the `^C` that the terminal has shown.
+            // A new line ends the line of the terminal that shows `^C`.
             console::out("\n")?;
         }
         match args.output {
@@ -137,8 +137,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     Ok(all_ok)
 }
 
-/// Returns the runs to do: every policy once per repetition, each repetition beginning with another policy,
-/// since machines change their speed.
+/// Returns the runs to do: every policy once per repetition. Each repetition begins with another policy,
+/// because machines change their speed.
 fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
     let mut runs = Vec::new();
     for round in 0..args.repeat as usize {
@@ -152,7 +152,7 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
     runs
 }
 
-/// Returns the comparison of the runs of one command.
+/// Returns the comparison of all runs of one command.
 fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     let Facts { name, .. } = args.workload().facts();
     let title = match &args.policy[..] {
@@ -177,7 +177,7 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
     }
 }
 
-/// Runs the workload once.
+/// Runs the workload of the options once, and returns its figures.
 fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match args.workload() {
         Workload::Ysb => ysb::run(args, interrupt),
@@ -198,7 +198,7 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
     }
 }
 
-/// Reserves the cache of a generator in the budget, until the reservation is dropped.
+/// Reserves memory for the cache of a generator in the engine's budget, until the reservation is dropped.
 fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
     let reserved = engine.budget().reserve(generator.cache_bytes());
     reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Returns the options and arguments of the command, with the sources of their values.
+/// Returns the options and arguments of the command that was given, with the sources of their values.
 fn given_options(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().expect("clap has asked for a command").1
 }

@@ -23,7 +23,7 @@ pub struct ReplayArgs {
     policy: Option<String>,
 }
 
-/// Replays a trace; returns `false` if an answer differs.
+/// Replays the calls to a policy that a file has; returns `false` if an answer differs.
 pub fn run(args: &ReplayArgs) -> Result<bool> {
     let path = args.file.display();
     let trace = File::open(&args.file)

@@ -10,35 +10,36 @@ use thalweg_cli::options::{converted, number_and_unit};
 /// Largest number of runs of one command.
 const REPEAT_MAX: u32 = 1_000;
 
-/// A rate in records per second, or the highest possible.
+/// A rate in records per second, or the highest rate possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// As fast as records are taken.
+    /// Records come as fast as they are taken.
     Max,
-    /// This number of records per second.
+    /// This number of records comes per second.
     PerSecond(u64),
 }
 
-/// Load of the bulk group of `tenants`.
+/// Load that is offered to the bulk group of the workload `tenants`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Aggressor {
-    /// This number of records per second for all its queries together.
+    /// This number of records per second for all queries of the group together.
     PerSecond(u64),
-    /// This multiple of what the group takes alone.
+    /// This multiple of the load that the group takes when it runs alone.
     Times(f64),
 }
 
-/// Range of multiples of the capacity: from almost nothing to more than any experiment asks for.
+/// Allowed multiples of the capacity of the bulk group: from almost nothing to more than any experiment asks
+/// for.
 const TIMES: (f64, f64) = (0.01, 100.0);
 
-/// Handling of bad input lines.
+/// The way in which bad input lines are handled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBadOption {
-    /// Fail the query.
+    /// A bad line fails the query.
     Fail,
-    /// Count and skip.
+    /// Bad lines are counted and skipped.
     Skip,
-    /// Write to this file, with line number and reason.
+    /// Bad lines are written to this file, with their line numbers and reasons.
     Divert(PathBuf),
 }
 
@@ -119,22 +120,22 @@ pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
     }
 }
 
-/// Parses the number of runs.
+/// Parses the number of times that a run is repeated.
 pub fn times(text: &str) -> Result<u32, String> {
     let times = text.parse().ok().filter(|times| (1..=REPEAT_MAX).contains(times));
     times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {REPEAT_MAX}"))
 }
 
-/// Largest number of seconds of event time in one second of the clock: a day in a minute and a half.
+/// Largest time scale, in seconds of event time per second of the clock: a day in a minute and a half.
 const TIME_SCALE_MAX: u64 = 1_000;
 
-/// Parses the number of seconds of event time in one second of the clock.
+/// Parses a time scale, the number of seconds of event time in one second of the clock.
 pub fn time_scale(text: &str) -> Result<u64, String> {
     let times = text.parse().ok().filter(|times| (1..=TIME_SCALE_MAX).contains(times));
     times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {TIME_SCALE_MAX}"))
 }
 
-/// Parses a seed.
+/// Parses the seed of random numbers.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u64::MAX))
 }

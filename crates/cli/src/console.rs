@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
-/// Error: the reader of standard output has closed it.
+/// The error that the reader of standard output has closed it.
 #[derive(Debug)]
 pub struct ReaderGone;
 
@@ -28,12 +28,12 @@ pub fn out(text: &str) -> Result<()> {
     }
 }
 
-/// Writes an error to standard error.
+/// Writes the text of an error to standard error, after `error: `.
 pub fn error(text: &str) {
     let _ = writeln!(io::stderr(), "error: {text}");
 }
 
-/// Writes a line to standard error as it is.
+/// Writes a line to standard error without a prefix such as `error: `.
 pub fn aside(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

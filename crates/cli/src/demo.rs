@@ -26,10 +26,11 @@ use summary::{Cost, Ended};
 /// Interval at which the demo checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time of the first frame: a rate needs an interval, and users should not wait.
+/// Time of the first frame of the demo. A rate can only be shown after some time, but users should not wait
+/// long.
 const FIRST_FRAME: Duration = Duration::from_millis(500);
 
-/// How long to show it, and on how many threads.
+/// Options of `thalweg demo`: how long it runs, and on how many threads.
 #[derive(Args)]
 pub struct DemoArgs {
     /// How long to run, in seconds.
@@ -80,15 +81,15 @@ fn heading(workers: u64, length: Duration) -> String {
     format!("{queries} queries on one engine with {workers}, for {seconds} s.\n{description}\n")
 }
 
-/// Settings for showing the queries.
+/// Settings for showing the queries of the demo while they run.
 struct Show<'a> {
     length: Duration,
     screen: Screen,
-    /// Clock by which the queries' records are stamped.
+    /// The clock by which the records of the queries are stamped.
     clock: &'a dyn Clock,
 }
 
-/// Shows the queries until the time is up, an interrupt comes, or one of them has ended.
+/// Shows the running queries until the time is up, an interrupt comes, or one of the queries has ended.
 fn watch(
     running: &mut [Running],
     show: Show<'_>,
@@ -126,7 +127,7 @@ fn watch(
     frame(running, why.to_owned())
 }
 
-/// Returns the figures of a query since the sample `before`, which is replaced by the current one.
+/// Returns the figures of a query since the sample `before`, and replaces this sample by the current one.
 fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<'a> {
     let Running { handle, leader, latencies } = query;
     let taken = handle.take_latencies();
@@ -144,7 +145,7 @@ fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<
     }
 }
 
-/// Asks the queries to end, and waits until their records in flight have arrived.
+/// Asks the queries of the demo to end, and waits until their records in flight have arrived at the sinks.
 fn drain(running: Vec<Running>) -> Vec<Ended> {
     running.iter().for_each(|query| query.handle.stop());
     running.into_iter().map(ended).collect()

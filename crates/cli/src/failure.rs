@@ -1,9 +1,10 @@
 //! How a command ends: one line on standard error if it fails, and an exit code.
 //!
-//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a bounded
-//! job of `run` was stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
-//! SIGPIPE has ended; `| head` is no failure, and no complete output either.
-//! Errors of the engine and its connectors keep their stable code in front, such as `SOURCE_MISSING`.
+//! Exit codes are these. 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is
+//! wrong, and nothing ran. 3: a bounded job of `run` was stopped before its input had ended. 141: the reader
+//! of standard output has closed it, as `| head` does. This is the code that shells show for a command that
+//! SIGPIPE has ended. It means neither a failure nor a complete output. Errors of the engine and its
+//! connectors keep their stable code in front, such as `SOURCE_MISSING`.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -13,7 +14,8 @@ use thalweg::{Coded, PlanError, QueryError};
 
 use crate::console::{self, ReaderGone};
 
-/// Options that do not go together, do not fit a workload, or lie out of range: exit code 2.
+/// The error for options that do not go together, do not fit a workload, or are out of range. It has the exit
+/// code 2.
 #[derive(Debug)]
 pub struct WrongOption(pub String);
 
@@ -25,12 +27,13 @@ impl fmt::Display for WrongOption {
 
 impl std::error::Error for WrongOption {}
 
-/// Converts an error of a connector, with its code.
+/// Converts an error of a connector to one that begins with its stable code.
 pub fn of_connector(error: &impl Coded) -> anyhow::Error {
     anyhow!("{}: {error}", error.code())
 }
 
-/// Converts an error of a plan, with its code. A setting out of range is a wrong option.
+/// Converts an error of a plan to one that begins with its stable code. A setting that is out of range
+/// becomes a wrong option.
 pub fn of_plan(error: &PlanError) -> anyhow::Error {
     match error {
         PlanError::OutOfRange { name, value, min, max, unit } => {
@@ -42,26 +45,27 @@ pub fn of_plan(error: &PlanError) -> anyhow::Error {
     }
 }
 
-/// Converts the error that ended a query, with its code.
+/// Converts the error that ended a query to one that begins with its stable code.
 pub fn of_query(error: &QueryError) -> anyhow::Error {
     anyhow!("{}: {error}", error.code())
 }
 
-/// The end of a command that has reported everything itself; the most severe of several is the greatest.
+/// The way in which a command ended that has reported its errors itself. Values are ordered: the most severe
+/// end is the greatest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
     /// The command has done everything it was asked to do.
     Complete,
-    /// The reader of standard output has closed it.
+    /// The command ended because the reader of standard output has closed it.
     ReaderGone,
-    /// A job was stopped before its input had ended.
+    /// A bounded job was stopped before its input had ended.
     StoppedEarly,
     /// A part of the command failed.
     Failed,
 }
 
 impl End {
-    /// Returns the exit code.
+    /// Returns the exit code of the program for this end of its command.
     const fn code(self) -> u8 {
         match self {
             End::Complete => 0,
@@ -83,7 +87,7 @@ impl From<bool> for End {
 pub fn end(ran: anyhow::Result<End>) -> ExitCode {
     ExitCode::from(match ran {
         Ok(end) => end.code(),
-        // The reader closed standard output: the command ends silently.
+        // The reader closed standard output, so the command ends without a message.
         Err(error) if error.is::<ReaderGone>() => End::ReaderGone.code(),
         Err(error) => {
             console::error(&format!("{error:#}"));

@@ -14,10 +14,11 @@ use anyhow::{Context, Error, anyhow};
 use clap::Args;
 use thalweg_cli::handed_over::PROGRAM;
 
-/// Names of the commands that are handed over.
+/// Names of the commands that `thalweg-bench` runs in place of `thalweg`.
 const COMMANDS: [&str; 2] = ["bench", "replay"];
 
-/// Any words: only the other program reads them.
+/// The words of a command that `thalweg-bench` runs. Any words are accepted here, because only that program
+/// reads them.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Words {
@@ -31,10 +32,12 @@ pub fn is_asked_for_help(words: &[OsString]) -> bool {
     matches!(words, [help, command] if help == "help" && COMMANDS.iter().any(|known| command == known))
 }
 
-/// Runs the other program in place of this one. Returns only if it cannot be started, with the reason.
+/// Runs `thalweg-bench` with these words in place of this program. Returns only if it cannot be started, with
+/// the reason.
 pub fn to_program(words: Vec<OsString>) -> Error {
     let program = match env::current_exe().context("the folder of thalweg cannot be found") {
-        // The system has resolved symbolic links, except where it is asked for the name that was called.
+        // The system has usually resolved symbolic links in the path of a running program. Some systems give
+        // the name that was called, so links are resolved here, too.
         Ok(own) => own.canonicalize().unwrap_or(own).with_file_name(PROGRAM),
         Err(error) => return error,
     };

@@ -2,12 +2,12 @@
 //!
 //! Both programs list these commands by the texts below: `thalweg` among all its commands, `thalweg-bench` among its own.
 
-/// Name of the other program, whose file lies beside that of `thalweg`.
+/// Name of the program that runs these commands. Its file is in the folder of `thalweg`.
 pub const PROGRAM: &str = "thalweg-bench";
 
-/// Purpose of `thalweg bench`.
+/// Text that tells in the help what `thalweg bench` does.
 pub const BENCH: &str = "Run a benchmark workload, check its results and measure it";
 
-/// Purpose of `thalweg replay`.
+/// Text that tells in the help what `thalweg replay` does.
 pub const REPLAY: &str =
     "Ask a policy again what a run has asked of one, and tell where it answers otherwise";

@@ -11,21 +11,23 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
 
-/// Exit code of a process ended by a signal: this plus the signal's number, as in shells.
+/// Number that is added to the number of a signal to make the exit code of a process ended by it, as in
+/// shells.
 const EXIT_BY_SIGNAL: i32 = 128;
 
-/// Flag that is set when the process is asked to end.
+/// A flag that is set when the process is asked to end by a signal.
 #[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on, to the end of the process. Call it once per command: two listeners would both see
-    /// the first Ctrl-C, and either would end the process at the second.
+    /// Listens to signals from now on until the process ends. It must be called once per command: two
+    /// listeners would both see the first Ctrl-C, and either of them would end the process at the second one.
     pub fn listen() -> Result<Self> {
         let pressed = Arc::new(AtomicBool::new(false));
         let refused = "signals cannot be listened to";
         for signal in [SIGINT, SIGTERM] {
-            // The order matters: the first signal finds the flag down and raises it, the second finds it up.
+            // The order of the two handlers matters. The first signal finds the flag unset and sets it; the
+            // second signal finds it set and ends the process.
             flag::register_conditional_shutdown(signal, EXIT_BY_SIGNAL + signal, Arc::clone(&pressed))
                 .and_then(|_| flag::register(signal, Arc::clone(&pressed)))
                 .context(refused)?;
@@ -36,9 +38,9 @@ impl Interrupt {
         Ok(Interrupt(pressed))
     }
 
-    /// Returns whether the process was asked to end.
+    /// Returns whether the process was asked to end by a signal.
     pub fn is_pressed(&self) -> bool {
-        // Relaxed: a flag that is polled, and orders nothing.
+        // Relaxed suffices: the flag is polled, and no other memory access is ordered by it.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -48,7 +50,8 @@ fn is_ignored(signal: i32) -> bool {
     fs::read_to_string("/proc/self/status").ok().and_then(|status| ignores(&status, signal)).unwrap_or(true)
 }
 
-/// Returns whether a process with this status ignores a signal; `None` if the status does not tell.
+/// Returns whether a process ignores a signal, by the text of its `/proc/PID/status`; `None` if this text
+/// does not tell.
 fn ignores(status: &str, signal: i32) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;

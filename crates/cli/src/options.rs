@@ -6,10 +6,10 @@
 use thalweg::Span;
 use thalweg_runtime::Limit;
 
-/// Longest run in seconds: a day.
+/// Longest run that a command accepts, in seconds: one day.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// Shortest time in seconds over which figures are measured.
+/// Shortest time over which a command measures figures, in seconds.
 const MEASURED_SECONDS_MIN: f64 = 0.001;
 
 /// Parses a duration such as `10s`, `500ms`, `20us`, `2m`.
@@ -83,7 +83,8 @@ pub fn bytes_within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, Strin
     }
 }
 
-/// Checks a value as a double, which is exact up to 2^53: no limit lies above.
+/// Checks that a setting is within its bounds. The value is compared as a double, which is exact up to 2^53,
+/// and no bound is above that.
 fn check(limit: &Limit, text: &str, number: f64) -> Result<u64, String> {
     let Limit { min, max, unit, .. } = limit;
     if (*min as f64..=*max as f64).contains(&number) {
@@ -93,7 +94,7 @@ fn check(limit: &Limit, text: &str, number: f64) -> Result<u64, String> {
     }
 }
 
-/// Splits `12.5ms` into number and unit.
+/// Splits a text such as `12.5ms` into its number and its unit.
 pub fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -109,7 +110,8 @@ pub fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     Ok((number, unit))
 }
 
-/// Returns the converted value of `text` for a message; empty if `text` already says it.
+/// Returns the beginning of an error message that gives the converted value of `text`, such as `1k is 1000
+/// records, but `. Returns an empty text if `text` already has this value.
 pub fn converted(text: &str, number: f64, unit: &str) -> String {
     if text == number.to_string() { String::new() } else { format!("{text} is {number} {unit}, but ") }
 }

@@ -1,4 +1,5 @@
-//! Numbers for people: grouped, with three significant digits, and their unit.
+//! Formats numbers for people: counts are grouped; other figures have three significant digits and
+//! a unit.
 
 /// Formats a count, such as `12,345,678`.
 pub fn count(count: u64) -> String {

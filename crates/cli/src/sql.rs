@@ -25,22 +25,22 @@ pub use explain::ExplainArgs;
 pub use run::RunArgs;
 pub use test::TestArgs;
 
-/// Calls [`check::run`] on a large stack.
+/// Runs `thalweg check` on a thread with a large stack.
 pub fn check(args: &CheckArgs) -> Result<bool> {
     on_large_stack(|| check::run(args))
 }
 
-/// Calls [`explain::run`] on a large stack.
+/// Runs `thalweg explain` on a thread with a large stack.
 pub fn explain(args: &ExplainArgs) -> Result<bool> {
     on_large_stack(|| explain::run(args))
 }
 
-/// Calls [`run::run`] on a large stack.
+/// Runs `thalweg run` on a thread with a large stack.
 pub fn run(args: &RunArgs) -> Result<End> {
     on_large_stack(|| run::run(args))
 }
 
-/// Calls [`test::run`] on a large stack.
+/// Runs `thalweg test` on a thread with a large stack.
 pub fn test(args: &TestArgs) -> Result<bool> {
     on_large_stack(|| test::run(args))
 }

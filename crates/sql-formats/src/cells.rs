@@ -9,7 +9,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
 
-/// The values of one array.
+/// The values of one Arrow array, whose type is resolved once, for reading them row by row.
 pub(super) struct Cells<'a> {
     nulls: Option<&'a NullBuffer>,
     kind: CellsKind<'a>,
@@ -34,7 +34,7 @@ enum CellsKind<'a> {
     Row(Vec<(&'a str, Cells<'a>)>),
 }
 
-/// One value.
+/// One value of an array, as an encoder writes it.
 #[derive(Clone, Copy)]
 pub(super) enum Cell<'a> {
     Null,
@@ -54,7 +54,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Opens an array; `None` if no SQL type is stored in it.
+    /// Prepares an array for reading. Returns `None` if its Arrow type is not the storage of an SQL type.
     pub(super) fn new(array: &'a ArrayRef) -> Option<Self> {
         let kind = match array.data_type() {
             DataType::Null => CellsKind::Null,
@@ -115,7 +115,7 @@ impl<'a> Cells<'a> {
         Some(Cells { nulls: array.nulls(), kind })
     }
 
-    /// Returns the value of a row.
+    /// Returns the value of the array in a row.
     pub(super) fn at(&'a self, row: usize) -> Cell<'a> {
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return Cell::Null;
@@ -158,7 +158,7 @@ fn values<T: ArrowPrimitiveType>(array: &ArrayRef) -> &[T::Native] {
     array.values()
 }
 
-/// Opens all columns of a batch, which has as many columns as the table.
+/// Prepares all columns of a batch for reading. The batch must have as many columns as the table.
 pub(super) fn cells_of<'a>(
     columns: &'a [ArrayRef],
     names: &[String],

@@ -20,14 +20,15 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::FormatColumn;
 
-/// The reason why a record is bad, and the wanted column which does not fit, if it is a column.
+/// The reason why a record is bad. If one value does not fit, `column` is the index of its column among the
+/// wanted ones.
 #[derive(Debug)]
 pub(super) struct Bad {
     pub(super) column: Option<usize>,
     pub(super) reason: String,
 }
 
-/// The wanted columns of the pending rows.
+/// The wanted columns of the rows that are decoded and not yet fetched.
 pub(super) struct Rows {
     schema: SchemaRef,
     columns: Vec<Column>,
@@ -35,6 +36,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Creates empty columns for the columns at `wanted`.
+    ///
     /// # Panics
     /// If a wanted column does not exist or is wanted twice.
     pub(super) fn new(columns: &[FormatColumn], wanted: &[usize]) -> Self {
@@ -49,7 +52,7 @@ impl Rows {
         self.len
     }
 
-    /// Returns the number of wanted columns.
+    /// Returns the number of columns that the rows have.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
@@ -58,7 +61,8 @@ impl Rows {
         self.schema.field(column).name()
     }
 
-    /// Appends one row, a value to each column in turn; if one value does not fit, the row is removed.
+    /// Appends one row: `value` appends a value to each column in turn. If one value does not fit, the whole
+    /// row is removed.
     #[inline]
     pub(super) fn append(
         &mut self,
@@ -84,7 +88,7 @@ impl Rows {
         self.columns.iter_mut().for_each(|column| column.truncate(len));
     }
 
-    /// Returns the rows as a batch, and leaves none.
+    /// Returns the collected rows as a batch. Afterwards there are no rows.
     pub(super) fn finish(&mut self) -> RecordBatch {
         let options = RecordBatchOptions::new().with_row_count(Some(mem::take(&mut self.len)));
         let columns = self.columns.iter_mut().map(Column::finish).collect();
@@ -94,27 +98,28 @@ impl Rows {
     }
 }
 
-/// A column of one type with the values appended so far.
+/// A column of one SQL type with the values appended so far.
 pub(super) struct Column {
     of: SqlType,
     validity: NullBufferBuilder,
     values: Values,
 }
 
-/// Values of a column; slots which are NULL hold any value.
+/// The values of a column under construction. A row that is NULL may have any value here.
 pub(super) enum Values {
     None,
     Boolean(BooleanBufferBuilder),
     Int8(Vec<i8>),
     Int16(Vec<i16>),
-    /// INT, DATE, TIME and INTERVAL of months.
+    /// Values of INT, DATE, TIME and INTERVAL of months.
     Int32(Vec<i32>),
-    /// BIGINT, timestamps and INTERVAL of days.
+    /// Values of BIGINT, timestamps and INTERVAL of days.
     Int64(Vec<i64>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     Decimal(Vec<i128>),
-    /// Text and bytes. Bytes of text are valid UTF-8; Arrow checks that again for each column.
+    /// Values of text and of bytes. The bytes of text are valid UTF-8; Arrow checks that again for each
+    /// column.
     Bytes {
         ends: Vec<i32>,
         bytes: Vec<u8>,
@@ -162,18 +167,19 @@ impl Column {
         self.validity.len()
     }
 
-    /// Returns whether there is a last value which is not NULL.
+    /// Returns whether the column has values and the last one is not NULL.
     fn ends_valid(&self) -> bool {
         self.len().checked_sub(1).is_some_and(|last| self.validity.is_valid(last))
     }
 
-    /// Returns the parts to which a value is appended; [`Column::seal`] completes the value.
+    /// Returns the type of the column and the vectors to which the parts of a value are appended;
+    /// [`Column::seal`] then completes the value.
     #[inline]
     pub(super) fn parts(&mut self) -> (&SqlType, &mut Values) {
         (&self.of, &mut self.values)
     }
 
-    /// Completes the value appended to the parts.
+    /// Completes a value that is not NULL, after its parts were appended.
     #[inline]
     pub(super) fn seal(&mut self) {
         self.validity.append_non_null();
@@ -204,7 +210,7 @@ impl Column {
         }
     }
 
-    /// Removes all but the first `len` values, and unsealed content of the parts.
+    /// Removes all but the first `len` values, and the parts of a value that was not completed.
     pub(super) fn truncate(&mut self, len: usize) {
         self.validity.truncate(len);
         let start = |ends: &mut Vec<i32>| {
@@ -232,7 +238,7 @@ impl Column {
         }
     }
 
-    /// Returns the values as an array of the type's Arrow type, and leaves the column empty.
+    /// Returns the values of the column as an Arrow array, and leaves the column empty.
     pub(super) fn finish(&mut self) -> ArrayRef {
         let len = self.validity.len();
         let nulls = self.validity.finish();
@@ -312,7 +318,8 @@ fn numbers<T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(fetch(values)), nulls).with_data_type(arrow))
 }
 
-/// Takes the values, and reserves room for as many more, since the next batch has about that size.
+/// Takes the values out of a vector, and reserves room for as many more, since the next batch has about the
+/// same size.
 fn fetch<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = values.len();
     mem::replace(values, Vec::with_capacity(room))

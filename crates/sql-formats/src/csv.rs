@@ -50,7 +50,7 @@ use super::{
     RECORD_BYTES_MAX, Taken,
 };
 
-/// The options of `csv`.
+/// The options of the format `csv`.
 #[derive(Clone, Debug)]
 pub(super) struct CsvOptions {
     marks: Marks,
@@ -135,7 +135,7 @@ fn single(text: &str) -> Option<u8> {
     }
 }
 
-/// Reads one character in Java's escape notation.
+/// Reads one ASCII character in Java's escape notation, such as `\t`.
 fn unescaped(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [b'\\', b't'] => Some(b'\t'),
@@ -152,7 +152,8 @@ fn unescaped(text: &str) -> Option<u8> {
     }
 }
 
-/// Refuses types which a field cannot hold: it holds one scalar or several.
+/// Refuses column types that a CSV field cannot hold. A field holds one scalar, or several in an ARRAY or a
+/// ROW.
 fn check(of: &SqlType) -> Result<(), String> {
     let parts: Vec<&SqlType> = match of {
         SqlType::Array(item) => vec![item],
@@ -175,19 +176,19 @@ fn check(of: &SqlType) -> Result<(), String> {
     Ok(())
 }
 
-/// A decoder of CSV.
+/// A decoder of CSV records.
 pub(super) struct CsvDecoder {
     options: CsvOptions,
-    /// Positions of the wanted columns among the fields.
+    /// Positions of the wanted columns among the fields of a CSV record.
     wanted: Vec<usize>,
-    /// Number of fields of a record.
+    /// Number of fields that a CSV record should have.
     count: usize,
     rows: Rows,
     split: Split,
     position: Position,
-    /// True if the next record is the first of an input and must be skipped.
+    /// Whether the next record is the first of an input and must be skipped as a header.
     has_header: bool,
-    /// Bytes of the records whose rows are pending.
+    /// Bytes of the CSV records whose rows are decoded and not yet fetched.
     bytes: usize,
     ignored: Ignored,
 }
@@ -207,7 +208,7 @@ impl CsvDecoder {
         }
     }
 
-    /// Appends the row of the record which was split last.
+    /// Converts the fields of the record that was split last, and appends them as a row.
     fn append(&mut self, raw: &[u8]) -> Result<(), Bad> {
         let (fields, options) = (self.split.fields(), &self.options);
         let text = text_of(self.split.text(raw))?;
@@ -229,7 +230,7 @@ impl CsvDecoder {
         Ok(())
     }
 
-    /// Moves the position behind consumed bytes.
+    /// Moves the position of the decoder behind bytes that were consumed.
     fn pass(&mut self, bytes: &[u8], at: &mut usize) {
         *at += bytes.len();
         self.position.offset += bytes.len() as u64;
@@ -271,7 +272,7 @@ impl Decoder for CsvDecoder {
             let (raw, taken, reason) = match record {
                 Record::Unfinished => {
                     if is_last {
-                        // At most a byte order mark is left.
+                        // The rest of the input is at most a byte order mark.
                         self.pass(rest, &mut at);
                     }
                     return Taken { bytes: at, wants_more: true };

@@ -35,7 +35,7 @@ use super::lines::{LineDecoder, LineRules, Records};
 use super::options::Given;
 use super::{Decoded, Encoder, FormatColumn, FormatError, RowKind};
 
-/// The options of `debezium-json`.
+/// The options of the format `debezium-json`.
 #[derive(Clone, Debug)]
 pub(super) struct DebeziumOptions {
     json: JsonOptions,
@@ -49,7 +49,7 @@ impl DebeziumOptions {
     }
 }
 
-/// A decoder of changes.
+/// A decoder of changes of rows in the format of Debezium.
 pub(super) type DebeziumDecoder = LineDecoder<DebeziumRecords>;
 
 impl DebeziumDecoder {
@@ -68,7 +68,7 @@ impl DebeziumDecoder {
 }
 
 pub(super) struct DebeziumRecords {
-    /// Finds the envelope inside an outer object, if there is one.
+    /// Finds the change (`payload`) inside an outer object, if the options say that there is one.
     outer: Option<Walk>,
     envelope: Walk,
     rows: JsonRows,
@@ -105,7 +105,7 @@ impl Records for DebeziumRecords {
 }
 
 impl DebeziumRecords {
-    /// Appends the rows of a change.
+    /// Appends the one or two rows of a change.
     fn change(&mut self, text: &str) -> Result<(), Bad> {
         let [before, after, op] = self.parts(text).map_err(|at| broken(at, text))??;
         let mut letters = Vec::new();
@@ -124,7 +124,7 @@ impl DebeziumRecords {
         }
     }
 
-    /// Finds `before`, `after` and `op`.
+    /// Finds the values of `before`, `after` and `op` in a record of Debezium.
     fn parts(&mut self, text: &str) -> Result<Result<[Slot; 3], Bad>, Broken> {
         let mut scan = Scan::new(text);
         scan.pass_blanks();
@@ -170,7 +170,7 @@ fn bad(reason: &str) -> Bad {
     Bad { column: None, reason: reason.to_owned() }
 }
 
-/// An encoder of changes.
+/// An encoder of changes of rows in the format of Debezium.
 pub(super) struct DebeziumEncoder {
     row: JsonRow,
 }

@@ -48,7 +48,7 @@ use super::options::Given;
 use super::value::TimestampForm;
 use super::{Decoded, FormatColumn, FormatError, RECORD_ROWS_MAX};
 
-/// The options of `json`.
+/// The options of the format `json`.
 #[derive(Clone, Debug)]
 pub(super) struct JsonOptions {
     pub(super) values: ValueRules,
@@ -68,7 +68,7 @@ impl JsonOptions {
         Ok(options)
     }
 
-    /// Binds the options shared by all formats whose values are JSON.
+    /// Binds the options that are shared by all formats whose values are JSON.
     pub(super) fn bind_common(given: &mut Given<'_>, columns: &[FormatColumn]) -> Result<Self, FormatError> {
         let forms = [
             ("SQL", TimestampForm::Sql),
@@ -98,7 +98,7 @@ impl JsonOptions {
     }
 }
 
-/// Refuses types which JSON cannot represent.
+/// Refuses column types that JSON cannot represent.
 fn check(of: &SqlType) -> Result<(), String> {
     match of {
         SqlType::Null => Err("a column of type NULL cannot be read: give it a type".to_owned()),
@@ -163,7 +163,7 @@ impl Records for JsonRecords {
 }
 
 impl JsonRecords {
-    /// Appends the rows of an array of objects.
+    /// Appends a row for each object of an array.
     fn array(&mut self, text: &str, scan: &mut Scan<'_>) -> Result<(), Bad> {
         scan.enter(b'[', 0).map_err(|at| broken(at, text))?;
         if !scan.eat(b']') {
@@ -187,11 +187,11 @@ impl JsonRecords {
     }
 }
 
-/// A converter of objects to rows.
+/// A converter of JSON objects to rows.
 pub(super) struct JsonRows {
     rules: ValueRules,
     walk: Walk,
-    /// Values of the object scanned last, one for each wanted column.
+    /// The values found in the object that was scanned last, one for each wanted column.
     slots: Vec<Slot>,
     rows: Rows,
     pub(super) ignored: u64,
@@ -204,13 +204,14 @@ impl JsonRows {
         JsonRows { rules, walk, slots: vec![Slot::MISSING; rows.width()], rows, ignored: 0 }
     }
 
-    /// Finds the values of the object which begins here, inside `depth` containers.
+    /// Finds the wanted values of the object at the current position. `depth` is the number of arrays and
+    /// objects around it.
     #[inline]
     pub(super) fn scan(&mut self, text: &str, scan: &mut Scan<'_>, depth: usize) -> Result<(), Broken> {
         self.walk.object(text, scan, depth, &mut self.slots)
     }
 
-    /// Appends a row of the values found last.
+    /// Appends a row with the values of the object that was scanned last.
     #[inline]
     pub(super) fn append(&mut self, text: &str) -> Result<(), Bad> {
         let mut convert = Convert { text, rules: self.rules, ignored: 0 };
@@ -224,12 +225,12 @@ impl JsonRows {
         self.rows.len()
     }
 
-    /// Returns the numbers of rows and of ignored values, for [`JsonRows::reset`].
+    /// Returns the current numbers of rows and of ignored values, to which [`JsonRows::reset`] can return.
     pub(super) fn mark(&self) -> Mark {
         Mark { rows: self.rows.len(), ignored: self.ignored }
     }
 
-    /// Removes the rows appended since a mark, and restores its counts.
+    /// Removes the rows that were appended since a mark was taken, and restores the counts of that moment.
     pub(super) fn reset(&mut self, to: Mark) {
         self.rows.truncate(to.rows);
         self.ignored = to.ignored;
@@ -244,14 +245,14 @@ impl JsonRows {
     }
 }
 
-/// Number of rows, and of ignored values, at some point.
+/// The numbers of rows and of ignored values at some moment of decoding.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     rows: usize,
     ignored: u64,
 }
 
-/// Returns a line as text.
+/// Returns a line as text, or the reason why the record is bad if the line is not UTF-8.
 pub(super) fn text_of(raw: &[u8]) -> Result<&str, Bad> {
     std::str::from_utf8(raw).map_err(|error| Bad {
         column: None,

@@ -70,11 +70,11 @@ pub const DEPTH_MAX: usize = 64;
 /// A column which a format reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormatColumn {
-    /// Name of the column, and its key in formats which have keys.
+    /// Name of the column, which is also its key in formats that have keys.
     pub name: String,
-    /// Type of the column.
+    /// SQL type of the column of the table.
     pub of: SqlType,
-    /// True if the column may be NULL; if not, a record without a value for it is bad.
+    /// Whether the column may be NULL. If not, a record without a value for it is bad.
     pub is_nullable: bool,
 }
 
@@ -82,18 +82,18 @@ pub struct FormatColumn {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[repr(i8)]
 pub enum RowKind {
-    /// `+I`: an inserted row.
+    /// `+I`: the row was inserted.
     Insert = 0,
-    /// `-U`: a row before an update.
+    /// `-U`: the row as it was before an update.
     UpdateBefore = 1,
-    /// `+U`: a row after an update.
+    /// `+U`: the row as it is after an update.
     UpdateAfter = 2,
-    /// `-D`: a deleted row.
+    /// `-D`: the row was deleted.
     Delete = 3,
 }
 
 impl RowKind {
-    /// Returns the kind with this byte value, as stored in a column of kinds.
+    /// Returns the kind of change that has this byte value in Flink's `RowKind`.
     pub fn of_value(value: i8) -> Option<RowKind> {
         [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete]
             .into_iter()
@@ -101,7 +101,7 @@ impl RowKind {
     }
 }
 
-/// Writes the kind as Flink does: `+I`, `-U`, `+U`, `-D`.
+/// Writes the kind of change as Flink does: `+I`, `-U`, `+U`, `-D`.
 impl fmt::Display for RowKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -116,53 +116,57 @@ impl fmt::Display for RowKind {
 /// The position of a decoder in its input; another decoder can resume from it later.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {
-    /// Number of bytes before the position.
+    /// Number of bytes of the input before the position.
     pub offset: u64,
-    /// Number of line ends before the position. Lines count from 1, so the next byte is on line `lines + 1`.
+    /// Number of line ends of the input before the position. Lines count from 1, so the next byte is on line
+    /// `lines + 1`.
     pub lines: u64,
-    /// True inside a record which was too long; the bytes up to the next line end belong to it.
+    /// Whether the position is inside a record that was too long. The bytes up to the next line end belong to
+    /// this record.
     pub is_inside: bool,
 }
 
-/// The result of [`Decoder::take`].
+/// The result of offering bytes to a decoder by [`Decoder::take`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// Number of consumed bytes. The others must be offered again at the start of the next call.
+    /// Number of bytes consumed by the call. The remaining bytes must be offered again at the start of the
+    /// next call.
     pub bytes: usize,
-    /// True if more bytes are needed because the others begin a record. If false, rows must be fetched.
+    /// Whether the remaining bytes are the beginning of a record, so that more bytes are needed. If false,
+    /// rows must be fetched before more are decoded.
     pub wants_more: bool,
 }
 
-/// A record which cannot be read.
+/// A record that cannot be decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadRecord<'a> {
     /// Bytes of the record without the line end; for a record which is too long, the first [`RECORD_BYTES_MAX`].
     pub raw: &'a [u8],
     /// Number of input bytes before the record.
     pub offset: u64,
-    /// Line on which the record begins, from 1 on.
+    /// Number of the line on which the record begins, from 1 on.
     pub line: u64,
     /// Column whose value does not fit; `None` if the record itself is malformed.
     pub column: Option<&'a str>,
-    /// The reason, in lower case without a full stop.
+    /// The reason why the record cannot be decoded, in lower case without a full stop.
     pub reason: String,
 }
 
-/// Counts of errors which an option (`ignore-parse-errors`) skips.
+/// Numbers of errors that were skipped because of the option `ignore-parse-errors`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ignored {
-    /// Number of values which did not fit and became NULL.
+    /// Number of values that did not fit their column and became NULL.
     pub values: u64,
-    /// Number of records left out.
+    /// Number of broken records that were left out.
     pub records: u64,
 }
 
-/// Decoded rows.
+/// Rows that a decoder has made from records.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// Wanted columns, in the order of the request.
+    /// The wanted columns of the rows, in the order of the request.
     pub rows: RecordBatch,
-    /// Kind of each row of a changelog; `None` if all rows are inserted.
+    /// Kind of change of each row, if the format has changes; `None` if all rows are inserted.
     pub kinds: Option<Vec<RowKind>>,
 }
 
@@ -180,20 +184,21 @@ pub trait Decoder: Send {
         bad: &mut dyn FnMut(BadRecord<'_>),
     ) -> Taken;
 
-    /// Returns the number of pending rows.
+    /// Returns the number of rows that are decoded and not yet fetched.
     fn rows(&self) -> usize;
 
-    /// Returns the pending rows; none are pending afterwards.
+    /// Returns the decoded rows that were not yet fetched. Afterwards the decoder has none.
     fn finish(&mut self) -> Decoded;
 
-    /// Returns the position of the next byte in the input.
+    /// Returns the position of the next byte of the input that the decoder needs.
     fn position(&self) -> Position;
 
-    /// Resumes at another position, where the next byte stands. Pending rows stay; bytes which were offered but not
-    /// taken are dropped. At offset 0 a new input begins, and its byte order mark, if any, is skipped.
+    /// Moves the decoder to another position of its input, from which the next bytes will come. Rows that
+    /// were not fetched stay; bytes that were offered but not consumed are dropped. At offset 0 a new input
+    /// begins, and its byte order mark, if any, is skipped.
     fn start(&mut self, at: Position);
 
-    /// Returns the counts of ignored errors so far.
+    /// Returns the numbers of errors that the decoder has skipped so far.
     fn ignored(&self) -> Ignored;
 }
 
@@ -227,7 +232,7 @@ enum Options {
     Debezium(debezium::DebeziumOptions),
 }
 
-/// The names of all formats.
+/// The names of all formats of this crate.
 pub const FORMATS: &[&str] = &["csv", "debezium-json", "json", "raw"];
 
 /// Returns whether records of the named format hold changes of rows.
@@ -267,7 +272,7 @@ impl Format {
         matches!(self.options, Options::Debezium(_))
     }
 
-    /// Returns all columns.
+    /// Returns all columns of the table with this format.
     pub fn columns(&self) -> &[FormatColumn] {
         &self.columns
     }
@@ -295,7 +300,7 @@ impl Format {
         }
     }
 
-    /// Makes an encoder of rows with all columns, in their order.
+    /// Makes an encoder of rows that have all columns of the table, in their order.
     ///
     /// # Errors
     /// [`FormatError::Option`] if an option is for reading only.
@@ -317,35 +322,35 @@ impl Format {
 pub enum FormatError {
     /// `UNKNOWN_FORMAT`: no format has this name.
     Format {
-        /// The name.
+        /// The name that no format has.
         format: String,
-        /// Format with the most similar name.
+        /// The format with the most similar name, if one is similar.
         near: Option<String>,
     },
     /// `UNKNOWN_OPTION`: the format has no option of this name.
     UnknownOption {
-        /// The whole key.
+        /// The whole key of the unknown option.
         option: String,
-        /// Option with the most similar name.
+        /// The option with the most similar name, if one is similar.
         near: Option<String>,
     },
     /// `BAD_OPTION`: the value of an option is wrong, or conflicts with another option.
     Option {
-        /// The whole key.
+        /// The whole key of the option with the wrong value.
         option: String,
-        /// The reason, and the value to write instead.
+        /// The reason why the value is wrong, and the value to write instead.
         reason: String,
     },
     /// `BAD_COLUMN`: the format cannot represent a column.
     Column {
-        /// The column.
+        /// The name of the column that the format cannot represent.
         column: String,
-        /// The reason, and what to do.
+        /// The reason why the format cannot represent the column, and what to do.
         reason: String,
     },
     /// `UNWRITABLE`: the format cannot represent a row.
     Value {
-        /// The reason, and what to do.
+        /// The reason why the format cannot represent the row, and what to do.
         reason: String,
     },
 }
@@ -396,7 +401,7 @@ fn schema_of(columns: &[FormatColumn], wanted: &[usize]) -> SchemaRef {
     Arc::new(Schema::new(wanted.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Refuses kinds other than inserts, which a format without changes cannot write.
+/// Refuses rows with a kind of change other than insert, which a format without changes cannot write.
 fn only_inserts(format: &str, kinds: Option<&[RowKind]>) -> Result<(), FormatError> {
     match kinds.and_then(|kinds| kinds.iter().find(|kind| **kind != RowKind::Insert)) {
         None => Ok(()),

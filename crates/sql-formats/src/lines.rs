@@ -1,46 +1,46 @@
-//! Lines of an input which comes in pieces: their starts, their greatest length, and resumption after a line which is
-//! too long. Also the decoder of every format whose records are lines.
+//! Finds the lines of an input that comes in pieces, and continues after a line that is too long. Also has
+//! the decoder of every format whose records are lines.
 
 use memchr::memchr;
 
 use super::column::Bad;
 use super::{BATCH_BYTES_MAX, BadRecord, Decoded, Decoder, Ignored, Position, RECORD_BYTES_MAX, Taken};
 
-/// A converter of lines to rows.
+/// Converts the lines of an input to rows, by the rules of one format.
 pub(super) trait Records: Send {
-    /// Appends the rows of one line: all of them, or none with the reason.
+    /// Converts one line and appends all of its rows, or none if the line is bad; the reason is returned.
     fn read(&mut self, raw: &[u8]) -> Result<(), Bad>;
 
-    /// Returns the number of pending rows.
+    /// Returns the number of rows that are converted and not yet fetched.
     fn rows(&self) -> usize;
 
-    /// Returns the pending rows, and leaves none.
+    /// Returns the rows that were not yet fetched. Afterwards there are none.
     fn finish(&mut self) -> Decoded;
 
-    /// Returns the name of a wanted column.
+    /// Returns the name of a wanted column, for error messages.
     fn name(&self, column: usize) -> &str;
 
-    /// Returns the number of values which became NULL because they did not fit.
+    /// Returns the number of values that became NULL because they did not fit their column.
     fn ignored_values(&self) -> u64;
 }
 
-/// The treatment of lines before they are read.
+/// Rules of a format for lines, which apply before a line is converted.
 #[derive(Clone, Copy)]
 pub(super) struct LineRules {
-    /// True if a byte order mark at the start of the input is skipped.
+    /// Whether a byte order mark at the start of the input is skipped.
     pub(super) has_mark: bool,
-    /// True if lines of white space are skipped.
+    /// Whether lines with nothing but white space are skipped.
     pub(super) skips_blank: bool,
-    /// True if bad records are left out and counted.
+    /// Whether bad records are left out and only counted.
     pub(super) ignores_bad: bool,
 }
 
-/// A decoder of lines.
+/// A decoder of formats whose records are lines.
 pub(super) struct LineDecoder<R> {
     lines: Lines,
     records: R,
     rules: LineRules,
-    /// Bytes of the lines whose rows are pending.
+    /// Bytes of the lines whose rows are not yet fetched.
     bytes: usize,
     ignored_records: u64,
 }
@@ -107,29 +107,30 @@ impl<R: Records> Decoder for LineDecoder<R> {
 /// The byte order mark of UTF-8, which some programs put before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A finder of lines.
+/// Finds the lines of an input whose bytes come in pieces.
 pub(super) struct Lines {
     position: Position,
-    /// Number of bytes after the position which are known to hold no line end. They are not searched again when they
-    /// are offered again with more bytes. So a long line in small pieces costs no more than in one piece.
+    /// Number of bytes after the position that were searched and have no line end. They are not searched
+    /// again when they are offered again with more bytes. So a long line in small pieces costs no more than
+    /// in one piece.
     searched: usize,
-    /// True if a byte order mark at the start does not belong to the first line.
+    /// Whether a byte order mark at the start of the input is skipped.
     has_mark: bool,
 }
 
 /// The result of a search for a line.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Line<'a> {
-    /// A whole line, without its end.
+    /// A whole line of the input, without its line end.
     Whole { raw: &'a [u8], offset: u64, line: u64 },
-    /// The beginning of a line which is too long; the rest of it is skipped.
+    /// The beginning of a line that is too long; the rest of the line is skipped.
     TooLong { raw: &'a [u8], offset: u64, line: u64 },
-    /// More bytes are needed.
+    /// The bytes so far have no line end, so more of them are needed.
     Unfinished,
 }
 
 impl Lines {
-    /// Starts at the beginning of an input. If `has_mark`, a byte order mark there is skipped.
+    /// Starts at the beginning of an input. If `has_mark`, a byte order mark at its start is skipped.
     pub(super) fn new(has_mark: bool) -> Self {
         Lines { position: Position::default(), searched: 0, has_mark }
     }
@@ -220,7 +221,8 @@ mod tests {
         found
     }
 
-    /// Line ends of both kinds, an empty line, a last line without an end, and a mark at the start.
+    /// Lines are found with both kinds of line ends, if they are empty, if the last one has no end, and
+    /// behind a byte order mark.
     #[test]
     fn lines_with_their_places() {
         let bytes = b"\xef\xbb\xbfab\r\n\nc\rd\ne\r";
@@ -235,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A line which is too long is reported once, however it is divided, and the next line is whole.
+    /// A line that is too long is reported once, whatever pieces it comes in, and the next line is whole.
     #[test]
     fn long_lines_are_passed_over() {
         for extra in [0, 1, 5_000] {

@@ -26,7 +26,7 @@ impl<'a> Given<'a> {
         self.left.remove(name)
     }
 
-    /// Takes the value of a boolean option.
+    /// Takes the value of a boolean option of the format, or returns the default.
     pub(super) fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, FormatError> {
         match self.text(name) {
             None => Ok(default),
@@ -51,12 +51,12 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// Makes the error of an option with a wrong value.
+    /// Makes the error for an option that has a wrong value.
     pub(super) fn wrong(&self, name: &str, reason: impl Into<String>) -> FormatError {
         FormatError::Option { option: format!("{}{name}", self.prefix), reason: reason.into() }
     }
 
-    /// Refuses options which were not taken.
+    /// Refuses options that the format did not take, because it does not know them.
     pub(super) fn finish(self) -> Result<(), FormatError> {
         match self.left.keys().next() {
             None => Ok(()),
@@ -77,7 +77,8 @@ pub(super) fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> O
         .map(|(_, known)| known.to_owned())
 }
 
-/// Returns the number of bytes to insert, delete or change: Levenshtein's distance, computed one row at a time.
+/// Returns the number of bytes to insert, delete or change to turn one name into another. This is
+/// Levenshtein's distance, computed one row at a time.
 fn edits(from: &str, to: &str) -> usize {
     let to = to.as_bytes();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -97,7 +98,7 @@ fn edits(from: &str, to: &str) -> usize {
 mod tests {
     use super::nearest;
 
-    /// The nearest name is found for a misspelling, and none for a different word.
+    /// A misspelt name is answered with the nearest known name; for an entirely different word there is none.
     #[test]
     fn nearest_names() {
         let names = ["ignore-parse-errors", "fail-on-missing-field", "null-literal"];

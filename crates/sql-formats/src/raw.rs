@@ -35,11 +35,11 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// The options of `raw`.
+/// The options of the format `raw`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawOptions {
     is_little: bool,
-    /// Number of bytes of a number; `None` for lines.
+    /// Number of bytes of a number of fixed width; `None` if records are lines.
     width: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ impl RawOptions {
     }
 }
 
-/// A decoder of lines or numbers.
+/// A decoder of the format `raw`, for lines or for numbers of fixed width.
 pub(super) enum RawDecoder {
     Lines(LineDecoder<RawRecords>),
     Numbers(NumberDecoder),
@@ -177,7 +177,7 @@ impl Records for RawRecords {
     }
 }
 
-/// A decoder of numbers of fixed width.
+/// A decoder of numbers of fixed width without separators.
 pub(super) struct NumberDecoder {
     rows: Rows,
     width: usize,
@@ -258,7 +258,7 @@ fn append_number(raw: &[u8], is_little: bool, values: &mut Values) {
     }
 }
 
-/// An encoder of lines or numbers.
+/// An encoder of the format `raw`, for lines or for numbers of fixed width.
 pub(super) struct RawEncoder {
     names: Vec<String>,
     is_little: bool,

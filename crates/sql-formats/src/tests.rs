@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns the columns of a table: `a INT, b STRING NOT NULL, c ROW<x INT, y ARRAY<DATE>>`.
+/// Returns the columns declared by a text such as `a INT, b STRING NOT NULL, c ROW<x INT, y ARRAY<DATE>>`.
 pub(super) fn columns(table: &str) -> Vec<FormatColumn> {
     split(table)
         .into_iter()
@@ -87,7 +87,8 @@ fn type_of(text: &str) -> SqlType {
     }
 }
 
-/// Binds a format with options: `json json.ignore-parse-errors=true json.x=y`.
+/// Binds a format that is given with its options in one text, such as `json json.ignore-parse-errors=true
+/// json.x=y`.
 pub(super) fn bind(format: &str, table: &str) -> Result<Format, FormatError> {
     let mut words = format.split(' ');
     let name = words.next().expect("a name");
@@ -98,12 +99,12 @@ pub(super) fn bind(format: &str, table: &str) -> Result<Format, FormatError> {
     Format::bind(name, &words.map(option).collect::<BTreeMap<_, _>>(), &columns(table))
 }
 
-/// The result of decoding an input.
+/// The result of decoding an input in a test.
 #[derive(PartialEq, Debug, Default)]
 pub(super) struct Found {
-    /// Rows as `+I(1, abc)`; the kind is shown only for changelogs.
+    /// The rows as text, such as `+I(1, abc)`; the kind of change is shown only for formats with changes.
     pub(super) rows: Vec<String>,
-    /// Bad records as `2 at 17 a: reason`: line, offset, column.
+    /// The bad records as text, `2 at 17 a: reason`: line, offset, column and reason.
     pub(super) bad: Vec<String>,
     pub(super) raw: Vec<Vec<u8>>,
     pub(super) ignored: Ignored,
@@ -164,7 +165,7 @@ fn show(decoded: &Decoded, to: &mut Vec<String>) {
     }
 }
 
-/// Decodes all columns, whole and in pieces, and checks that the results agree.
+/// Decodes all columns of an input, once as a whole and once in pieces, and checks that the results agree.
 pub(super) fn read(format: &Format, bytes: &[u8]) -> Found {
     let all: Vec<usize> = (0..format.columns().len()).collect();
     let whole = decode(format, &all, bytes, usize::MAX >> 1, 4_096);
@@ -176,7 +177,8 @@ pub(super) fn read(format: &Format, bytes: &[u8]) -> Found {
     whole
 }
 
-/// Shows rows, and bad records after an exclamation mark: `(1, a) (2, b) !2 at 9 x: reason`.
+/// Returns the rows as text, followed by the bad records, each after an exclamation mark: `(1, a) (2, b) !2
+/// at 9 x: reason`.
 pub(super) fn text_of_found(found: &Found) -> String {
     let bad = found.bad.iter().map(|bad| format!("!{bad}"));
     found.rows.iter().cloned().chain(bad).collect::<Vec<_>>().join(" ")
@@ -188,7 +190,7 @@ pub(super) fn check(format: &str, table: &str, bytes: impl AsRef<[u8]>, expected
     assert_eq!(found, expected, "{format} {table}: {}", String::from_utf8_lossy(bytes.as_ref()));
 }
 
-/// Reads rows and writes them again, in their order.
+/// Reads rows in a format and writes them again in the same order.
 pub(super) fn rewrite(format: &str, table: &str, bytes: impl AsRef<[u8]>) -> Result<String, FormatError> {
     let format = bind(format, table).expect("it is bound");
     let all: Vec<usize> = (0..format.columns().len()).collect();
@@ -202,7 +204,7 @@ pub(super) fn rewrite(format: &str, table: &str, bytes: impl AsRef<[u8]>) -> Res
     Ok(String::from_utf8(written).expect("text"))
 }
 
-/// Wrong names and values are refused before anything is read, with advice on what to write instead.
+/// Wrong option names and values are refused before anything is read, with advice on what to write instead.
 #[test]
 fn options_are_checked() {
     let check = |format: &str, table: &str, code: &str, expected: &str| {
@@ -279,11 +281,11 @@ fn options_are_checked() {
         "BAD_OPTION",
         "option 'raw.charset': 'UTF-16' is not read: only 'UTF-8' is",
     );
-    // Options with other prefixes are ignored.
+    // Options whose keys begin with another prefix are ignored.
     assert!(bind("json csv.field-delimiter=; path=x connector=filesystem", "a INT").is_ok());
 }
 
-/// A decoder resumes where another has stopped, also inside a long record.
+/// A decoder continues where another one has stopped, even inside a record that is too long.
 #[test]
 fn positions_are_taken_up() {
     let mut bytes = b"\xef\xbb\xbf{\"a\":1}\n".to_vec();
@@ -298,7 +300,7 @@ fn positions_are_taken_up() {
             let mut decoder = format.decoder(&[0]);
             decoder.start(at);
             let mut end = start;
-            // Offers more bytes until the position moves; then another decoder resumes.
+            // More and more bytes are offered until the position moves; then another decoder continues.
             while decoder.position() == at && end < bytes.len() {
                 end = (end + 10_000).min(bytes.len());
                 start += decoder.take(&bytes[start..end], end == bytes.len(), 1, &mut |_| bad += 1).bytes;
@@ -310,7 +312,7 @@ fn positions_are_taken_up() {
     }
 }
 
-/// No column is wanted when rows are only counted.
+/// A decoder without wanted columns still counts the rows.
 #[test]
 fn rows_without_columns_are_counted() {
     for (format, bytes) in [("json", "{\"a\":1}\n{}\n"), ("csv", "1\n2\n"), ("raw", "\n\n")] {
@@ -319,7 +321,7 @@ fn rows_without_columns_are_counted() {
     }
 }
 
-/// Only wanted columns are converted, in the order of the request.
+/// Only the wanted columns are converted, in the order of the request.
 #[test]
 fn columns_are_chosen() {
     let table = "a INT, b INT, c STRING";
@@ -333,7 +335,7 @@ fn columns_are_chosen() {
 const TABLE: &str = "a INT, b STRING NOT NULL, c DOUBLE, d TIMESTAMP(3), e DECIMAL(5, 2), f BOOLEAN, g BYTES, h ARRAY<INT>, \
                      i ROW<x INT, y STRING>";
 
-/// Generates bytes which resemble records, and random bytes.
+/// Generates inputs of bytes that resemble records, and of random bytes.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(vec![
@@ -346,7 +348,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// Returns the number of generated inputs; `THALWEG_FUZZ` replaces the default.
+/// Returns the number of generated inputs of a test; the variable `THALWEG_FUZZ` replaces the default.
 fn cases() -> u32 {
     std::env::var("THALWEG_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300)
 }
@@ -354,7 +356,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// No input causes a panic, all bytes are consumed, and pieces make no difference.
+    /// No input makes a decoder panic, all bytes are consumed, and the division of the input into pieces
+    /// makes no difference.
     #[test]
     fn any_bytes_are_taken(bytes in hostile(), piece in 1_usize..20, rows_max in 1_usize..5) {
         for format in [
@@ -374,7 +377,7 @@ proptest! {
         }
     }
 
-    /// Written rows are read back unchanged.
+    /// Rows that are written in a format are read back unchanged.
     #[test]
     fn there_and_back(
         rows in prop::collection::vec(

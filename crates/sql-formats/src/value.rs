@@ -17,10 +17,10 @@ pub(super) use write::{
 
 use arrow::datatypes::TimeUnit;
 
-/// Seconds per day.
+/// Number of seconds of a day.
 const DAY_SECONDS: i64 = 86_400;
 
-/// The form of timestamps.
+/// The form in which timestamps are written as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimestampForm {
     /// `2020-12-30 12:13:14.123`, followed by `Z` for an instant.
@@ -53,13 +53,15 @@ pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
     let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
     let begins = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    // Rust also reads `inf`, and words in any case. Java reads only these two, without a letter behind.
+    // Rust also reads `inf`, and words in any case. Java reads only `NaN` and `Infinity`, without a letter
+    // behind them.
     let is_word = number.len() == text.len() && matches!(unsigned, "NaN" | "Infinity");
     (begins || is_word).then(|| number.parse().ok()).flatten()
 }
 
-/// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. `Ok(None)` if it
-/// then has more than `precision` digits, which is NULL in Flink. `Err` if it is not a number.
+/// Reads a decimal number with `scale` digits behind the point; further digits are rounded half up. Returns
+/// `Ok(None)` if the number then has more than `precision` digits, which is NULL in Flink, and `Err` if the
+/// text is not a number.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, ()> {
     let (is_negative, unsigned) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
@@ -95,7 +97,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
     if kept < 0 {
         return Ok(Some(0));
     }
-    // Too many digits before rounding; rounding may still add one.
+    // The number has too many digits even before rounding, which may add one more.
     if i64::from(precision) < kept {
         return Ok(None);
     }
@@ -111,15 +113,15 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i12
     Ok(is_held.then_some(if is_negative { -value } else { value }))
 }
 
-/// Reads a day, `yyyy-MM-dd`, as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
+/// Reads a date in the form `yyyy-MM-dd` as days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
 pub(super) fn date(text: &str) -> Option<i32> {
     let (year, month, day, rest) = date_parts(text)?;
     (rest.is_empty() && day <= days_of_month(year, month))
         .then(|| i32::try_from(days(year, month, day)).ok())?
 }
 
-/// Reads a day whose month and day may have one digit. The day may be up to 31 in any month and then counts on into
-/// the next month. Source: `java.sql.Date.valueOf`, which Flink's CSV format uses.
+/// Reads a date whose month and day may have one digit. The day may be up to 31 in any month; days beyond the
+/// month count into the next month. Source: `java.sql.Date.valueOf`, which Flink's CSV format uses.
 pub(super) fn date_loose(text: &str) -> Option<i32> {
     let mut parts = text.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
@@ -147,7 +149,7 @@ pub(super) fn time_loose(text: &str) -> Option<i32> {
     if text.len() == 5 {
         return time_loose(&format!("{text}:00"));
     }
-    // `ISO_LOCAL_TIME` is strict and refuses hour 24.
+    // `ISO_LOCAL_TIME` is strict and refuses the hour 24.
     if text.starts_with("24") {
         return None;
     }
@@ -175,7 +177,8 @@ pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Op
     Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
 }
 
-/// Converts an instant to a unit, and cuts off further digits; `None` if it is out of range.
+/// Converts an instant to a number of time units, and cuts off further digits. Returns `None` if the number
+/// is out of range.
 pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> {
     let (per_second, nanos_per) = per_second(unit);
     // Near the least nanosecond the product alone exceeds 64 bits although the sum does not, so 128 bits are used.
@@ -183,7 +186,7 @@ pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> 
     i64::try_from(value).ok()
 }
 
-/// Converts a number of units to an instant.
+/// Converts a number of time units since 1970 to an instant.
 pub(super) fn of_unit(value: i64, unit: TimeUnit) -> Instant {
     let (per_second, nanos_per) = per_second(unit);
     (value.div_euclid(per_second), (value.rem_euclid(per_second) * nanos_per) as u32)
@@ -198,8 +201,8 @@ fn per_second(unit: TimeUnit) -> (i64, i64) {
     }
 }
 
-/// Reads year, month from 1 to 12 and day from 1 to 31, and returns the rest. A year has four digits, or more after a
-/// sign.
+/// Reads a year, a month from 1 to 12 and a day from 1 to 31 from the start of a text, and returns the rest
+/// of the text. A year has four digits, or more after a sign.
 fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
     let (sign, unsigned) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -227,7 +230,8 @@ fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some((year, month, day, rest))
 }
 
-/// Reads `HH:mm:ss[.fraction]` as seconds of the day and nanoseconds of the second, and returns the rest.
+/// Reads `HH:mm:ss[.fraction]` from the start of a text. Returns seconds of the day, nanoseconds of the
+/// second, and the rest of the text.
 fn time_parts(text: &str) -> Option<(i64, u32, &str)> {
     let (hour, rest) = two_digits(text)?;
     let (minute, rest) = two_digits(rest.strip_prefix(':')?)?;
@@ -246,7 +250,8 @@ fn time_parts(text: &str) -> Option<(i64, u32, &str)> {
     (is_time && minute <= 59 && second <= 59).then_some((seconds, nanos, rest))
 }
 
-/// Reads an offset from UTC in seconds, `Z`, `+HH:mm` or nothing, and returns the rest.
+/// Reads an offset from UTC, `Z`, `+HH:mm` or nothing, from the start of a text. Returns the offset in
+/// seconds and the rest of the text.
 fn offset_seconds(text: &str) -> Option<(i64, &str)> {
     let sign = match text.as_bytes().first() {
         None => return Some((0, text)),
@@ -257,7 +262,7 @@ fn offset_seconds(text: &str) -> Option<(i64, &str)> {
     };
     let (hours, rest) = two_digits(&text[1..])?;
     let (minutes, rest) = two_digits(rest.strip_prefix(':')?)?;
-    // Java's `ZoneOffset` allows at most 18 hours.
+    // Java's `ZoneOffset` allows an offset of at most 18 hours.
     let is_offset = minutes <= 59 && hours * 60 + minutes <= 18 * 60;
     is_offset.then_some((sign * (hours * 60 + minutes) * 60, rest))
 }
@@ -268,8 +273,8 @@ fn two_digits(text: &str) -> Option<(i64, &str)> {
     is_digits.then(|| (i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), &text[2..]))
 }
 
-/// Returns the days from 1970-01-01 to a day of the Gregorian calendar, which is used before 1582, too. Days beyond
-/// the end of the month count on.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar, which is used for years before 1582,
+/// too. A day beyond the end of its month counts into the next month.
 ///
 /// Internally the year begins in March, so that a leap day is its last day, and all eras of 400 years are alike.
 fn days(year: i64, month: i64, day: i64) -> i64 {

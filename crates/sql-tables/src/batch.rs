@@ -15,7 +15,7 @@ use thalweg_sql_functions::types::relabelled;
 
 use crate::error::cut;
 
-/// Greatest number of rows of a batch.
+/// Greatest number of rows of a batch, the unit of data between the operators of a SQL query.
 pub const BATCH_ROWS_MAX: usize = 4_096;
 
 /// Greatest number of bytes of a batch on an edge, unless a single row has more. A block of four batches has one MiB.
@@ -24,16 +24,17 @@ pub const BATCH_BYTES_MAX: usize = 256 << 10;
 /// Batches of more bytes than this are paid from the memory budget; few smaller batches exist at a time.
 const UNPAID_BYTES_MAX: usize = 1 << 20;
 
-/// Greatest number of empty batches which follow a long one; together they fill an edge.
+/// Greatest number of empty batches that follow one batch with long rows, so that it takes more places on its
+/// edge. Together they fill an edge.
 const FILLERS_MAX: usize = 31;
 
-/// Initial counters of an operator over batches.
+/// Counts of rows taken and put out with which an operator over batches begins: no rows yet.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
 
-/// Rows as columns.
+/// A batch of rows as Arrow columns, with the kind of change of each row and the watermark behind the rows.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The columns.
+    /// The rows of the batch as Arrow columns.
     pub rows: RecordBatch,
     /// Change kind of each row; `None` if all rows are inserts.
     pub kinds: Option<Arc<[RowKind]>>,
@@ -42,16 +43,17 @@ pub struct Batch {
     pub watermark: Option<EventTime>,
     /// Reason why the query must fail; a batch with a failure has no rows.
     pub failure: Option<Arc<Failure>>,
-    /// Memory paid for the values, if they are long. It is held until the batch and all its pieces are dropped.
+    /// Memory paid for the values of the batch, if they are long. The payment is held until the batch and all
+    /// its pieces are dropped.
     pub payment: Option<Payment>,
 }
 
 /// A failure of an operator. It travels to the sinks as data does, and ends the query there.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Name of the operator.
+    /// Name of the operator that failed.
     pub operator: String,
-    /// The error.
+    /// Error of the row or value at which the operator failed.
     pub error: EvaluationError,
 }
 
@@ -70,7 +72,7 @@ impl thalweg_model::Coded for Failure {
 }
 
 impl Batch {
-    /// Makes a batch of inserted rows.
+    /// Makes a batch whose rows are all inserts.
     #[inline]
     pub fn new(rows: RecordBatch) -> Self {
         Batch { rows, kinds: None, watermark: None, failure: None, payment: None }
@@ -79,26 +81,26 @@ impl Batch {
     /// Makes the batch which ends the query with an error.
     pub fn failed(operator: &str, error: EvaluationError) -> Self {
         let rows = RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()));
-        // A value quoted in the message may have megabytes.
+        // The message may quote a value of several megabytes, so it is shortened.
         let EvaluationError { code, message } = error;
         let error = EvaluationError { code, message: cut(&message).into_owned() };
         let failure = Failure { operator: operator.to_owned(), error };
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
     }
 
-    /// Returns whether no rows follow; the source tells this by the watermark of the end.
+    /// Returns whether no rows follow this batch; its source tells this by a watermark at the end of time.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.watermark == Some(EventTime::MAX)
     }
 
-    /// Returns whether the batch has only inserted rows and may be merged with others.
+    /// Returns whether the batch has only inserted rows and may be merged with other batches.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.kinds.is_none() && self.failure.is_none() && !self.is_last()
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the batch.
     #[inline]
     pub fn len(&self) -> usize {
         self.rows.num_rows()
@@ -111,13 +113,13 @@ impl Batch {
         self.len().max(1) as u64
     }
 
-    /// Returns the bytes of the values, wherever they lie.
+    /// Returns the number of bytes of the values in all columns of the batch.
     pub fn bytes(&self) -> usize {
         self.rows.columns().iter().map(|column| value_bytes(column)).sum()
     }
 
-    /// Splits off the first rows, as many as an edge should hold at once. Returns them and the rest, if any. Copies
-    /// nothing.
+    /// Splits off the first rows of the batch, as many as an edge should hold at once. Returns them and the
+    /// remaining rows, if any. Copies nothing.
     pub fn cut(self) -> (Batch, Option<Batch>) {
         let (rows, bytes) = (self.len(), self.bytes());
         if rows < 2 || bytes <= BATCH_BYTES_MAX {
@@ -128,8 +130,8 @@ impl Batch {
         (first, Some(rest))
     }
 
-    /// Splits the batch into its first `count` rows and the rest. Copies nothing; the watermark stays behind the last
-    /// row.
+    /// Splits the batch into its first `count` rows and the remaining rows. Copies nothing; the watermark
+    /// stays behind the last row.
     pub fn split(self, count: usize) -> (Batch, Batch) {
         let part = |from: usize, to: usize, watermark| Batch {
             rows: self.rows.slice(from, to - from),
@@ -141,8 +143,8 @@ impl Batch {
         (part(0, count, None), part(count, self.len(), self.watermark))
     }
 
-    /// Pays for the values, if they are long, until the last piece of the batch is dropped. A batch which is already
-    /// paid for is not paid for again.
+    /// Pays the memory budget for the values of the batch, if they are long, until the last piece of the
+    /// batch is dropped. A batch which is already paid for is not paid for again.
     ///
     /// # Errors
     /// The error has the code `code` if the memory budget has no room for the values.
@@ -159,18 +161,19 @@ impl Batch {
         (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
     }
 
-    /// Makes an empty batch with the same columns.
+    /// Makes an empty batch with the same columns as this one. It is sent behind a batch with long rows to
+    /// take one more place on an edge.
     pub fn filler(&self) -> Batch {
         Batch::new(RecordBatch::new_empty(self.rows.schema()))
     }
 
-    /// Returns whether there are no rows.
+    /// Returns whether the batch has no rows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the change kind of a row.
+    /// Returns the kind of change (insert, update or delete) of a row of the batch.
     #[inline]
     pub fn kind(&self, row: usize) -> RowKind {
         self.kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert)
@@ -204,7 +207,7 @@ pub fn reserve_room(allowance: &Allowance, bytes: usize) -> Result<Option<Paymen
     pay_for(allowance, bytes, "STATE_LIMIT", "a larger table of keys", "remember less")
 }
 
-/// Pays for `bytes` of results, if they are many.
+/// Pays the memory budget for `bytes` of results, if they are more than 1 MiB.
 ///
 /// # Errors
 /// The error has the code `code` if the memory budget has no room for them.
@@ -242,7 +245,8 @@ mod tests {
 
     use super::*;
 
-    /// Wide rows are cut into small pieces: all of them arrive in order, and the watermark stays behind the last one.
+    /// Wide rows are cut into small batches: all of them arrive in order, and the watermark stays behind the
+    /// last row.
     #[test]
     fn batches_of_many_bytes_are_cut() {
         let long = "x".repeat(10_000);

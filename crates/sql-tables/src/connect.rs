@@ -91,15 +91,16 @@ use crate::error::{Code, Place, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::Table;
 
-/// A sink of the rows of a query.
+/// A sink that writes the rows of a query to a table, as the table's connector does.
 pub trait RowSink: Send {
-    /// Writes rows; `kinds` are their kinds of change, and without them all rows are inserts.
+    /// Writes rows to the table of the sink. `kinds` has the kind of change of each row; without it all rows
+    /// are inserts.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault>;
 
-    /// Handles a watermark, after every row before it.
+    /// Handles a watermark. Every row that precedes the watermark in the stream was written before this call.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -108,7 +109,7 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Publishes everything, at the end of the stream.
+    /// Publishes everything that the sink has written, at the end of the stream.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -116,12 +117,13 @@ pub trait RowSink: Send {
         Ok(())
     }
 
-    /// Called before the first rows: gives the allowance, which tells how large the memory budget is.
+    /// Gives the sink its memory allowance, before the first rows. The allowance tells how large the memory
+    /// budget is.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// Returns the bytes held in buffers.
+    /// Returns the bytes of memory that the sink holds in its buffers.
     fn held_bytes(&self) -> usize {
         0
     }
@@ -130,31 +132,32 @@ pub trait RowSink: Send {
 /// An input stream, which one source takes and reads.
 pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
-/// An output stream, which sinks share.
+/// An output stream of the program, which several sinks share.
 pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
 
 /// The environment of connectors: everything outside of the program which they may use.
 #[derive(Clone)]
 pub struct World {
-    /// Seeds random values.
+    /// Seed of the random values that connectors generate.
     pub seed: u64,
-    /// Seeds hash tables of keys, on which no result depends.
+    /// Seed of the hash tables of keys, on which no result depends.
     pub hash_seed: u64,
-    /// The physical columns of the rows of tables without a connector, by table name.
+    /// The rows that are read from tables without a connector, by table name. They have the physical columns
+    /// of the table.
     pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
-    /// The kinds of change of given rows, one for each row, by table name.
+    /// The kinds of change of the rows in `given`, one kind for each row, by table name.
     pub given_kinds: BTreeMap<String, Arc<Vec<RowKind>>>,
-    /// The collectors of the rows written to tables without a connector, by table name.
+    /// Collectors of the rows that are written to tables without a connector, by table name.
     pub collected: BTreeMap<String, Collected>,
-    /// Access to files and directories.
+    /// Access to files and directories for connectors.
     pub files: Arc<dyn Files>,
-    /// Access to network connections.
+    /// Access to network connections for connectors.
     pub net: Arc<dyn Net>,
-    /// The directory at which relative paths begin.
+    /// The directory from which relative paths in table options are resolved.
     pub base: PathBuf,
-    /// The clock of processing time.
+    /// The clock of processing time, by which generated rows become due and files are rolled.
     pub clock: Arc<dyn Clock>,
-    /// The time zone of the session.
+    /// The time zone of the SQL session, in which local times are computed.
     pub zone: Tz,
     /// The stream which the connector `stdin` reads.
     pub stdin: Input,
@@ -162,37 +165,39 @@ pub struct World {
     pub stdout: Output,
     /// The stream to which `print` writes if its options say so.
     pub stderr: Output,
-    /// State shared by the tables of a run: the worlds of its jobs have [`Shared::for_job`] of the same one.
+    /// State that all tables of one run share. The world of each job of the run holds a copy made by
+    /// [`Shared::for_job`].
     pub shared: Shared,
-    /// How the job of the opened tables ends.
+    /// Tells whether the job of the tables is bounded, and whether it was asked to end before its input had
+    /// ended.
     pub end: JobEnd,
-    /// Collects notes for the user.
+    /// Collects notes about the tables for the user.
     pub notes: Notes,
-    /// Draws the unique parts of file names.
+    /// Draws the random words that make the names of written files unique.
     pub names: Arc<Mutex<dyn Entropy>>,
 }
 
-/// State shared by the tables of one run: files to which several tables write bad records, and file names in
+/// State that the tables of one run share: files to which several tables write bad records, and file names in
 /// use.
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// Files that are published as a whole, and their purposes.
+    /// Files that a sink or a set of diverted bad records publishes as a whole, each with what it holds.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
-    /// The number of the job in the run.
+    /// The number of the job whose tables use this state, within the run.
     job: u64,
 }
 
 impl Shared {
-    /// Returns this state for the job with this number: bad records diverted by one job are kept if another
-    /// fails.
+    /// Returns this state for the job with this number. Bad records that one job diverted are kept even if
+    /// another job fails.
     #[must_use]
     pub fn for_job(&self, job: u64) -> Self {
         Shared { job, ..self.clone() }
     }
 
-    /// Claims a file. Returns the earlier purpose if the file is already claimed and one would overwrite the
-    /// other.
+    /// Claims a file for rows or for bad records. Returns the earlier purpose if the file is already claimed
+    /// and one would overwrite the other.
     fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         match files.get(&file) {
@@ -205,7 +210,8 @@ impl Shared {
     }
 }
 
-/// Has real files and connections, no standard streams, and a clock that stands still at the epoch.
+/// The default world has real files and connections, no standard streams, and a clock that stands still at
+/// the epoch.
 impl Default for World {
     fn default() -> Self {
         World {
@@ -231,7 +237,8 @@ impl Default for World {
 }
 
 impl World {
-    /// Returns the path of an option: without a leading `file:`, and relative to the base directory.
+    /// Returns the path that an option names: without a leading `file:`, and resolved from the base
+    /// directory.
     fn path(&self, written: &str) -> PathBuf {
         let bare = written.strip_prefix("file:").map(|rest| match rest.strip_prefix("//") {
             // `file:///a` and `file://localhost/a` name the same file.
@@ -272,7 +279,8 @@ impl World {
                 .at(place)
                 .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
         };
-        // Errors are reported now, and not at the first bad record.
+        // Errors of the diverted file are reported now, before the query runs, and not at the first bad
+        // record.
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             self.files
                 .make_directories(directory)
@@ -334,13 +342,13 @@ impl Portable {
 /// The abilities of a table, by its connector, format and options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abilities {
-    /// Whether the table can be read.
+    /// Whether a query can read from the table.
     pub reads: bool,
-    /// Whether the table can be written.
+    /// Whether a query can write to the table.
     pub writes: bool,
-    /// Whether the rows end.
+    /// Whether reading the table comes to an end.
     pub is_bounded: bool,
-    /// Whether its rows may change earlier rows.
+    /// Whether rows that are read from the table may update or delete earlier rows.
     pub gives_changes: bool,
     /// Whether the table accepts updates and deletes.
     pub takes_changes: bool,
@@ -435,12 +443,12 @@ fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
 /// A connector: its name, and the function that turns the options of a table into a connection.
 struct Connector {
     name: &'static str,
-    /// Whether Flink has this connector.
+    /// Whether Flink has a connector of this name.
     is_portable: bool,
     bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
 }
 
-/// All connectors.
+/// All connectors that a table can name in its option `connector`.
 static CONNECTORS: &[Connector] = &[
     Connector { name: "blackhole", is_portable: true, bind: blackhole::bind },
     Connector { name: "datagen", is_portable: true, bind: datagen::bind },
@@ -455,7 +463,7 @@ static CONNECTORS: &[Connector] = &[
 
 /// A table whose options were read and are valid.
 trait Connection {
-    /// Returns the abilities of the table.
+    /// Returns what the table can do: whether it is read, written or bounded, and whether it has changes.
     fn abilities(&self) -> Abilities;
 
     /// Opens the table for reading, if it can be read.

@@ -1,4 +1,4 @@
-//! Sinks for tables: batches of a plan become rows of a connector.
+//! Tables as sinks of the engine: batches that leave a plan are written as rows by a connector.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ impl Tally {
         self.0.lock().map_or(0, |rows| rows.0)
     }
 
-    /// Returns the number of rows written so far.
+    /// Returns the number of rows written to tables so far.
     pub fn rows_out(&self) -> u64 {
         self.0.lock().map_or(0, |rows| rows.1)
     }
@@ -41,14 +41,15 @@ impl Tally {
 pub struct TableSink {
     table: String,
     rows: Box<dyn RowSink>,
-    /// Places and names of the columns that may not be NULL.
+    /// Places and names of the table columns that may not be NULL.
     not_null: Vec<(usize, String)>,
     tally: Tally,
     weighed: Weighed,
 }
 
 impl TableSink {
-    /// Writes to `rows`; a NULL in one of the columns `not_null` fails the query.
+    /// Creates a sink that writes the rows of a table to `rows`. A NULL in one of the columns
+    /// `not_null` fails the query.
     pub fn new(
         table: impl Into<String>,
         rows: Box<dyn RowSink>,
@@ -59,7 +60,7 @@ impl TableSink {
     }
 }
 
-/// The error for a NULL in a NOT NULL column.
+/// The error for a NULL that a query would write to a NOT NULL column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotNull {
     table: String,

@@ -7,31 +7,32 @@ use std::fmt;
 
 use crate::secrets::{masked_message, masked_text};
 
-/// The kind of a mistake. The names are stable, because scripts may look for them.
+/// The kind of a mistake in SQL text. The names are stable, because scripts may look for them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Code {
-    /// The text is not valid SQL.
+    /// The text that was given is not valid SQL.
     Syntax,
-    /// A table or view does not exist.
+    /// The SQL names a table or view that does not exist.
     UnknownTable,
-    /// A column does not exist.
+    /// The SQL names a column that does not exist.
     UnknownColumn,
-    /// A function does not exist.
+    /// The SQL names a function that does not exist.
     UnknownFunction,
     /// A connector or format does not exist, or does not have the option.
     UnknownOption,
-    /// The types do not fit together.
+    /// The types of two values or columns do not fit together.
     TypeMismatch,
     /// Flink accepts this SQL, but Thalweg does not run it.
     Unsupported,
-    /// The state would grow without bound.
+    /// The state of the query would grow without bound.
     UnboundedState,
-    /// The text is parsed but has no meaning; also a column name which several tables have.
+    /// The text is parsed but has no meaning, for example because several tables have a column of the same
+    /// name.
     Invalid,
 }
 
 impl Code {
-    /// Returns the stable name, such as `UNKNOWN_COLUMN`.
+    /// Returns the stable name of the code, such as `UNKNOWN_COLUMN`.
     pub const fn name(self) -> &'static str {
         match self {
             Code::Syntax => "SYNTAX",
@@ -47,37 +48,38 @@ impl Code {
     }
 }
 
-/// A place in a text: a line and a column, both from 1 on, the column in characters.
+/// A place in an SQL text: a line and a column, both counted from 1, the column in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
-    /// The line.
+    /// Number of the line, from 1 on.
     pub line: usize,
-    /// Position of the first character in the line.
+    /// Position of the first marked character in its line, from 1 on.
     pub column: usize,
-    /// Number of marked characters, at least 1; the mark ends with the line.
+    /// Number of marked characters, at least 1. The mark ends with the line at the latest.
     pub width: usize,
 }
 
-/// The reason why a text cannot be run.
+/// The reason why an SQL text cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SqlError {
-    /// The kind of the mistake.
+    /// The kind of the mistake in the SQL text.
     pub code: Code,
-    /// The message, in lower case, without a full stop.
+    /// The error message, in lower case, without a full stop.
     pub message: String,
-    /// The place, if it is known.
+    /// The place of the mistake in the SQL text, if it is known.
     pub place: Option<Place>,
-    /// Advice to the user.
+    /// Advice to the user on how to correct the mistake.
     pub help: Option<String>,
 }
 
 impl SqlError {
-    /// Makes an error without a place.
+    /// Makes an error without a place in the text.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         SqlError { code, message: message.into(), place: None, help: None }
     }
 
-    /// Returns the error with a place. A known place is kept, because it is more precise.
+    /// Returns the error with a place in the text. If the error already has a place, this place is kept,
+    /// because it is more precise.
     #[must_use]
     pub fn at(mut self, place: impl Into<Option<Place>>) -> Self {
         self.place = self.place.or(place.into());
@@ -91,7 +93,7 @@ impl SqlError {
         self
     }
 
-    /// Returns this error without the values of the secret options of `text`, the text with the mistake.
+    /// Returns this error without the values of secret options of `text`, the SQL text with the mistake.
     #[must_use]
     pub fn masked(&self, text: &str) -> Self {
         let masked = |told: &String| masked_message(told, text);
@@ -119,20 +121,21 @@ impl SqlError {
     }
 }
 
-/// Greatest number of characters of a name or value which an error quotes.
+/// Greatest number of characters of a name or value that is quoted in an error message.
 pub const QUOTED_CHARACTERS_MAX: usize = 200;
 
 /// Greatest number of characters of an error's message, and of its advice.
 pub const MESSAGE_CHARACTERS_MAX: usize = 2_000;
 
-/// Number of last characters which stay when a message is cut; they often say what to do.
+/// Number of characters at the end of a message that are kept when the message is cut, because they often say
+/// what to do.
 const MESSAGE_END_CHARACTERS: usize = 400;
 
 /// Returns the text of an error as it is shown. Quotations are cut at [`QUOTED_CHARACTERS_MAX`], the whole text at
 /// [`MESSAGE_CHARACTERS_MAX`]; `…` marks each cut. Names and values come from users and may have megabytes, so all
 /// errors pass through this function before they are shown.
 pub fn cut(text: &str) -> Cow<'_, str> {
-    // A text of so few bytes has at most as many characters.
+    // A text of at most this many bytes has at most as many characters.
     if text.len() <= QUOTED_CHARACTERS_MAX {
         return Cow::Borrowed(text);
     }
@@ -154,7 +157,8 @@ pub fn cut(text: &str) -> Cow<'_, str> {
                 short.push_str(mark);
                 rest = &closed[1..];
             }
-            // The mark may be an apostrophe, and the text behind it may open a quotation of its own.
+            // No closing mark was found. The mark may be an apostrophe in a word, and the text behind it may
+            // open a quotation of its own.
             None => rest = behind,
         }
     }
@@ -170,18 +174,18 @@ pub fn cut(text: &str) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// Greatest number of characters of a line which are shown.
+/// Greatest number of characters shown of a line with a mistake.
 const EXCERPT_CHARACTERS: usize = 80;
 
-/// Number of shown characters before the place, if the line goes on behind it.
+/// Number of characters shown before the place of a mistake, if the line continues behind the place.
 const EXCERPT_BEFORE: usize = 40;
 
-/// Returns the part of a line around the place, with `…` at each cut; the padding below it up to the place; and the
-/// marks.
+/// Returns the part of a line around a place, with `…` where it is cut; the spaces that lead to the place in
+/// the line below; and the marks.
 fn excerpt(line: &str, place: Place) -> (String, String, String) {
     let count = line.chars().count();
     let column = (place.column - 1).min(count);
-    // Starts further left if the rest of the line is shorter than the excerpt.
+    // The excerpt starts further left if the rest of the line is shorter than the excerpt.
     let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
     let end = (start + EXCERPT_CHARACTERS).min(count);
     let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });
@@ -192,7 +196,7 @@ fn excerpt(line: &str, place: Place) -> (String, String, String) {
     (format!("{first}{part}{last}"), before, marks)
 }
 
-/// Shows the error on one line, with the place if it is known.
+/// Shows the error on one line, with its place in the text if it is known.
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place {
@@ -224,7 +228,7 @@ mod tests {
         assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
     }
 
-    /// A line of a megabyte is cut to the part around the place.
+    /// A line of a megabyte is shown only around the place of the mistake.
     #[test]
     fn a_long_line_is_cut_around_its_place() {
         let check = |column: usize, width: usize, expected: [&str; 2]| {
@@ -245,11 +249,11 @@ mod tests {
             [&format!("1 | …{}…", digits(460, 540)), &format!("  | {}{}", " ".repeat(41), "^".repeat(40))],
         );
         check(1_000, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(80))]);
-        // A place behind the end of the line, where something is missing.
+        // The place is behind the end of the line, where something is missing.
         check(1_001, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(81))]);
     }
 
-    /// A name of a megabyte is cut, whichever quotes it stands in, and so is a list of a thousand names.
+    /// A quoted name of a megabyte is cut, for each kind of quotation mark, and so is a list of 1,000 names.
     #[test]
     fn long_quotations_are_cut() {
         let long = "ä".repeat(1 << 20);
@@ -259,7 +263,8 @@ mod tests {
                 "there's no column {mark}{}…{mark} here; did you mean {mark}b{mark}?",
                 "ä".repeat(200)
             );
-            // The apostrophe opens a quotation of its own where the marks are apostrophes, too.
+            // The apostrophe in the text opens a quotation of its own if the quotation marks are apostrophes,
+            // so this case is left out.
             if mark != '\'' {
                 assert_eq!(cut(&text), expected);
             }
@@ -275,7 +280,7 @@ mod tests {
         assert_eq!(cut(&exact), exact);
     }
 
-    /// A place on line 0 is not shown.
+    /// A place on line 0 is not shown, because lines are counted from 1.
     #[test]
     fn no_place_is_shown_without_a_line() {
         let error = SqlError::new(Code::Invalid, "no").at(Place { line: 0, column: 0, width: 0 });

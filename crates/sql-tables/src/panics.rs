@@ -9,11 +9,11 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
 thread_local! {
-    /// Number of nested calls of [`caught`] on this thread.
+    /// Number of nested calls of [`caught`] that run on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `run` and catches a panic.
+/// Runs `run` and catches a panic of it.
 ///
 /// # Errors
 /// The payload of the panic.
@@ -28,7 +28,7 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send
 pub fn keep_quiet() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {
-        // A thread which is ending has no depth any more, and catches nothing.
+        // A thread that is ending has no counter any more, and no call of [`caught`] runs on it.
         if DEPTH.try_with(Cell::get).unwrap_or(0) == 0 {
             before(panic);
         }
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// A panic caught here is not printed; one caught elsewhere is printed.
+    /// A panic that becomes an error is not printed; any other panic is printed.
     #[test]
     fn only_panics_that_become_errors_are_quiet() {
         const OURS: &str = "a panic of this test";

@@ -4,17 +4,19 @@
 //! The key decides whether an option is secret. So connectors need not declare their secret options, and misspelt
 //! options are masked, too.
 
-/// Parts of keys, in lower case, whose values are secret.
+/// Parts of option keys, in lower case, that mark the value of the option as secret.
 const SECRET: [&str; 10] =
     ["password", "passwd", "passphrase", "secret", "token", "credential", "sasl", "jaas", "auth", "key"];
 
-/// A part of keys of formats that say how NULL is written as the key of a map.
+/// A part of the keys of format options that is no secret although it contains `key`. It says how NULL is
+/// written as the key of a map.
 const NO_SECRET: &str = "map-null-key";
 
-/// Letters of the shortest value that is taken out of a message: shorter ones are parts of many words.
+/// Length in characters of the shortest secret value that is removed from a message: shorter values are parts
+/// of many words.
 const VALUE_CHARS_MIN: usize = 4;
 
-/// The text which replaces a secret value.
+/// The text that replaces a secret value in messages.
 pub const MASK: &str = "***";
 
 /// Returns whether the value of an option is secret. Options of generated columns (`fields.`) are named after
@@ -24,7 +26,7 @@ pub fn is_secret(key: &str) -> bool {
     !key.starts_with("fields.") && !key.contains(NO_SECRET) && SECRET.iter().any(|part| key.contains(part))
 }
 
-/// Returns the SQL text with `*` for every character of a secret value; all positions stay the same.
+/// Returns the SQL text with `*` for every character of a secret value, so that all positions stay the same.
 pub(crate) fn masked_text(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
@@ -43,18 +45,19 @@ pub(crate) fn masked_text(text: &str) -> String {
 /// Returns a message about an SQL text, without the secret values of the text.
 pub(crate) fn masked_message(message: &str, text: &str) -> String {
     let ranges = secret_ranges(text);
-    // As it is written, and as it is.
+    // Each value is searched as it is written in the text, with doubled quotes, and as it is without them.
     let values = ranges.into_iter().map(|(start, end)| &text[start..end]);
     let mut values: Vec<String> =
         values.flat_map(|value| [value.to_owned(), value.replace("''", "'")]).collect();
     values.retain(|value| value.chars().nth(VALUE_CHARS_MIN - 1).is_some());
-    // A value may be part of another, so long values are replaced first.
+    // One secret value may be a part of another, so long values are replaced first.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     values.into_iter().fold(message.to_owned(), |message, value| message.replace(&value, MASK))
 }
 
-/// Where the values of secret options stand, without their quotes. The text may be wrong: the equals sign may be missing, a value
-/// may stand in double quotes, and what has no end is not passed over.
+/// Returns the ranges of the values of secret options in a text, without their quotes. The text may be wrong.
+/// So the equals sign may be missing, a value may be in double quotes, and a quotation or comment without an
+/// end hides nothing behind it.
 fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut is_after_secret = false;
@@ -78,7 +81,7 @@ fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
             _ => None,
         };
         let Some(end) = end else {
-            // Only these stand between a key and its value.
+            // Only these characters may stand between the key of an option and its value.
             is_after_secret &= first.is_whitespace() || matches!(first, '=' | '-' | '/' | '*');
             at = start;
             continue;
@@ -94,7 +97,8 @@ fn secret_ranges(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Where a literal ends. Two quotes are one inside of it; one without an end goes to the end of the text.
+/// Returns the end of a literal. Two quotes inside of it are one quote; a literal without an end reaches to
+/// the end of the text.
 fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     let mut end = start;
     loop {
@@ -106,7 +110,7 @@ fn end_of_literal(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// Where a name ends that begins and ends with a quote; none if it does not end on its line.
+/// Returns the end of a name in quotes; `None` if the name does not end on its line.
 fn end_of_name(text: &str, start: usize, quote: char) -> Option<usize> {
     let end = text[start..].find([quote, '\n'])?;
     text[start + end..].starts_with(quote).then_some(start + end)
@@ -153,13 +157,13 @@ mod tests {
         check("SELECT 'secret', 'x'", "SELECT 'secret', 'x'");
         check("'secret' = 'é'", "'secret' = '*'");
         check("no quotes", "no quotes");
-        // Quotes in comments and names begin no literal, and comments stand anywhere.
+        // Quotes in comments and names begin no literal, and comments may stand anywhere.
         check("-- it's\n'password' = 'x' -- isn't", "-- it's\n'password' = '*' -- isn't");
         check("/* it's */ 'password' = 'x'", "/* it's */ 'password' = '*'");
         check("'password' /* of prod */ = -- now\n'x'", "'password' /* of prod */ = -- now\n'*'");
         check("\"it's\" INT, `isn't` INT, 'password' = 'x'", "\"it's\" INT, `isn't` INT, 'password' = '*'");
         check("'a' = '--', 'password' = '/*', 'b' = '*/'", "'a' = '--', 'password' = '**', 'b' = '*/'");
-        // Of a text that is wrong.
+        // Secret values are masked even if the text is not valid SQL.
         check("/* it 'password' = 'x'", "/* it 'password' = '*'");
         check("'password' = \"x\"", "'password' = \"*\"");
         check("5\" wide\n'password' = 'x'", "5\" wide\n'password' = '*'");

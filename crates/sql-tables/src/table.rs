@@ -11,52 +11,52 @@ use crate::error::Place;
 /// A table: its columns, its event time and the options of its connector.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The name of the table.
+    /// The name of the table in SQL.
     pub name: String,
-    /// Its columns, in the order of declaration.
+    /// The columns of the table, in the order of declaration.
     pub columns: Vec<TableColumn>,
-    /// The event time and its watermark; `None` if the table has no event time.
+    /// The event time of the table and its watermark; `None` if the table has no event time.
     pub rowtime: Option<Rowtime>,
-    /// The places of the primary key columns.
+    /// The places of the primary key columns among the columns of the table.
     pub primary_key: Vec<usize>,
-    /// The places of the columns by which the table is partitioned.
+    /// The places, among the columns of the table, of the columns by which it is partitioned.
     pub partitioned_by: Vec<usize>,
-    /// The options in WITH.
+    /// The options of the table in WITH, by key.
     pub options: BTreeMap<String, OptionValue>,
-    /// The place of WITH in the text.
+    /// The place of WITH in the SQL text, for errors about missing options.
     pub options_place: Place,
 }
 
-/// A column of a table.
+/// A column of a table, as the table's declaration has it.
 #[derive(Clone, Debug)]
 pub struct TableColumn {
-    /// The name of the column.
+    /// The name of the table column.
     pub name: String,
-    /// The type of the column.
+    /// The SQL type of the column.
     pub of: SqlType,
-    /// Whether the column may be NULL.
+    /// Whether the column may hold NULL.
     pub is_nullable: bool,
-    /// The origin of the values.
+    /// Where the values of the column come from.
     pub kind: TableColumnKind,
-    /// The place of its declaration in the text.
+    /// The place of the column's declaration in the SQL text.
     pub place: Place,
 }
 
-/// The origin of the values of a column.
+/// Where the values of a table column come from.
 #[derive(Clone, Debug)]
 pub enum TableColumnKind {
-    /// Read from the records.
+    /// The values are read from the records of the connector.
     Physical,
     /// Computed by an expression over the table's columns, by their places; none of these columns is itself
     /// computed.
     Computed(Typed),
-    /// `PROCTIME()`: the time at which a row is processed.
+    /// `PROCTIME()`: the value is the time at which a row is processed.
     Proctime,
-    /// Metadata which the connector gives for a record.
+    /// The connector gives the values as metadata of each record.
     Metadata {
-        /// The name of the metadata.
+        /// The name of the metadata, as the connector knows it.
         key: String,
-        /// Whether the column is left out when the table is written.
+        /// Whether the column is virtual, so that it is left out when the table is written.
         is_virtual: bool,
     },
 }
@@ -64,7 +64,7 @@ pub enum TableColumnKind {
 /// The event time of a table's rows.
 #[derive(Clone, Debug)]
 pub struct Rowtime {
-    /// The place of the event time column.
+    /// The place of the event time column among the columns of the table.
     pub column: usize,
     /// The watermark expression over the table's columns, of the same type as the time column. Later rows
     /// have event times above it.
@@ -72,8 +72,8 @@ pub struct Rowtime {
 }
 
 impl Table {
-    /// Returns the places of the columns that are written: physical columns and metadata which is not
-    /// virtual.
+    /// Returns the places of the columns that queries write: physical columns, and metadata columns that
+    /// are not virtual.
     pub fn written_columns(&self) -> Vec<usize> {
         let is_written = |column: &TableColumn| match &column.kind {
             TableColumnKind::Physical => true,
@@ -83,22 +83,22 @@ impl Table {
         (0..self.columns.len()).filter(|place| is_written(&self.columns[*place])).collect()
     }
 
-    /// Returns the place of the column with this name.
+    /// Returns the place of the table column with this name.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// The value of an option in WITH.
+/// The value of an option in the WITH clause of a table.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OptionValue {
-    /// The value.
+    /// The value of the option, which may be secret.
     pub value: String,
-    /// Place of the key.
+    /// Place of the option's key in the SQL text.
     pub place: Place,
 }
 
-/// Hides the value, which may be secret.
+/// Debug output leaves out the value of the option, because it may be secret.
 impl fmt::Debug for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OptionValue").field("place", &self.place).finish_non_exhaustive()

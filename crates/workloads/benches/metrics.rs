@@ -16,10 +16,11 @@ use thalweg_connectors::{Discard, Pace, Paced};
 use thalweg_workloads::ysb::query::views_per_campaign;
 use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
 
-/// Interval at which Prometheus reads the metrics here: far shorter than any usual setting.
+/// Interval at which the metrics are read in this benchmark, as Prometheus would read them: far shorter than
+/// any usual setting.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Events per second in `span`, in which `ask` is called every 100 ms.
+/// Returns the events per second of the query during `span`, in which `ask` is called every 100 ms.
 fn throughput(query: &QueryHandle, span: Duration, mut ask: impl FnMut()) -> f64 {
     let (before, end) = (query.metrics(), Instant::now() + span);
     while Instant::now() < end {

@@ -22,10 +22,10 @@ use thalweg_model::{Entropy, SeededEntropy, Span};
 use crate::prose::TextGenerator;
 use crate::prose::vocabulary::Vocabulary;
 
-/// Window size of the counts, unless a run asks for another.
+/// Window size of the counts of different URLs, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Number of different URLs: 5 MB of text and 3 MB of positions.
+/// Number of different URLs in the generated requests: 5 MB of text and 3 MB of positions.
 pub const URLS: usize = 1 << 17;
 
 /// Number of generated requests before they repeat, 4 MB. It exceeds the requests of one second, so that no two

@@ -19,13 +19,14 @@ use thalweg_model::Span;
 
 use crate::prose::TextGenerator;
 
-/// Window size of the counts, unless a run asks for another; windows start every [`SLIDE`].
+/// Window size of the counts of matches, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
-/// Distance between the starts of two windows; see [`WINDOW`].
+/// Distance between the starts of two sliding windows of `grep`; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
-/// The pattern to search for: one of three words, each of which is about one in ten thousand generated words.
-/// Word borders are those of ASCII, so that the search can walk over bytes; any other letter ends a word.
+/// The pattern that `grep` searches for: one of three words, each of which is about one in 10,000 generated
+/// words. Word borders are those of ASCII, so that the search can walk over bytes; any other letter ends a
+/// word.
 pub const PATTERN: &str = r"(?-u:\b)(?:excellent|wonderful|perfect)(?-u:\b)";
 
 /// Length of a generated line in bytes.
@@ -34,16 +35,16 @@ pub const LINE_BYTES: usize = 1_000;
 /// Number of generated lines before they repeat, 8 MB.
 pub const LINES: usize = 1 << 13;
 
-/// Returns lines that follow from a seed.
+/// Returns the lines in which `grep` searches; they follow from a seed.
 pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::prose(seed, LINE_BYTES, LINES)
 }
 
-/// Matches found in one window.
+/// Numbers of matches found in one window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Found {
-    /// Lines with at least one occurrence.
+    /// Number of lines with at least one occurrence of the pattern.
     pub lines: u64,
-    /// Occurrences, which do not overlap.
+    /// Number of occurrences of the pattern, which do not overlap.
     pub occurrences: u64,
 }

@@ -32,11 +32,11 @@ pub use log::{JobLevel, LogEvent, LogGenerator, Request, RequestGenerator, Side}
 
 use thalweg_model::Span;
 
-/// Window size of IPQ1, IPQ3 and IPQ4.
+/// Window size of the queries IPQ1, IPQ3 and IPQ4 of Cameo.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Window size of IPQ2.
+/// Window size of the query IPQ2 of Cameo.
 pub const SLIDING_WINDOW: Span = Span::from_secs(10);
 
-/// Distance between the starts of two windows of IPQ2.
+/// Distance between the starts of two windows of Cameo's query IPQ2.
 pub const SLIDE: Span = Span::from_secs(1);

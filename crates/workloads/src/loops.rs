@@ -13,24 +13,25 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The way in which a loop is written. Not every workload has all of them.
+/// The way in which a hand-written loop is written. Not every workload has a loop of every kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopKind {
-    /// One loop per operator, a branchless filter that copies rows.
+    /// One loop per operator. The filter copies rows without a branch.
     Blocks,
-    /// One loop per operator, a filter that lists the rows it keeps.
+    /// One loop per operator. The filter lists the positions of the rows it keeps.
     Selection,
-    /// One loop for each of the engine's chains, blocks of rows between them.
+    /// One loop for each chain of operators that the engine would make, with blocks of rows between the
+    /// chains.
     Chains,
-    /// One loop for the whole job, without blocks.
+    /// One loop for the whole job, without blocks between operators.
     Fused,
 }
 
 impl LoopKind {
-    /// All kinds, from the one nearest to an engine to the one nearest to compiled code.
+    /// All kinds of loops, from the one most like an engine to the one most like compiled code.
     pub const ALL: [LoopKind; 4] = [LoopKind::Blocks, LoopKind::Selection, LoopKind::Chains, LoopKind::Fused];
 
-    /// Returns the name that `--api` gives to this kind.
+    /// Returns the name that the option `--api` gives to this kind of loop.
     pub const fn name(self) -> &'static str {
         match self {
             LoopKind::Blocks => "loop-blocks",
@@ -41,62 +42,63 @@ impl LoopKind {
     }
 }
 
-/// When a worker stops.
+/// Tells when a worker of a hand-written loop stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopStop {
-    /// After exactly this many events of each worker.
+    /// The worker stops after exactly this many of its events.
     Events(u64),
-    /// At the first reading of the clock after this time; the clock is read every [`CLOCK_STRIDE_EVENTS`].
+    /// The worker stops at the first reading of the clock after this time. The clock is read every
+    /// [`CLOCK_STRIDE_EVENTS`].
     After(Duration),
 }
 
-/// The engine's default block size in records.
+/// The default number of records in a block, equal to the engine's.
 pub const DEFAULT_BLOCK_RECORDS: NonZeroUsize = NonZeroUsize::new(384).expect("a block holds 384 records");
 
-/// Events between two readings of the clock: about 1 ms of the fastest loop.
+/// Number of events between two readings of the clock: about 1 ms of the fastest loop.
 pub const CLOCK_STRIDE_EVENTS: u64 = 1 << 18;
 
-/// Result of one worker.
+/// Result of one worker that ran a hand-written loop.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkerReport<R> {
     /// The index in the generator's sequence from which the worker's stream starts.
     pub first_event: usize,
-    /// Events read.
+    /// Number of events that the worker has read.
     pub events: u64,
-    /// Time taken to process them.
+    /// Time that the worker took to process the events.
     pub seconds: f64,
     /// Result rows, by window, then key. They include the last windows, although their end was never reached.
     /// Grows with event time.
     pub results: Vec<R>,
 }
 
-/// Results of all workers.
+/// Results of all workers that ran a hand-written loop.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoopReport<R> {
-    /// One report per worker.
+    /// The reports of the workers, one for each.
     pub workers: Vec<WorkerReport<R>>,
 }
 
 impl<R> LoopReport<R> {
-    /// Returns the events of all workers.
+    /// Returns the number of events that all workers have read.
     pub fn events(&self) -> u64 {
         self.workers.iter().map(|worker| worker.events).sum()
     }
 
-    /// Returns the time of the slowest worker.
+    /// Returns the time of the slowest worker, in seconds.
     pub fn seconds(&self) -> f64 {
         self.workers.iter().map(|worker| worker.seconds).fold(0.0, f64::max)
     }
 
-    /// Returns the throughput, summed over the workers.
+    /// Returns the events per second, summed over the workers.
     pub fn events_per_s(&self) -> f64 {
         self.workers.iter().map(|worker| worker.events as f64 / worker.seconds).sum()
     }
 }
 
-/// A loop with its stream, called block by block.
+/// A hand-written loop with its stream, which is called block by block.
 pub(crate) trait Fed {
-    /// A row of results.
+    /// The type of a row of the loop's results.
     type Row;
 
     /// Passes the next events of the stream, at least one and at most `limit`, through all operators. Returns
@@ -107,8 +109,8 @@ pub(crate) trait Fed {
     fn finish(self) -> Vec<Self::Row>;
 }
 
-/// Runs `worker` on new threads and waits for all of them. Each gets the worker's number and the barrier at
-/// which all workers start together.
+/// Runs `worker` on new threads and waits for all of them. The function gets the number of its worker, and
+/// the barrier at which all workers start together.
 pub(crate) fn run_workers<R: Send>(
     workers: NonZeroUsize,
     worker: impl Fn(usize, &Barrier) -> WorkerReport<R> + Sync,
@@ -123,8 +125,8 @@ pub(crate) fn run_workers<R: Send>(
     })
 }
 
-/// Runs a loop until it is time to stop. Compiled once per loop: all decisions are made here, none in the
-/// loops.
+/// Runs a hand-written loop until it is time to stop. This function is compiled once per loop and makes all
+/// decisions, so that the loops make none.
 pub(crate) fn drive<F: Fed>(
     mut body: F,
     first_event: usize,

@@ -31,9 +31,9 @@ pub use trip::{Place, Trip, Vendor};
 
 use thalweg_model::Span;
 
-/// Window in which trips are counted, unless a run asks for another. The stamps of recorded VTS trips are whole
-/// minutes: use 60 s there.
+/// Window in which taxi trips are counted, unless a run asks for another. The event times of recorded VTS
+/// trips are whole minutes, so a run with them should use 60 s.
 pub const WINDOW: Span = Span::from_secs(2);
 
-/// Distance in miles above which a trip counts.
+/// Distance in miles above which a taxi trip counts.
 pub const DISTANCE_MILES_ABOVE: f64 = 1.0;

@@ -18,8 +18,8 @@ pub use words::{Words, words_of};
 
 use thalweg_model::EventTime;
 
-/// Records per second of event time, unless a run asks for another rate: StreamBox's epoch, which spans a second, has a
-/// million.
+/// Lines per second of event time, unless a run asks for another rate. StreamBox's epoch, which spans a
+/// second, has a million records.
 pub const NOMINAL_RATE_PER_S: u64 = 1_000_000;
 
 /// Returns the event time of the line at this index of recorded text. Recorded lines have no time of their own,

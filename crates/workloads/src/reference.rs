@@ -32,12 +32,12 @@ pub mod ysb;
 
 use std::fmt;
 
-/// A row of results, identified by its key.
+/// A row of a query's results, which its key identifies.
 pub trait Row: fmt::Debug + Clone {
-    /// Identity of the row, such as its window and key.
+    /// The type of the key that identifies a result row, such as its window and its grouping key.
     type Key: Ord;
 
-    /// Returns the identity of the row.
+    /// Returns the key that identifies the result row.
     fn key(&self) -> Self::Key;
 
     /// Returns whether `found`, which has the same key, is the same result: integers exactly, doubles within a
@@ -45,12 +45,12 @@ pub trait Row: fmt::Debug + Clone {
     fn agrees(&self, found: &Self) -> bool;
 }
 
-/// Windows of one size that begin at all multiples of a slide.
+/// Windows of equal size that begin at all multiples of a slide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Size in microseconds, above zero.
+    /// Size of each window in microseconds, above zero.
     pub size_us: i64,
-    /// Slide in microseconds, above zero.
+    /// Distance between the starts of two windows in microseconds, above zero.
     pub slide_us: i64,
 }
 
@@ -62,7 +62,7 @@ impl From<i64> for Windows {
 }
 
 impl Windows {
-    /// Returns the starts of the windows that contain an instant, the last one first.
+    /// Returns the starts of the windows that contain an instant, the latest start first.
     fn starts(self, event_time_us: i64) -> impl Iterator<Item = i64> {
         let last_us = event_time_us.div_euclid(self.slide_us) * self.slide_us;
         let back = std::iter::successors(Some(last_us), move |start_us| Some(start_us - self.slide_us));
@@ -76,18 +76,18 @@ impl Windows {
     }
 }
 
-/// The first difference between expected and found rows, by key.
+/// The first difference between the expected and the found result rows, in the order of their keys.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Difference<R> {
-    /// An expected row is missing.
+    /// An expected result row is missing.
     Missing(R),
-    /// A row was found that is not expected, or once too often.
+    /// A result row was found that is not expected, or that was found once too often.
     Unexpected(R),
-    /// A row was found whose result differs from the expected one.
+    /// A result row was found whose values differ from those of the expected row.
     Other {
-        /// The expected row.
+        /// The result row that was expected.
         expected: R,
-        /// The row that was found.
+        /// The result row that was found.
         found: R,
     },
 }
@@ -123,7 +123,7 @@ pub fn compare<R: Row>(expected: &[R], found: &[R]) -> Result<(), Difference<R>>
         if other < at {
             return Err(Difference::Unexpected(found[place].clone()));
         }
-        // Usually the first matches: two rows of one key are rare.
+        // Usually the first row of this key agrees, because two rows of one key are rare.
         let of_key = found[place..].iter().take_while(|found| found.key() == at);
         let Some(ahead) = of_key.into_iter().position(|found| expected.agrees(found)) else {
             return Err(Difference::Other { expected: expected.clone(), found: found[place].clone() });
@@ -142,7 +142,7 @@ mod tests {
     use super::ysb::YsbCount;
     use super::*;
 
-    /// Parses rows in a short text form: `window:campaign=count`.
+    /// Parses result rows from words of the form `window:campaign=count`.
     fn rows(text: &str) -> Vec<YsbCount> {
         let row = |word: &str| {
             let numbers: Vec<u64> = word.split([':', '=']).map(|number| number.parse().unwrap()).collect();
@@ -170,7 +170,7 @@ mod tests {
         check("0:2=6", "0:1=5 0:2=6", "+ 1");
         check("0:1=5", "0:1=5 0:1=5", "+ 1");
         check("0:1=5 9:1=5", "0:1=5 9:1=4", "5 /= 4");
-        // Several rows of one key, in any order.
+        // Several rows of one key may come in any order.
         check("0:1=5 0:1=6 0:1=7 0:2=8", "0:1=7 0:1=6 0:1=5 0:2=8", "");
         check("0:1=5 0:1=6 0:1=6", "0:1=6 0:1=5 0:1=5", "6 /= 5");
         check("0:1=5 0:1=6", "0:1=6 0:1=6", "5 /= 6");

@@ -22,26 +22,28 @@
 
 use thalweg_model::Span;
 
-/// Number of sources of a job.
+/// Number of sources that feed each job with messages.
 pub const SOURCES: u64 = 64;
 
 /// Composition of each three jobs: one that is latency-sensitive and two of bulk analytics.
 pub const JOBS_OF_EACH_THREE: [(Group, u64); 2] = [(Group::Sensitive, 1), (Group::Bulk, 2)];
 
-/// Number of jobs, unless a run asks for another: four and eight of the two groups.
+/// Number of jobs on the machine, unless a run asks for another: four of the first group and eight of the
+/// second.
 pub const JOBS: u64 = 12;
 
-/// A group of jobs.
+/// One of the two groups of jobs that share the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
-    /// Dashboards, ongoing campaigns: sparse input, short windows, strict targets.
+    /// The latency-sensitive group: dashboards and ongoing campaigns, with sparse input, short windows and
+    /// strict latency targets.
     Sensitive,
-    /// Longer-term analytics: much input, long windows, lax targets.
+    /// The bulk group: longer-term analytics, with much input, long windows and lax latency targets.
     Bulk,
 }
 
 impl Group {
-    /// Returns the group's name in figures.
+    /// Returns the name of the group in printed figures.
     pub const fn name(self) -> &'static str {
         match self {
             Group::Sensitive => "sensitive",
@@ -82,7 +84,8 @@ impl Group {
         }
     }
 
-    /// Returns the group of the job with this index, where groups alternate.
+    /// Returns the group of the job with this index. Of each three consecutive jobs the first is
+    /// latency-sensitive.
     pub const fn of_job(place: u64) -> Self {
         if place.is_multiple_of(3) { Group::Sensitive } else { Group::Bulk }
     }

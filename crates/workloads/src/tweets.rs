@@ -30,23 +30,25 @@ use crate::prose::vocabulary::Vocabulary;
 
 pub use lexicon::{Lexicon, LexiconError};
 
-/// Window size of scores, words and the join, unless a run asks for another.
+/// Window size of the scores, the words and their join, unless a run asks for another.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Number of words reported per window.
+/// Number of most frequent words that are reported per window.
 pub const TOP_WORDS: usize = 10;
 
-/// Change of the mean score, in hundredths, from which on it is significant.
+/// Change of the mean score between two windows, in hundredths, from which on it is significant.
 pub const CHANGE_HUNDREDTHS: i64 = 10;
 
-/// Number of kinds of tweets, from sad to happy, and number of generated tweets of each.
+/// Number of kinds of generated tweets, from sad to happy, and number of tweets of each kind.
 const MOODS: usize = 8;
 const TWEETS_OF_MOOD: usize = 1 << 13;
 
-/// Number of consecutive tweets of one mood: fewer than a second has, so that moods mix.
+/// Number of consecutive tweets of one mood. It is less than the tweets of one second, so that a window has
+/// several moods.
 const MOOD_RECORDS: u64 = 700_000;
 
-/// Share of the words that are drawn for their score; others may have a score by chance.
+/// Share of the words of a generated tweet that are drawn for their score. Other words may have a score by
+/// chance.
 const SCORED_SHARE: f64 = 0.1;
 
 /// Returns tweets that follow from a seed: 5 to 20 words each, 5 MB in all.
@@ -54,7 +56,7 @@ pub fn generator(seed: u64) -> TextGenerator {
     let vocabulary = Vocabulary::new();
     let mut entropy = SeededEntropy::new(seed);
     let texts = (0..MOODS * TWEETS_OF_MOOD).map(|number| {
-        // Neighbouring kinds differ in mood.
+        // Kinds of tweets that follow each other differ in mood.
         let mood = number / TWEETS_OF_MOOD * 5 % MOODS;
         let good_share = (mood as f64 + 0.5) / MOODS as f64;
         let mut tweet = String::new();
@@ -74,24 +76,25 @@ pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::of(texts).with_moods(Moods { texts: TWEETS_OF_MOOD, records: MOOD_RECORDS })
 }
 
-/// The sum of the scores of some tweets.
+/// Number and total score of some tweets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Sentiment {
-    /// Number of tweets.
+    /// Number of tweets whose scores are summed.
     pub tweets: u64,
-    /// Sum of their scores.
+    /// Sum of the scores of the tweets.
     pub score: i64,
 }
 
 impl Sentiment {
-    /// Adds a tweet with this score.
+    /// Adds a tweet with this score to the sum.
     #[inline]
     pub(crate) fn add(&mut self, score: i64) {
         self.tweets += 1;
         self.score += score;
     }
 
-    /// Returns whether the mean scores differ by [`CHANGE_HUNDREDTHS`] or more; exact, as it does not divide.
+    /// Returns whether two mean scores differ by [`CHANGE_HUNDREDTHS`] or more. The comparison is exact,
+    /// because it does not divide.
     pub fn differs_from(self, other: Sentiment) -> bool {
         let [ours, theirs] = [self.tweets, other.tweets].map(i128::from);
         let difference = i128::from(self.score) * theirs - i128::from(other.score) * ours;
@@ -99,17 +102,17 @@ impl Sentiment {
     }
 }
 
-/// Result of a window in which the mood has changed.
+/// Result of a window in which the mood of the tweets has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Mood {
-    /// Scores of the window's tweets.
+    /// Number and total score of the tweets of the window.
     pub sentiment: Sentiment,
     /// The most frequent words with their counts, most frequent first. Among words with equal counts, the one
     /// whose bytes compare greater comes first.
     pub words: Vec<WordCount>,
 }
 
-/// Count of a word, and the word.
+/// The number of occurrences of a word, and the word.
 pub type WordCount = (u64, Text);
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ use thalweg_model::Span;
 
 use crate::prose::TextGenerator;
 
-/// Window size of the counts, unless a run asks for another; windows start every [`SLIDE`].
+/// Window size of the word counts, unless a run asks for another. Windows start every [`SLIDE`].
 pub const WINDOW: Span = Span::from_secs(30);
-/// Distance between the starts of two windows; see [`WINDOW`].
+/// Distance between the starts of two sliding windows of word count; see [`WINDOW`].
 pub const SLIDE: Span = Span::from_secs(1);
 
 /// Length of a generated line in bytes.
@@ -30,7 +30,7 @@ pub const LINE_BYTES: usize = 100;
 /// Number of generated lines before they repeat, 6.5 MB.
 pub const LINES: usize = 1 << 16;
 
-/// Returns lines that follow from a seed.
+/// Returns the lines whose words are counted; they follow from a seed.
 pub fn generator(seed: u64) -> TextGenerator {
     TextGenerator::prose(seed, LINE_BYTES, LINES)
 }

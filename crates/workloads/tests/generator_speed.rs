@@ -29,7 +29,7 @@ fn generator_speed() {
     }
 }
 
-/// Measures writing blocks of records, as a source does.
+/// Measures how long a generator takes to write blocks of records, as a source does.
 fn measure<G: Generate>(name: &str, generator: &G)
 where
     G::Item: Copy,

@@ -19,20 +19,21 @@ use thalweg_workloads::reference::{self, Row};
 /// Largest number of results that a sink keeps.
 const RESULTS_MAX: usize = 1_000_000;
 
-/// Distance of a test's events in microseconds: 5 s in all, so that windows begin and end within.
+/// Distance in time of a test's events, in microseconds. The events span 5 s in all, so that windows begin
+/// and end among them.
 const APART_US: u64 = 250;
 const EVENTS: u64 = 20_000;
 
 fn made<G: Generate>(generator: &G) -> Vec<Record<G::Item>> {
     let record = |index| {
-        // The first time is before the epoch and not a whole second.
+        // The first event time is before 1970 and not a whole second.
         let event_time = EventTime::from_micros((index * APART_US) as i64 - 1_234_567);
         Record::new(event_time, generator.value(index, event_time))
     };
     (0..EVENTS).map(record).collect()
 }
 
-/// Plans and runs the query, with one worker and one task for all, and with two workers and a task per
+/// Plans and runs a query, with one worker and one task for all, and with two workers and a task per
 /// operator. The result rows must equal `expected`.
 #[track_caller]
 fn check<T, R>(plan: impl Fn(&Query, Collect<T>), row_of: impl Fn(&Record<T>) -> R, expected: &[R])

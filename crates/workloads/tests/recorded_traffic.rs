@@ -13,7 +13,7 @@ use thalweg_workloads::reference::lrb_full::{
 const MITSIM: &str = "lrb/lrb_mitsim_xway0_0-179s";
 const SLICE: &str = "lrb/lrb_walmartgen_A_dir1_seg68-82";
 
-/// Parses the rows of a file of integers.
+/// Parses the rows of a file whose fields are integers.
 fn rows<const COLUMNS: usize>(text: &str) -> Vec<[i32; COLUMNS]> {
     let row = |line: &str| {
         let numbers: Vec<i32> = line.split(',').map(|number| number.parse().expect("an integer")).collect();
@@ -38,7 +38,7 @@ fn balance(row: &LrbBalance) -> [i32; 5] {
     [2, row.time_s, row.time_s, row.query, row.balance as i32]
 }
 
-/// Returns the allowed alternative, written as the validator writes it.
+/// Returns the other balance that the rules allow as an answer, written as the validator writes it.
 fn alternative(row: &LrbBalance) -> [i32; 5] {
     let balance = row.before_last_charge.expect("the reference knows both") as i32;
     [5, row.time_s, if balance > 0 { row.time_s - 30 } else { 0 }, row.query, balance]
@@ -48,7 +48,7 @@ fn daily(row: &LrbDaily) -> [i32; 4] {
     [3, row.time_s, row.query, row.toll as i32]
 }
 
-/// Checks that the rows are the expected ones, each the same number of times, in any order.
+/// Checks that the rows found are the expected ones, each the same number of times, in any order.
 fn check<R, const COLUMNS: usize>(
     found: &[R],
     columns: impl Fn(&R) -> [i32; COLUMNS],
@@ -73,7 +73,7 @@ fn the_slice_has_the_answers_of_the_validator() {
     check(&answer.balances, alternative, expected(SLICE, "type2_balance_alt").unwrap());
     check(&answer.dailies, daily, expected(SLICE, "type3_daily").unwrap());
 
-    // Figures given in the file's description, and counts which show that nothing was lost.
+    // These numbers are given in the description of the file, or are counts which show that nothing was lost.
     assert_eq!((answer.tolls.len(), answer.notices.len()), (130_377, 5_205));
     assert_eq!(answer.tolls.iter().filter(|row| row.toll > 0).count(), 1_417);
     assert_eq!(answer.tolls.iter().map(|row| row.toll).max(), Some(85_698));
@@ -82,7 +82,8 @@ fn the_slice_has_the_answers_of_the_validator() {
     assert_eq!(answer.accidents, 1);
 }
 
-/// The original data; once sorted, and once in the order in which a multi-threaded program had read it.
+/// The original traffic has the answers of the validator in any order: once sorted, and once in the order in
+/// which a multi-threaded program had read it.
 #[test]
 fn the_original_traffic_has_the_answers_of_the_validator_in_any_order() {
     let Some(sorted) = recorded(&format!("{MITSIM}.csv.gz")) else { return };
@@ -95,13 +96,13 @@ fn the_original_traffic_has_the_answers_of_the_validator_in_any_order() {
         check(&tolls, toll, expected(MITSIM, "type0_toll").unwrap());
         check(&balances, balance, expected(MITSIM, "type2_balance").unwrap());
         check(&balances, alternative, expected(MITSIM, "type2_balance_alt").unwrap());
-        // The accident is in the last minute, so no notice follows.
+        // The accident happens in the last minute, so no notice follows.
         assert_eq!((notices.len(), dailies.len(), accidents), (0, 0, 1));
         assert_eq!((tolls.len(), balances.len(), unanswered), (3_412, 43, 33));
     }
 }
 
-/// No field that the queries read is lost between a file and our records.
+/// No field that the queries read is lost when recorded rows are converted to records of this package.
 #[test]
 fn our_records_hold_what_recorded_rows_say() {
     for name in [

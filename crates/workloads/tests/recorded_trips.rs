@@ -1,4 +1,5 @@
-//! The recorded trips, read by our parser and by the reference's own: both must read the same from every row.
+//! Tests with recorded taxi trips: this package's parser and the reference's own must read the same from
+//! every row.
 
 mod recorded;
 
@@ -34,7 +35,7 @@ fn both_parsers_make_the_same_of_the_recorded_trips() {
     let expected = nyt_rows_of_tlc_csv(&text, MINUTE_US);
     assert_eq!(nyt_rows(input, MINUTE_US), expected);
 
-    // Counted once with another program. No row is bad, and none is out of order.
+    // These numbers were counted once with another program. No row is bad, and none is out of order.
     let NytAnswer { read, counted, filtered, bad, .. } = expected;
     assert_eq!((read, counted, filtered, expected.outside, bad), (14_987, 11_762, 3_027, 198, 0));
     assert_eq!(outside, 198);

@@ -6,7 +6,7 @@ use thalweg_scheduling::policy::streambox;
 
 use super::args::BenchArgs;
 
-/// A mechanism that can be switched off.
+/// A mechanism of the engine that can be switched off, to measure what it is worth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Ablate {
     /// Hold every epoch until all of it is there, and process epochs one after the other.
@@ -29,14 +29,14 @@ pub fn of_engine(ablate: &[Ablate]) -> Ablations {
     }
 }
 
-/// Returns the problem with the mechanisms to be switched off, if there is one.
+/// Returns why the mechanisms to be switched off do not fit the policy; `None` if they fit.
 pub fn problem(args: &BenchArgs) -> Option<String> {
     let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
     let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
     Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
-/// Returns the names of the mechanisms that are switched off, in the order of the table.
+/// Returns the names of the mechanisms that are switched off, in the order of their declaration.
 pub fn names(ablate: &[Ablate]) -> Vec<String> {
     let given = Ablate::value_variants().iter().filter(|what| ablate.contains(what));
     given.filter_map(ValueEnum::to_possible_value).map(|value| value.get_name().to_owned()).collect()

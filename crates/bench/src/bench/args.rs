@@ -44,10 +44,10 @@ Examples:
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
 command line is wrong. Ctrl-C ends the run early and shows what was measured.";
 
-/// Time by which early records precede others.
+/// Time by which early records precede the others: an epoch, which is one second of event time.
 const EPOCH: Span = Span::from_secs(1);
 
-/// The workload of a run and its options.
+/// The options of `bench`: the workload of a run and its settings.
 #[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -79,13 +79,13 @@ pub struct BenchArgs {
     /// Fewer and shorter runs of an experiment: for a look.
     #[arg(long)]
     pub quick: bool,
-    /// Observer of the run.
+    /// Takes samples of the run, if it is observed.
     #[arg(skip)]
     pub observer: Option<Observer>,
     /// Number of latency-sensitive jobs of tenants, if it is not a third of all.
     #[arg(skip)]
     pub sensitive_jobs: Option<u64>,
-    /// Where calls to the policy are kept.
+    /// Keeps the calls to the policy, for `--trace`.
     #[arg(skip)]
     pub calls: Option<Trace>,
     /// Switch a mechanism off, to measure what it is worth; several times for several.
@@ -271,7 +271,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Returns the kind of the hand-written loop, if it is one.
+    /// Returns the kind of hand-written loop that `--api` asks for, if it asks for one.
     pub fn loop_kind(self) -> Option<LoopKind> {
         match self {
             Api::Typed | Api::Sql => None,
@@ -294,7 +294,7 @@ pub enum Format {
 
 #[cfg(test)]
 impl BenchArgs {
-    /// Parses the words after `bench`.
+    /// Parses the words that follow `bench` on a command line, for tests.
     pub fn parsed(words: &str) -> Self {
         use clap::{Args, Command, FromArgMatches};
 
@@ -305,7 +305,7 @@ impl BenchArgs {
 }
 
 impl BenchArgs {
-    /// Returns the workload; for an experiment the one that it runs.
+    /// Returns the workload to run; for an experiment, the workload that it runs.
     pub fn workload(&self) -> Workload {
         match self.target {
             Target::Workload(workload) => workload,
@@ -313,25 +313,25 @@ impl BenchArgs {
         }
     }
 
-    /// Returns the name of the policy; the first, if there are several.
+    /// Returns the name of the policy. If several policies are compared, returns the first.
     pub fn policy(&self) -> &str {
         self.policy.first().map_or("", String::as_str)
     }
 
-    /// Returns which operators share a task.
+    /// Returns which operators share a task, by the options or their defaults.
     pub fn chaining(&self) -> Chaining {
         let usual = if self.memory == MemoryOption::Blocks { Chaining::Default } else { Chaining::None };
         if self.isolate { Chaining::None } else { self.chain.unwrap_or(usual) }
     }
 
-    /// Returns how many workers may be inside one operator.
+    /// Returns how many workers may be inside one operator, by the options or their defaults.
     pub fn parallel(&self) -> ParallelOption {
         let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks;
         let default = if may_share { ParallelOption::Epochs } else { ParallelOption::Serial };
         self.parallel.unwrap_or(default)
     }
 
-    /// Returns how queries are divided into tasks.
+    /// Returns how the engine divides queries into tasks, by the options.
     pub fn layout(&self) -> Layout {
         let parallel = match self.parallel() {
             ParallelOption::Serial => Parallel::Serial,
@@ -340,7 +340,8 @@ impl BenchArgs {
         Layout { chaining: self.chaining(), parallel }
     }
 
-    /// Plans a query, with its aims.
+    /// Plans a query with its aims, such as a latency target. With `--explain`, the plan is returned as an
+    /// error that ends the run.
     pub fn plan(&self, query: Query) -> Result<Graph> {
         let graph = query.plan(self.layout()).map_err(|error| failure::of_plan(&error))?;
         if self.explain {
@@ -349,7 +350,7 @@ impl BenchArgs {
         Ok(graph.with_aims(self.aims()))
     }
 
-    /// Returns the aims of each query.
+    /// Returns the aims of each query, such as its latency target.
     pub fn aims(&self) -> Aims {
         let latency_target = self.latency_target.map(|target| {
             Duration::from_micros(
@@ -362,20 +363,20 @@ impl BenchArgs {
     /// Returns the number of splits that generate the input of a query.
     pub fn splits(&self) -> usize {
         match self.parallel() {
-            // Two streams that are joined are two inputs for the engine already.
+            // A join has two streams, which are two inputs for the engine already, so they are not split.
             ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
             ParallelOption::Epochs | ParallelOption::Serial => 1,
         }
     }
 
-    /// Returns the number of workers that share an operator: all, up to the number of inputs that a task can
-    /// read.
+    /// Returns the number of workers that share an operator: all workers, but at most as many as a task can
+    /// have inputs.
     fn sharers(&self) -> usize {
         let workers = self.workers.min(limits::INPUTS_PER_TASK.max);
         usize::try_from(workers).expect("the limit of inputs fits")
     }
 
-    /// Returns the number of queries.
+    /// Returns the number of queries that run at once.
     pub fn queries(&self) -> u64 {
         self.queries.unwrap_or(self.workload().facts().queries)
     }
@@ -398,20 +399,20 @@ impl BenchArgs {
         }
     }
 
-    /// Returns how sources make watermarks. If some records come an epoch early, the others are an epoch behind
-    /// them, and the watermark follows those others.
+    /// Returns how sources make watermarks. If some records come an epoch early, all other records are an
+    /// epoch behind them, and the watermark follows these other records.
     pub fn strategy(&self) -> WatermarkStrategy {
         let early = if self.input.is_none() && 0.0 < self.late_share { EPOCH } else { Span::ZERO };
         let behind_us = self.out_of_order.as_micros().saturating_add(early.as_micros());
         WatermarkStrategy::bounded_out_of_order(Span::from_micros(behind_us)).with_step(self.watermark_step)
     }
 
-    /// Returns which generated records come early.
+    /// Returns which generated records come an epoch early.
     pub fn early(&self) -> EarlyShare {
         EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
-    /// Returns the engine's builder with all settings.
+    /// Returns the builder of an engine with all settings of the options.
     pub fn engine(&self) -> Result<EngineBuilder> {
         let policy = if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
@@ -442,12 +443,13 @@ impl BenchArgs {
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 
-    /// Returns the records per second of event time, of all streams together, where the generator is drained.
+    /// Returns the records per second of event time, of all streams together, that apply if the generator is
+    /// drained.
     pub fn nominal_rate_per_s(&self) -> u64 {
         self.nominal_rate.unwrap_or(self.workload().facts().nominal_rate_per_s)
     }
 
-    /// Returns how long a generated workload runs.
+    /// Returns how long a generated workload runs: its warm-up and its measured time.
     pub fn until(&self) -> Until {
         let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
         Until::Measured {
@@ -459,9 +461,10 @@ impl BenchArgs {
         }
     }
 
-    /// The time between two latency markers of a query, if every query has the same: at a steady rate a marker stands behind
-    /// every record of a stream up to 10,000 records/s, and above that behind one every 50 ms. Streams have markers at the
-    /// same instants, and the splits of a stream share its markers.
+    /// Returns the time between two latency markers of a query, if it is the same for every query. At a
+    /// steady rate up to 10,000 records/s a marker stands behind every record of a stream; at higher rates,
+    /// behind one record every 50 ms. Streams have markers at the same instants, and the splits of a stream
+    /// share its markers.
     fn marker_every(&self) -> Option<Duration> {
         let is_steady = self.message_records.is_none()
             && self.rate_steps.is_none()
@@ -500,7 +503,7 @@ impl BenchArgs {
 mod tests {
     use super::*;
 
-    /// Connectors go by the rate of a stream.
+    /// The time between two latency markers follows from the rate of one stream, as in the connectors.
     #[test]
     fn markers_go_by_the_rate_of_a_stream() {
         let every = |words: &str| BenchArgs::parsed(words).marker_every();

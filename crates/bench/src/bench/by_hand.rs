@@ -10,16 +10,16 @@ use thalweg_workloads::loops::{LoopKind, LoopReport, LoopStop, WorkerReport};
 use super::args::BenchArgs;
 use super::report::{Checked, Figures};
 
-/// Settings common to all loops.
+/// Settings that all hand-written loops have in common.
 pub struct Settings {
     pub workers: NonZeroUsize,
     pub block_records: NonZeroUsize,
-    /// Records per second of event time.
+    /// Number of records per second of event time.
     pub nominal_rate_per_s: NonZeroU64,
 }
 
 impl Settings {
-    /// Takes the settings from the options.
+    /// Takes the settings of a hand-written loop from the options of `bench`.
     pub fn of(args: &BenchArgs) -> Self {
         let at_least_one = |number: u64| {
             let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
@@ -34,8 +34,8 @@ impl Settings {
     }
 }
 
-/// Runs the loop of this kind twice: to warm up, and to be measured. `wrong` returns the first difference of a
-/// worker's results from the reference.
+/// Runs a hand-written loop of this kind twice: to warm up, and to be measured. `wrong` returns the first
+/// difference of a worker's results from the reference.
 pub fn figures<R>(
     args: &BenchArgs,
     kind: LoopKind,

@@ -8,10 +8,12 @@ use anyhow::{Context, Result};
 use thalweg_cli::console;
 use thalweg_scheduling::Trace;
 
-/// Largest number of calls that are kept: those of about a second of a busy worker.
+/// Largest number of calls to a policy that are kept in a file: those of about one second of a busy
+/// worker.
 pub const CALLS_MAX: usize = 1 << 18;
 
-/// Writes the calls to `file`, which gets its name when it is complete; prints how many there are.
+/// Writes the recorded calls to a policy into `file`, which gets its name only when it is complete.
+/// Prints how many calls there are.
 pub fn write(trace: &Trace, file: &Path) -> Result<()> {
     let unfinished = PathBuf::from(format!("{}.inprogress", file.display()));
     let written = File::create(&unfinished)

@@ -3,7 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thalweg::Chaining;
 
-/// Each choice: its name in options and figures, the engine's value, and its help.
+/// The choices of `--chain`: for each its name in options and figures, the engine's value, and its
+/// help.
 const CHAINS: &[(&str, Chaining, &str)] = &[
     ("none", Chaining::None, "None: every operator is a task of its own"),
     (
@@ -14,10 +15,10 @@ const CHAINS: &[(&str, Chaining, &str)] = &[
     ("all", Chaining::All, "Everything from the source to the sink: one task a query"),
 ];
 
-/// Name of the default choice.
+/// Name of the default choice of `--chain`.
 pub const DEFAULT: &str = "default";
 
-/// Returns the parser of the names.
+/// Returns the parser of the names that `--chain` accepts.
 pub fn parser() -> impl TypedValueParser<Value = Chaining> {
     let value =
         |&(name, _, help): &(&'static str, Chaining, &'static str)| PossibleValue::new(name).help(help);
@@ -27,7 +28,7 @@ pub fn parser() -> impl TypedValueParser<Value = Chaining> {
     })
 }
 
-/// Returns the name of a choice.
+/// Returns the name of a choice of `--chain`.
 pub fn name(chaining: Chaining) -> &'static str {
     let named = CHAINS.iter().find(|(_, other, _)| *other == chaining);
     named.expect("every choice of the engine stands in the table").0

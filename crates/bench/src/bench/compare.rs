@@ -1,5 +1,5 @@
-//! Runs side by side: the figures of several policies, or several modes, under the same load; as CSV, as JSON,
-//! and as one page with plots that works without a network.
+//! Comparison of runs: the figures of several policies, or several modes, under the same load; as CSV, as
+//! JSON, and as one page with plots that works without a network.
 //!
 //! [`page`] writes the page, [`plots`] the plots on it, [`tables`] the CSV.
 
@@ -18,32 +18,32 @@ use super::observe::Series;
 use super::part::GroupFigures;
 use super::report::Figures;
 
-/// Runs to be compared.
+/// Runs to be compared, with the description of the comparison.
 #[derive(Serialize)]
 pub struct Comparison {
     /// Subject of the comparison, in a few words.
     pub title: String,
-    /// Description of the runs, in a sentence or two.
+    /// Description of the compared runs, in a sentence or two.
     pub about: String,
-    /// Command that repeats the runs.
+    /// Command line that repeats the compared runs.
     pub command: String,
-    /// Processor, cores and seed.
+    /// Description of the machine: processor, cores and seed.
     pub machine: String,
-    /// Claims of the paper, with their verdicts.
+    /// Claims of the paper about these runs, with their verdicts.
     pub claims: Vec<Claim>,
-    /// Name and unit of the parameter that was varied besides the label, if there was one.
+    /// Name and unit of the parameter that was varied besides policy or mode, if there was one.
     pub axis: Option<String>,
     pub runs: Vec<Run>,
 }
 
-/// One run.
+/// One of the runs that are compared.
 #[derive(Serialize)]
 pub struct Run {
-    /// Policy or mode of the run.
+    /// Name of the policy or mode that ran.
     pub label: String,
-    /// Position of the run on the axis.
+    /// Value of the varied parameter in this run, if there is such a parameter.
     pub at: Option<f64>,
-    /// Number of the repetition, from 0 on.
+    /// Number of this repetition, from 0 on.
     pub repetition: u32,
     pub figures: Figures,
     pub series: Series,
@@ -72,7 +72,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Returns the labels in the order in which they first ran.
+    /// Returns the names of the policies or modes, in the order in which they first ran.
     pub fn labels(&self) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for run in &self.runs {
@@ -90,7 +90,8 @@ impl Comparison {
             .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
     }
 
-    /// Returns the median of a group's figure over the runs of a label at a place.
+    /// Returns the median of a figure of one group of queries, over all runs of a policy or mode with this
+    /// value of the parameter.
     pub fn median_of_group(
         &self,
         label: &str,
@@ -101,7 +102,8 @@ impl Comparison {
         self.median(label, at, |figures| figure(figures.groups.iter().find(|known| known.name == group)?))
     }
 
-    /// Returns the places on the axis, ascending; a single `None` if no parameter was varied.
+    /// Returns the values of the varied parameter, ascending. Returns a single `None` if no parameter was
+    /// varied.
     pub fn places(&self) -> Vec<Option<f64>> {
         let mut places: Vec<Option<f64>> = self.runs.iter().map(|run| run.at).collect();
         places.sort_by(|a, b| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
@@ -109,7 +111,8 @@ impl Comparison {
         places
     }
 
-    /// A figure of two labels, of each repetition; none where it lacks one of them.
+    /// Returns a figure of two policies or modes side by side, for each repetition; `None` for a repetition
+    /// in which one of them lacks the figure.
     pub fn pairs(
         &self,
         [first, second]: [(&str, Option<f64>); 2],
@@ -122,13 +125,13 @@ impl Comparison {
         self.repetitions().map(|repetition| Some((of(first, repetition)?, of(second, repetition)?))).collect()
     }
 
-    /// Returns every repetition, ascending.
+    /// Returns the numbers of all repetitions, ascending.
     pub fn repetitions(&self) -> impl Iterator<Item = u32> + use<> {
         0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
     }
 
-    /// Returns the median of a figure over the runs of a label at a place; runs without the figure are left
-    /// out.
+    /// Returns the median of a figure over the runs of a policy or mode with this value of the parameter.
+    /// Runs without the figure are left out.
     pub fn median(
         &self,
         label: &str,
@@ -140,17 +143,18 @@ impl Comparison {
     }
 }
 
-/// Describes the processor, its cores, and the seed of the run.
+/// Describes the machine of a run: its processor, its cores, and the seed.
 pub fn machine(seed: u64) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // Without this file, the architecture stands for the processor.
+    // If the system does not name its processor in this file, the architecture is shown instead.
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     format!("{name}, {cores} cores; seed {seed}")
 }
 
-/// Returns the median: the middle value, or the mean of the two in the middle; `None` without values.
+/// Returns the median of some numbers: the middle one, or the mean of the two in the middle; `None` if there
+/// are none.
 pub fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     let middle = of.len() / 2;

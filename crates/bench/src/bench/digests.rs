@@ -13,11 +13,12 @@ use thalweg_connectors::{CsvSink, RealDisk};
 
 use super::rows::WriteRow;
 
-/// Largest number of digests that a sink keeps: with one per second, 11 days of event time. With more, it
-/// publishes none, rather than fill the memory, and the run is not compared with the reference.
+/// Largest number of digests that a sink keeps. With one digest per second this is 11 days of event time. If
+/// there are more, the sink publishes none instead of filling the memory, and the run is not compared with
+/// the reference.
 const DIGESTS_MAX: usize = 1_000_000;
 
-/// The digests of a query, by time, once it has ended; `None` if there were too many.
+/// The digests of a query's results, by time, after the query has ended; `None` if there were too many.
 pub struct Digests<D>(Arc<Mutex<Option<BTreeMap<i64, D>>>>);
 
 /// A sink that computes digests of type `D` of results of type `T`.
@@ -25,7 +26,8 @@ pub struct Digested<T, D> {
     of: fn(&Record<T>) -> i64,
     empty: fn(i64) -> D,
     add: fn(&mut D, &Record<T>),
-    /// Digest of the current second, since results of a second mostly come one after the other.
+    /// Digest of the current second. It is held apart because results of one second mostly come one after the
+    /// other.
     current: Option<(i64, D)>,
     others: BTreeMap<i64, D>,
     done: Digests<D>,
@@ -33,8 +35,8 @@ pub struct Digested<T, D> {
 }
 
 impl<T, D> Digested<T, D> {
-    /// Creates a sink, and access to its digests. The sink adds each result to the digest at the time `of` it;
-    /// a new digest is made by `empty`.
+    /// Creates a sink of digests, and access to the digests. The sink adds each result to the digest at the
+    /// time that `of` returns for it; `empty` makes a new digest.
     pub fn new(
         of: fn(&Record<T>) -> i64,
         empty: fn(i64) -> D,
@@ -50,7 +52,7 @@ impl<T, D> Digested<T, D> {
         Ok((sink, digests()))
     }
 
-    /// Stores the current digest with the others, and makes another one current.
+    /// Stores the current digest with the other ones, and makes the digest at the time `at` current.
     #[cold]
     fn turn_to(&mut self, at: i64) {
         let next = self.others.remove(&at).unwrap_or_else(|| (self.empty)(at));
@@ -63,12 +65,12 @@ impl<T, D> Digested<T, D> {
 }
 
 impl<D> Digests<D> {
-    /// Returns whether the digests are complete, once the query has ended.
+    /// Returns whether all digests were kept. The answer is valid after the query has ended.
     pub fn is_whole(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Takes the digests out, once the query has ended.
+    /// Takes the digests out of the sink, after the query has ended.
     pub fn take(&self) -> Vec<D> {
         let digests = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         digests.expect("only digests that are whole are compared").into_values().collect()
@@ -103,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks results in any order; digests are written as `second:sum`.
+    /// Checks the digests of results in any order; expected digests are written as `second:sum`.
     #[track_caller]
     fn check(results: &[(i64, u64)], expected: &str) {
         let of = |record: &Record<u64>| record.event_time.as_micros();

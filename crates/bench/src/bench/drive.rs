@@ -14,7 +14,8 @@ use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
 
-/// Interval at which a run to its end checks whether it is over; the delay is part of the figures.
+/// Interval at which a run to the end of its input checks whether it is over. The delay of up to this time is
+/// part of the figures.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Interval at which a timed run checks whether it ends early. It is long, since the check must not disturb a
@@ -24,62 +25,64 @@ const SELDOM_LOOK: Duration = Duration::from_millis(50);
 /// Largest number of overdue markers counted per query, the oldest first: those of 8 minutes, at one per 50 ms.
 const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
-/// Shortest measured time; if it is shorter, the figures of the whole run are taken instead.
+/// Shortest measured time. If the measurement would be shorter, the figures of the whole run are taken
+/// instead.
 const MEASURED_MIN: Duration = Duration::from_millis(1);
 
-/// Result of a run.
+/// Result of a run of queries on an engine.
 pub struct Driven {
-    /// Report of each query, in the order in which they were given.
+    /// Report of each query, in the order in which the queries were given.
     pub reports: Vec<QueryReport>,
     pub measured: Measured,
-    /// Moments at which the measurement begins and ends, with those between.
+    /// Moments at which the measurement begins and ends, with the moments of samples between them.
     moments: Vec<Moment>,
     /// The latency target of each query.
     targets: Vec<Option<Duration>>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
-    /// Whether Ctrl-C ended the run.
+    /// Whether Ctrl-C ended the run early.
     pub is_interrupted: bool,
 }
 
-/// Figures of all queries while they were measured.
+/// Figures of all queries during the measured time.
 pub struct Measured {
     pub seconds: f64,
-    /// Events per second of all queries.
+    /// Events per second of all queries together.
     pub throughput_per_s: f64,
-    /// Events per second of the slowest query and of the fastest.
+    /// Events per second of the slowest query and of the fastest query.
     pub query_throughput_per_s: [f64; 2],
-    /// CPU time of the process in seconds.
+    /// CPU time that the process took, in seconds.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
-    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
+    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
     pub output_delay: Option<LatencySummary>,
-    /// Delay from the end of what a watermark closes, by the stamps of records, until the sinks have seen it.
+    /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
+    /// that closes it.
     pub result_latency: Option<LatencySummary>,
-    /// Share of results that were out within their query's latency target: of results closed by watermarks if
-    /// there are any, else of markers.
+    /// Share of results that were out within the latency target of their query. Results are those closed by
+    /// watermarks if there are any, else latency markers.
     pub deadlines_met: Option<f64>,
-    /// Share of markers within the latency target; their latency counts from the time at which a record was to
-    /// be sent.
+    /// Share of latency markers that arrived within the latency target. Their latency counts from the time at
+    /// which a record was to be sent.
     pub markers_in_time: Option<f64>,
     pub overdue: Overdue,
 }
 
-/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
-/// their age. A policy that leaves a query waiting has few latencies of that query, and would look fast without its overdue
-/// results.
+/// Results and latency markers that were due when the measurement ended and had not arrived, and latencies
+/// that include them with their age. A policy that leaves a query waiting has few latencies of that query,
+/// and would look fast without its overdue results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overdue {
-    /// Number of windows that had ended, by the clock.
+    /// Number of windows that had ended by the clock, but whose results had not arrived.
     pub results: u64,
-    /// Number of latency markers that were to be sent.
+    /// Number of latency markers that were to be sent, but had not arrived.
     pub markers: u64,
-    /// Result latency, overdue results included.
+    /// Latency of results, including overdue results with their age.
     pub result_latency: Option<LatencySummary>,
-    /// Latency of markers, overdue markers included.
+    /// Latency of markers, including overdue markers with their age.
     pub latency: Option<LatencySummary>,
-    /// Share of results that were out in time, of queries with a latency target. The results counted are those
-    /// that were out, and those overdue for longer than the target.
+    /// Share of results that were out in time, of queries with a latency target. Counted are the results that
+    /// were out, and the results that are overdue for longer than the target.
     pub results_in_time: Option<f64>,
 }
 
@@ -90,20 +93,21 @@ pub struct Reports<'a> {
     query_count: usize,
 }
 
-/// Duration of a run.
+/// The time for which queries run.
 pub enum Until {
-    /// Run to the end of the input; everything is measured.
+    /// The queries run to the end of their input, and everything is measured.
     End,
-    /// Run for a measured time, after a warm-up with all queries running; then the sources are asked to end.
+    /// The queries run for a measured time, after a warm-up in which all of them run. Then the sources are
+    /// asked to end.
     Measured {
         /// Time after the start at which each query is submitted, ascending; further queries are submitted
-        /// together with the last.
+        /// together with the last one.
         deployed: Vec<Duration>,
-        /// Time that is not measured, with all queries running.
+        /// Time during which all queries run but nothing is measured.
         warmup: Duration,
-        /// Time that is measured.
+        /// Time during which the run is measured, after the warm-up.
         measured: Duration,
-        /// Observer of the run, if there is one.
+        /// Observer that samples the run, if there is one.
         observer: Option<Observer>,
         /// Time between two latency markers of a query, if it is the same for all.
         marker_every: Option<Duration>,
@@ -119,8 +123,9 @@ impl Until {
     }
 }
 
-/// Runs `graphs` together. Ctrl-C lets them drain early; if it comes before anything was measured, the whole
-/// run is measured. A query that ends by itself ends the run; one that fails makes the run fail.
+/// Runs the queries `graphs` together. Ctrl-C lets them drain early. If it comes before anything was
+/// measured, the figures are those of the whole run. A query that ends by itself ends the run, and a query
+/// that fails makes the run fail.
 pub fn drive(
     engine: &Engine,
     graphs: Vec<Graph>,
@@ -129,7 +134,7 @@ pub fn drive(
 ) -> Result<Driven> {
     system::forget_rss_peak();
     let is_one = graphs.len() == 1;
-    // A single query is not named in messages.
+    // If there is only one query, messages do not name it.
     let named = |error: anyhow::Error, query: &str, what: &str| {
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
@@ -140,8 +145,8 @@ pub fn drive(
     let has_ended = |queries: &[QueryHandle]| {
         is_pressed() || queries.iter().any(|query| query.state() != QueryState::Running)
     };
-    // If the run is over before all queries are submitted, the others are submitted too and stopped, so that
-    // each has a report.
+    // If the run is over before all queries are submitted, the remaining queries are submitted and stopped at
+    // once, so that each query has a report.
     let wait_until = |deadline: Instant, queries: &[QueryHandle]| {
         let left = || deadline.saturating_duration_since(Instant::now());
         while !left().is_zero() && !has_ended(queries) {
@@ -189,7 +194,7 @@ pub fn drive(
     let is_interrupted = is_pressed();
     queries.iter().for_each(QueryHandle::stop);
     let wait = |query: QueryHandle| (query.name().to_owned(), query.wait());
-    // All queries end before the first error is returned, so that no sink uses its files any more.
+    // The first error is returned only after all queries have ended, so that no sink uses its files any more.
     let ended: Vec<_> = queries.into_iter().map(wait).collect();
     let report = |(name, outcome): (String, Result<QueryReport, _>)| {
         outcome.map_err(|error| named(failure::of_query(&error), &name, "failed"))
@@ -214,7 +219,7 @@ pub fn drive(
         moments,
         targets,
         rss_peak_bytes: system::rss_peak_bytes(),
-        // The time in steps includes the choice of the task.
+        // The time in steps includes the time in which the task was chosen.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
@@ -229,14 +234,15 @@ struct Due {
 }
 
 impl Due {
-    /// Returns the results and markers of `query` that are due at `now`; the query was submitted at `since`.
+    /// Returns the results and latency markers of `query` that are due at `now` and have not arrived; the
+    /// query was submitted at `since`.
     fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
         let mut markers = Latencies::new();
         if let Some(every_ns) =
             every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
         {
             let last = query.last_marker().unwrap_or(since);
-            // The marker that is due at this moment may be on its way.
+            // The marker that is due at this moment may be on its way, so it is counted with the age 0.
             let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
             (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
         }
@@ -244,20 +250,20 @@ impl Due {
     }
 }
 
-/// Samples the run for the observer, if there is one, and keeps the latencies that it has taken for the next
-/// moment.
+/// Takes samples of a run for the observer, if there is one. Taking a sample removes latencies from the
+/// queries, so they are kept here for the next moment of measurement.
 struct Watch<'a> {
     observer: Option<&'a Observer>,
-    /// Time of the next sample.
+    /// Time of the next sample of the run.
     next: Instant,
-    /// Time at which the timeline begins.
+    /// Time at which the timeline of the observer begins.
     timeline_at: Option<Instant>,
-    /// Latencies taken so far, for each query.
+    /// Latencies of each query that samples have taken since the last moment of measurement.
     taken: Vec<Latencies>,
 }
 
 impl<'a> Watch<'a> {
-    /// Creates the watch, when all queries run.
+    /// Creates the sampling of a run, when all queries run.
     fn new(until: &'a Until, queries: usize) -> Self {
         let (observer, timeline_at) = match until {
             Until::End => (None, None),
@@ -269,7 +275,7 @@ impl<'a> Watch<'a> {
         Watch { observer, next: Instant::now(), timeline_at, taken }
     }
 
-    /// Takes a sample, if it is due.
+    /// Takes a sample of the run, if one is due.
     fn look(&mut self, queries: &[QueryHandle]) {
         let Some(observer) = self.observer else { return };
         let now = Instant::now();
@@ -289,7 +295,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the current moment, with the latencies that samples have taken since the previous one.
+    /// Returns the state of the run now, with the latencies that samples have taken since the previous
+    /// moment.
     fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
         let mut moment = Moment::now(queries);
         for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
@@ -299,23 +306,23 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// State of a run at one moment.
+/// State of a run at one moment of the measurement.
 struct Moment {
     at: Instant,
     cpu_s: f64,
-    /// Events of each query since its start.
+    /// Number of events of each query since its start.
     events: Vec<u64>,
     /// Latencies of each query since the previous moment.
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
-    /// Overdue results and markers of each query; empty except at the end of the measurement.
+    /// Overdue results and markers of each query. Empty except at the end of the measurement.
     due: Vec<Due>,
 }
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
-        // Latencies are taken first; merging what is left of them afterwards takes no time.
+        // Latencies are taken first, because merging them with those of samples afterwards takes no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
@@ -326,13 +333,13 @@ impl Moment {
 }
 
 impl Measured {
-    /// Returns the figures from the first of some moments to the last; `targets` has the latency target of each
-    /// query.
+    /// Returns the figures of a run between the first and the last of some moments. `targets` has the latency
+    /// target of each query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
     }
 
-    /// Returns the figures of these queries alone; the CPU time is that of the process.
+    /// Returns the figures of some queries alone. The CPU time is that of the whole process.
     fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
@@ -340,7 +347,7 @@ impl Measured {
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            // Some moments lack some of the latencies; the first one has none.
+            // Some moments have no latencies of some queries, and the first moment has none at all.
             let some = moments[1..]
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
@@ -396,8 +403,8 @@ impl Measured {
     }
 }
 
-/// Returns the share of results, since the moment before the first of these, that were within their query's
-/// target; `None` if there are no results.
+/// Returns the share of results that were within the latency target of their query, between the first and the
+/// last moment; `None` if there are no results.
 fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
     share(targets.iter().map(|&(query, target)| {
         let closings = within(moments, query, target, |moment| &moment.output_delays);
@@ -409,7 +416,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the number of latencies of a query within a target, and the number of all.
+/// Returns how many latencies of a query are within a target, and how many there are.
 fn within(
     moments: &[Moment],
     query: usize,
@@ -421,35 +428,38 @@ fn within(
     some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
 }
 
-/// Returns the share of the sum of the first numbers in the sum of the second; `None` if that is zero.
+/// Returns the sum of the first numbers divided by the sum of the second numbers; `None` if the second sum is
+/// zero.
 fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
     let (met, all) = counted.fold((0, 0), |(met, all), some| (met + some.0, all + some.1));
     (all > 0).then(|| met as f64 / all as f64)
 }
 
 impl Driven {
-    /// Returns the figures of the queries at these places; the CPU time is that of the process.
+    /// Returns the figures of the queries at these places in the order of submission. The CPU time is that of
+    /// the whole process.
     pub fn measured_of(&self, places: &[usize]) -> Measured {
         Measured::among(&self.moments, &self.targets, places)
     }
 
-    /// Returns the reports of all queries.
+    /// Returns the reports of all queries of the run.
     pub fn all(&self) -> Reports<'_> {
         Reports { reports: self.reports.iter().collect(), query_count: self.reports.len() }
     }
 
-    /// Returns the reports of the queries at these places.
+    /// Returns the reports of the queries at these places in the order of submission.
     pub fn some(&self, places: &[usize]) -> Reports<'_> {
         let reports = places.iter().map(|&place| &self.reports[place]).collect();
         Reports { reports, query_count: self.reports.len() }
     }
 
-    /// Returns the sum of a figure over all queries.
+    /// Returns the sum of a figure over the reports of all queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
         self.all().total(figure)
     }
 
-    /// Returns the first problem of a query, with the query's name if there are several.
+    /// Returns the first problem that `wrong` finds in the report of a query, with the query's name if there
+    /// are several.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         self.all().first_wrong(wrong)
     }
@@ -466,12 +476,13 @@ impl Driven {
 }
 
 impl Reports<'_> {
-    /// Returns the sum of a figure over these queries.
+    /// Returns the sum of a figure over the reports of some queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
         self.reports.iter().copied().map(figure).sum()
     }
 
-    /// Returns the first problem of one of these queries, with its name if several have run.
+    /// Returns the first problem that `wrong` finds in one of these reports, with the query's name if several
+    /// have run.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         let mut reports = self.reports.iter().enumerate();
         let (query, wrong) =
@@ -479,8 +490,9 @@ impl Reports<'_> {
         Some(if self.query_count == 1 { wrong } else { format!("query {query}: {wrong}") })
     }
 
-    /// Returns whether the reference can compute the expected results, if it takes up to `records_max` records.
-    /// It has no watermarks: if records came too late for their windows, it would count them.
+    /// Returns whether the reference can compute the expected results, if it takes up to `records_max`
+    /// records. The reference knows no watermarks, so it would count records that came too late for their
+    /// windows.
     pub fn is_comparable(&self, records_max: u64) -> bool {
         let late = self.total(|report| report.total(|counts| counts.late));
         late == 0 && self.total(|report| report.events_in) <= records_max

@@ -42,14 +42,14 @@ use super::target::KEPT_UP;
 use super::workload::Workload;
 use crate::values::Rate;
 
-/// A workload or an experiment.
+/// A workload to run, or an experiment of a paper to repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Workload(Workload),
     Experiment(Experiment),
 }
 
-/// Everything that can be run.
+/// All workloads and experiments that can be run.
 const ALL: &[Target] = &[
     Target::Workload(Workload::Ysb),
     Target::Workload(Workload::Nyt),
@@ -88,7 +88,7 @@ impl ValueEnum for Target {
     }
 }
 
-/// An experiment of a paper.
+/// An experiment of a paper that `bench` can repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Experiment {
     /// Enjima, Fig. 5b: policies, while more and more YSB queries run.
@@ -123,10 +123,12 @@ const MODES: [(&str, ExecutionOption, MemoryOption, &str); 7] = [
     (OURS, ExecutionOption::Workers, MemoryOption::Blocks, enjima::NAME),
 ];
 
-/// Label of our own form of Enjima's policy, with even shares and ageing, and with a work-conserving pool.
+/// Label of this project's form of Enjima's policy, which has even shares and ageing, and a work-conserving
+/// pool.
 const OURS: &str = "Thalweg";
 
-/// The policies of Fig. 5 by the paper's names, each in its literal form, and our own.
+/// The policies of Enjima's Figure 5 under the paper's names, each in its literal form, and this project's
+/// form of Enjima's policy.
 const POLICIES: [(&str, &str); 7] = [
     ("Enjima", enjima::STRICT_NAME),
     (OURS, enjima::NAME),
@@ -137,24 +139,25 @@ const POLICIES: [(&str, &str); 7] = [
     ("HR", "highest_rate"),
 ];
 
-/// Measured seconds of each run of Enjima's experiments, quick or not: thirty adaptations of its latency gradient, and at the
-/// time scale three firings of the longest window even if a tenth of what is offered is taken.
+/// Measured seconds of each run of Enjima's experiments, quick or not. This is time for 30 adaptations of
+/// Enjima's latency gradient, and for 3 firings of the longest window even if only 1/10 of the offered load
+/// is taken.
 const RUN_S: f64 = 4.0;
 
-/// Least number of firings of every window in each run.
+/// Least number of firings that every window needs in each run of an experiment.
 const FIRINGS_MIN: f64 = 3.0;
 
-/// Least number of adaptations of every mechanism in each run.
+/// Least number of adaptations that every adaptive mechanism needs in each run of an experiment.
 const ADAPTATIONS_MIN: f64 = 30.0;
 
-/// Longest time in seconds between two adaptations of a policy that is measured: that of Enjima's latency
-/// gradient.
+/// Longest time between two adaptations of any policy that is measured, in seconds. Enjima's latency gradient
+/// adapts this seldom.
 const ADAPTATION_S: f64 = 0.1;
 
-/// The baseline of Fig. 5.
+/// The mode with which Enjima's Figure 5 compares: threads and queues.
 const BASELINE: &str = "TQ";
 
-/// Runs of an experiment.
+/// The runs that make up an experiment.
 struct Plan {
     title: &'static str,
     about: &'static str,
@@ -164,7 +167,7 @@ struct Plan {
 }
 
 impl Experiment {
-    /// Returns the workload whose options the experiment takes.
+    /// Returns the workload that the experiment runs, and whose options it takes.
     pub const fn workload(self) -> Workload {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
@@ -173,7 +176,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the panel of Cameo's Figure 8, if the experiment is one.
+    /// Returns the panel of Cameo's Figure 8 that the experiment repeats, if it is one of them.
     const fn panel(self) -> Option<Panel> {
         match self {
             Experiment::CameoFig8 => Some(Panel::Load),
@@ -183,23 +186,27 @@ impl Experiment {
         }
     }
 
-    /// Returns the measured time of each run in seconds. A quick experiment has fewer runs of the same length.
+    /// Returns the measured time of each run of the experiment, in seconds. A quick experiment has fewer runs
+    /// of the same length.
     pub const fn seconds(self) -> f64 {
         if self.panel().is_some() { tenants::RUN_S } else { RUN_S }
     }
 
-    /// Returns the seconds of event time in one second of the clock.
+    /// Returns the seconds of event time that pass in one second of the clock.
     const fn time_scale(self) -> u64 {
         match self {
-            // Windows of 10 s: one each 50 ms if all is taken. At 1 M events/s there are 50,000 events in one.
+            // Windows have 10 s, so one ends every 50 ms if all records are taken. At 1 M events/s a window
+            // has 50,000 events.
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 200,
-            // Windows of 60 s: one each 120 ms if all is taken. An expressway has 1,000 reports a second, and here 500,000.
+            // Windows have 60 s, so one ends every 120 ms if all records are taken. An expressway has 1,000
+            // reports a second of event time, which are 500,000 a second here.
             Experiment::EnjimaFig9a => 500,
             Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => 1,
         }
     }
 
-    /// Returns the longest time between two firings of a window of the queries, in seconds of event time.
+    /// Returns the longest time between two firings of a window of the experiment's queries, in seconds of
+    /// event time.
     fn longest_firing_s(self) -> f64 {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => 10.0,
@@ -210,16 +217,18 @@ impl Experiment {
         }
     }
 
-    /// How many times as long as `--seconds` says a run is, by its place: longer where more is offered than is taken.
+    /// Returns by which factor a run at this value of the parameter is longer than `--seconds`. Runs are
+    /// longer where more is offered than is taken.
     fn stretch(self, at: f64) -> f64 {
         self.panel().map_or(1.0, |panel| panel.stretch(at))
     }
 
-    /// Returns why nothing can be said by a run; none if it is long enough.
+    /// Returns why a run is too short to judge a claim; `None` if it is long enough.
     fn too_short(self, run: &Run) -> Option<TooShort> {
         let seconds = run.figures.seconds;
         let taken = share_taken(&run.figures);
-        // In event time.
+        // This is the number of firings of a window per second of the clock, since event time advances with
+        // the records taken.
         let per_s = taken * self.time_scale() as f64 / self.longest_firing_s();
         let (firings, adaptations) = (seconds * per_s, seconds / ADAPTATION_S);
         let needed_s = (FIRINGS_MIN / per_s).max(ADAPTATIONS_MIN * ADAPTATION_S);
@@ -290,7 +299,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the options common to all runs.
+    /// Returns the options that all runs of the experiment have in common.
     fn resolved(self, args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
         let scale = i64::try_from(self.time_scale()).expect("a time scale is a small number");
         let args = BenchArgs {
@@ -298,14 +307,15 @@ impl Experiment {
             isolate: true,
             parallel: Some(ParallelOption::Serial),
             time_scale: self.time_scale(),
-            // By the clock as often as at a scale of 1: a watermark for every few records would be a load of its own.
+            // The step of watermarks grows with the time scale, so that by the clock there are as many as at
+            // a scale of 1. A watermark for every few records would be a load of its own.
             watermark_step: Span::from_micros(args.watermark_step.as_micros().saturating_mul(scale)),
             ..args.clone()
         };
         if self.panel().is_some() { tenants::resolved(args, interrupt) } else { Ok(args) }
     }
 
-    /// Returns the options of one run.
+    /// Returns the options of one run of the experiment.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
         let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
         run.seconds *= self.stretch(at);
@@ -332,7 +342,8 @@ impl Experiment {
         run
     }
 
-    /// Returns the paper's claims, judged by what was found in so many runs that were planned, after such a warm-up.
+    /// Returns the paper's claims with their verdicts. The claims are not tested if fewer runs were found
+    /// than planned, or if the warm-up was missing.
     fn judged(self, found: &Comparison, planned_runs: usize, warmup_s: f64) -> Vec<Claim> {
         let any = |is: fn(&Figures) -> bool| found.runs.iter().any(|run| is(&run.figures));
         let why = if found.runs.len() < planned_runs || any(|figures| figures.interrupted) {
@@ -348,7 +359,7 @@ impl Experiment {
         claims.map(|claim| claim.unless(why.map(str::to_owned))).collect()
     }
 
-    /// Returns the paper's claims, judged by runs of which none is missing.
+    /// Returns the paper's claims with their verdicts, by runs of which none is missing.
     fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
         let found = runs.found;
         let most = found.places().last().copied().flatten();
@@ -378,7 +389,8 @@ impl Experiment {
                 ),
             ],
             Experiment::EnjimaFig9a => {
-                // Corresponds to the paper's rate with the largest difference, in the middle of its range.
+                // This rate corresponds to the one with the largest difference in the paper, in the middle of
+                // its range.
                 let middle = middle(found);
                 vec![
                     latency(
@@ -430,14 +442,14 @@ impl Experiment {
     }
 }
 
-/// A run that is too short.
+/// A run that is too short for a claim to be judged by it.
 struct TooShort {
-    /// The least value of `--seconds` that suffices; infinite if none does.
+    /// The least value of `--seconds` that would suffice; infinite if none does.
     option_s: f64,
     why: String,
 }
 
-/// The runs of an experiment, by which its claims are judged.
+/// The runs of an experiment, by which the claims of the paper are judged.
 #[derive(Clone, Copy)]
 struct Evidence<'a> {
     experiment: Experiment,
@@ -445,7 +457,8 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Returns why the runs of some labels at a place are too short, by the one that lacks most; none if all are long enough.
+    /// Returns why runs of these policies or modes are too short, at one value of the parameter. The reason
+    /// is that of the shortest run; `None` if all runs are long enough.
     fn too_short(self, labels: &[&str], at: Option<f64>) -> Option<String> {
         let runs = self.found.runs.iter();
         self.worst(runs.filter(|run| run.at == at && labels.contains(&run.label.as_str())))
@@ -472,8 +485,8 @@ fn share_taken(figures: &Figures) -> f64 {
     groups.iter().map(of_group).reduce(f64::min).unwrap_or_else(of_all)
 }
 
-/// Returns the highest place at which Enjima keeps up with the offered load; the lowest place if there is none.
-/// In the paper the difference to the others is largest there.
+/// Returns the highest load at which Enjima keeps up with what is offered, or the lowest load if it never
+/// does. In the paper the difference to the other modes is largest there.
 fn middle(found: &Comparison) -> Option<f64> {
     let keeps_up = |at: &&Option<f64>| {
         let share = |figures: &Figures| Some(figures.throughput_per_s / figures.offered_per_s? as f64);
@@ -483,7 +496,7 @@ fn middle(found: &Comparison) -> Option<f64> {
     places.iter().rev().find(keeps_up).or(places.first()).copied().flatten()
 }
 
-/// Label of the paper's system, in its literal form.
+/// Label of Enjima's own mode, in its literal form.
 const ENJIMA: &str = "Enjima";
 
 /// Returns the mean latency of markers in microseconds, including those that were due and not delivered.
@@ -491,7 +504,8 @@ fn mean_latency(figures: &Figures) -> Option<f64> {
     figures.overdue?.latency_us.map(|latency| latency.mean)
 }
 
-/// Judges that Enjima's throughput is `claimed` times another's, at a place or at the best place of each.
+/// Judges the claim that Enjima's throughput is `claimed` times that of another mode or policy: at one load,
+/// or at the best load of each.
 fn throughput(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     if at.is_none() {
         return factor_of_highest(runs, ENJIMA, other, paper, claimed);
@@ -505,8 +519,8 @@ fn throughput(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, ot
     claim.unless(runs.too_short(&labels, at))
 }
 
-/// Judges that the highest throughput of one label, over all places, is so many times that of another. It stands on the runs
-/// with the highest alone.
+/// Judges the claim that the highest throughput of one mode or policy, over all loads, is `claimed` times the
+/// highest throughput of another. Only the runs with the highest throughput have to be long enough.
 fn factor_of_highest(runs: Evidence<'_>, winner: &str, other: &str, paper: &str, claimed: f64) -> Claim {
     let per_s = |run: &Run| run.figures.throughput_per_s;
     let highest = |label: &str, repetition: u32| {
@@ -525,7 +539,7 @@ fn factor_of_highest(runs: Evidence<'_>, winner: &str, other: &str, paper: &str,
     claim.unless(runs.worst(best.into_iter().flatten().flat_map(|(won, lost)| [won, lost])))
 }
 
-/// Judges that Enjima's mean latency is `claimed` times lower than another's.
+/// Judges the claim that Enjima's mean latency is `claimed` times lower than that of another mode or policy.
 fn latency(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other: &str) -> Claim {
     let labels = [ENJIMA, other];
     let pairs = runs.found.pairs(labels.map(|label| (label, at)), mean_latency);
@@ -535,13 +549,13 @@ fn latency(runs: Evidence<'_>, at: Option<f64>, paper: &str, claimed: f64, other
     claim.unless(runs.too_short(&labels, at))
 }
 
-/// Returns the factor of each repetition; none where it lacks a figure.
+/// Returns the factor between two figures for each repetition; `None` for a repetition that lacks a figure.
 fn factors(pairs: &[Option<(f64, f64)>], factor: fn(f64, f64) -> f64) -> Vec<Option<f64>> {
     let of = |(one, other): (f64, f64)| factor(one.max(f64::MIN_POSITIVE), other.max(f64::MIN_POSITIVE));
     pairs.iter().map(|pair| pair.map(of)).collect()
 }
 
-/// Describes the medians of two labels.
+/// Describes the medians of a figure of two policies or modes in words.
 fn told(
     pairs: &[Option<(f64, f64)>],
     labels: [&str; 2],
@@ -557,7 +571,7 @@ fn told(
     format!("{place}: {first} {}, {second} {}", shown(one), shown(other))
 }
 
-/// Runs an experiment and writes its page; returns `false` if a result is wrong.
+/// Runs an experiment and writes its page of results. Returns `false` if a result of a run is wrong.
 pub fn run(
     experiment: Experiment,
     args: &BenchArgs,

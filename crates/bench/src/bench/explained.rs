@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The tasks and links of a query, in place of an error: it ends a run before memory is mapped.
+/// The tasks and links of a query as text. It is returned as an error, which ends a run before
+/// memory is mapped.
 #[derive(Debug)]
 pub struct Explained(pub String);
 

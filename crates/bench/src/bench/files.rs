@@ -8,9 +8,9 @@ use thalweg_cli::failure::WrongOption;
 
 use super::args::BenchArgs;
 
-/// Refuses results that would replace a file that is read, or be replaced by bad lines; `results` are file
-/// names in the folder of results. Also refuses bad lines that would replace tolls or a lexicon. The source
-/// checks its input itself.
+/// Refuses result files that would replace a file that is read, or that the file of bad lines would
+/// replace. `results` are file names in the folder of results. Also refuses a file of bad lines that would
+/// replace the tolls or the lexicon. The input file is checked by the source itself.
 pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
     let refuse = |problem: String| Err(WrongOption(problem).into());
     let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon)];
@@ -38,14 +38,14 @@ pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option
     Ok(())
 }
 
-/// Returns whether a file written to `path` replaces `other`: under its own name, or under the name that it
-/// bears until it is complete.
+/// Returns whether a file written to `path` replaces `other`: under its final name, or under the name that
+/// it has until it is complete.
 pub fn replaces(path: &Path, other: &Path) -> bool {
     let unfinished = PathBuf::from(format!("{}.inprogress", path.display()));
     is_same(path, other) || is_same(&unfinished, other)
 }
 
-/// Returns whether two paths lead to one file, which need not exist yet.
+/// Returns whether two paths lead to the same file, which need not exist yet.
 fn is_same(a: &Path, b: &Path) -> bool {
     matches!((place(a), place(b)), (Ok(a), Ok(b)) if a == b)
 }

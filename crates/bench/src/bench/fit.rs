@@ -1,8 +1,8 @@
 //! Checks which options of `bench` go together.
 //!
-//! A request that cannot be fulfilled is refused. An option that would be read and then ignored is reported, so
-//! that runs are not compared by a setting which neither of them used. It is not refused, so that one script
-//! can run every `--api` with the same options.
+//! A request that cannot be fulfilled is refused. An option that would have no effect is reported, so that
+//! nobody compares runs by a setting that neither of them used. Such an option is not refused, so that one
+//! script can run every `--api` with the same options.
 
 use anyhow::Result;
 use clap::parser::ValueSource;
@@ -30,17 +30,17 @@ use crate::values::Rate;
 /// the numbers which generators compute from an index stay in range.
 const DISORDER_MAX: Span = Span::from_secs(3_600);
 
-/// Longest time over which queries are deployed; a longer run makes no sense.
+/// Longest time over which the queries of a run may be deployed; a longer run makes no sense.
 const DEPLOY_WITHIN_MAX: Span = Span::from_secs(3_600);
 
-/// Number of repetitions of an experiment, unless a run asks for another: a direction that holds in each is
-/// hardly chance.
+/// Number of repetitions of an experiment, unless a run asks for another. An effect that has the same
+/// direction in each of them is hardly chance.
 const REPETITIONS: u32 = 3;
 
 /// Highest rate of a stream in records per second, the limit of any generator.
 const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
-/// Refuses options that do not fit the workload or each other.
+/// Refuses options of `bench` that do not fit the workload or each other.
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
         let facts = args.workload().facts();
@@ -63,7 +63,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
         .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
 
-/// Returns the reason why `--explain` cannot be used.
+/// Returns the reason why `--explain` cannot be used with these options, if there is one.
 fn of_explain(args: &BenchArgs) -> Option<String> {
     if !args.explain {
         return None;
@@ -82,7 +82,7 @@ fn of_explain(args: &BenchArgs) -> Option<String> {
     }
 }
 
-/// Returns the problem with the windows, if there is one.
+/// Returns the problem with the options for windows, if there is one.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     let Some(Windows { size, unit, units, may_overlap, .. }) = &facts.windows else {
@@ -106,14 +106,15 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     })
 }
 
-/// Returns the problem that a record would belong to too many windows, if it does.
+/// Returns the problem with windows so long and so dense that a record would belong to too many of them, if
+/// there is one.
 fn of_window_count(args: &BenchArgs, facts: &Facts) -> Option<String> {
     facts.windows.as_ref()?;
     let (size, slide) = sizes(args);
     SlidingWindows::of_size(size).every(slide).err().map(|error| format!("--window, --slide: {error}"))
 }
 
-/// Returns the problem with the files to be read, if there is one.
+/// Returns the problem with the options that name files to be read, if there is one.
 fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.tolls.is_some() && !facts.has_tolls {
@@ -141,7 +142,7 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     (args.queries() != 1).then(|| one.to_owned())
 }
 
-/// Returns the problem with the generator's options, if there is one.
+/// Returns the problem with the options of the generator, if there is one.
 fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.cyclic && !facts.has_cycle {
@@ -165,7 +166,8 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     None
 }
 
-/// Returns the problem with queries that are not all alike, if there is one.
+/// Returns the problem with the numbers of queries in a workload whose queries are not all alike, if there is
+/// one.
 fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (name, queries, together) = (facts.name, args.queries(), facts.queries_together);
     if queries % together != 0 {
@@ -190,7 +192,8 @@ fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
     tenants::problem(args)
 }
 
-/// Returns the problem with the rate, or with the density of the generator's records, if there is one.
+/// Returns the problem with the rate, or with the number of records per second of event time, if there is
+/// one.
 fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
     if args.input.is_some() {
@@ -211,7 +214,7 @@ fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("{problem}; take less of it and more --queries"))
 }
 
-/// Returns the option that edges made of queues do not support, if one is given.
+/// Returns the problem with an option that edges made of queues do not support, if one is given.
 fn of_memory(args: &BenchArgs) -> Option<String> {
     let is_shared = args.memory != MemoryOption::Blocks && args.parallel() == ParallelOption::Epochs;
     is_shared.then(|| {
@@ -227,7 +230,7 @@ fn of_memory(args: &BenchArgs) -> Option<String> {
     })
 }
 
-/// Returns the problem with how the load changes, or is shared, if there is one.
+/// Returns the problem with the options for a changing or uneven load, if there is one.
 fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let given = [
         ("rate-steps", args.rate_steps.is_some()),
@@ -239,7 +242,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
     let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
-        // Already refused together with the rate.
+        // Load options with a hand-written loop were refused already, together with its rate.
         return None;
     }
     if args.input.is_some() {
@@ -287,7 +290,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
 }
 
-/// Refuses a time scale where event time has to be the time of the clock.
+/// Returns the problem with `--time-scale`, if event time has to run as fast as the clock.
 fn of_time_scale(args: &BenchArgs) -> Option<String> {
     let scale = args.time_scale;
     if scale == 1 {
@@ -345,7 +348,7 @@ fn of_trace(args: &BenchArgs) -> Option<String> {
     is_read.then(|| format!("--trace: {} is read; take another file", file.display()))
 }
 
-/// Returns the option that a hand-written loop does not support, if one is given.
+/// Returns the problem with an option that a hand-written loop does not support, if one is given.
 fn of_loop(args: &BenchArgs) -> Option<String> {
     let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload().facts());
     let api = kind.name();
@@ -387,7 +390,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     Some(format!("--{option}: {loops}; leave it away with --api {api}, or take typed"))
 }
 
-/// Returns the option that a query in SQL does not support, if one is given.
+/// Returns the problem with an option that a query in SQL does not support, if one is given.
 fn of_sql(args: &BenchArgs) -> Option<String> {
     if args.api != Api::Sql {
         return None;
@@ -417,7 +420,7 @@ fn of_sql(args: &BenchArgs) -> Option<String> {
     ))
 }
 
-/// Returns the windows.
+/// Returns the windows that the options ask for, which may overlap.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -428,7 +431,7 @@ pub fn windows(args: &BenchArgs) -> SlidingWindows {
         .expect("`of_windows` refuses windows and slides below their unit, which is above zero")
 }
 
-/// Returns the windows of a workload whose windows do not overlap.
+/// Returns the windows that the options ask for, for a workload whose windows do not overlap.
 ///
 /// # Panics
 /// If the workload's windows cannot be chosen.
@@ -437,25 +440,26 @@ pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
     TumblingWindows::new(size).expect("`of_windows` refuses windows below their unit, which is above zero")
 }
 
-/// Returns the windows for the reference.
+/// Returns the windows that the options ask for, in the form that the reference takes.
 pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
     let (size, slide) = sizes(args);
     reference::Windows { size_us: size.as_micros(), slide_us: slide.as_micros() }
 }
 
-/// Returns the windows' size and slide.
+/// Returns the size and the slide of the windows that the options ask for.
 fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);
-    // Windows shorter than the usual slide lie back to back.
+    // The default slide may be longer than the chosen window size. Then windows lie back to back.
     (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
-/// Returns the options of an experiment: two workers and a few seconds for each run, unless told otherwise.
+/// Returns the options of an experiment: two workers and a few seconds for each run, unless the command line
+/// says otherwise.
 pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-    // Options that the experiment chooses have their defaults.
+    // Options that the experiment itself chooses get their defaults.
     let usual = BenchArgs::augment_args(Command::new("bench")).get_matches_from(["bench", "ysb"]);
     let usual =
         BenchArgs::from_arg_matches(&usual).expect("every option of `bench` that is not given has a default");
@@ -491,7 +495,7 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
     args
 }
 
-/// Returns notes on options that were given and have no effect.
+/// Returns a note for each option that was given and has no effect.
 pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     if let Target::Experiment(_) = args.target {
         let taken = [
@@ -506,7 +510,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "block_records",
             "memory_budget",
         ];
-        // Only options; the group of all arguments is left out.
+        // The list must have options only, so the group of all arguments is left out.
         let options = BenchArgs::augment_args(Command::new("bench"));
         let idle = options
             .get_arguments()

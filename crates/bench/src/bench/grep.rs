@@ -15,7 +15,7 @@ use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
 
-/// Runs the query or the loop.
+/// Runs the query `grep`, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     lines::run(args, &Grep, loops::run, row_of, interrupt)
 }

@@ -22,11 +22,11 @@ use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows;
 
-/// Number of records of all queries above which a run is checked for conservation only: the reference takes
+/// Number of records of all queries above which a run is only checked for lost records: the reference takes
 /// about 8 million a second, and should not take much longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 150_000_000;
 
-/// Runs the query or the loop.
+/// Runs the temporal join, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match args.api.loop_kind() {
         Some(kind) => Ok(run_loop(args, kind)),
@@ -36,7 +36,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    // Each query is one offer per stream, with keys as dense as its rate asks for.
+    // Each query has one load per stream. The generator draws from as many keys as its rate requires.
     let of_query = |offered: &Offered| {
         let sides = [Side::Left, Side::Right];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));
@@ -52,7 +52,7 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && digests.iter().all(Digests::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            // The left source is planned first.
+            // The left source is planned before the right one, so it comes first in the report.
             let (sides, offered) = &streams[index];
             let stream = |side: usize| {
                 let (generator, records) = (&sides[side], offered[side].in_order(&report.made[side..=side]));

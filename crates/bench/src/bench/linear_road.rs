@@ -19,18 +19,19 @@ pub const LAYOUT: Layout = Layout { columns: &csv::COLUMNS, header: Header::None
 /// Largest number of characters of a field that a message shows.
 const VALUE_SHOWN_CHARS_MAX: usize = 60;
 
-/// Creates a generator of traffic from the seed, as dense as the rate requires.
+/// Creates a generator of traffic from the seed, with as many expressways as the rate requires.
 pub fn generator(args: &BenchArgs) -> LrbGenerator {
     let rate_per_s = match args.rate {
         Rate::Max => args.nominal_rate_per_s(),
-        // Cars report every 30 s of event time, however fast that runs.
+        // Cars report every 30 s of event time, however fast event time runs, so the rate is converted to
+        // event time.
         Rate::PerSecond(rate_per_s) => rate_per_s / args.time_scale,
     };
     let rate_per_s = NonZeroU64::new(rate_per_s).expect("the options refuse a rate of zero");
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
 }
 
-/// Returns the generator's records at these indexes, with these event times.
+/// Returns the generator's records at these indexes, with the given event times.
 pub fn generated(
     generator: &LrbGenerator,
     records: impl Iterator<Item = (u64, EventTime)>,
@@ -38,7 +39,7 @@ pub fn generated(
     records.map(|(index, event_time)| Record::new(event_time, generator.value(index, event_time)))
 }
 
-/// Parses a record of recorded traffic.
+/// Parses a row of recorded traffic to a record.
 pub fn record_of_row(row: &Row<'_>) -> Result<Record<LrbRecord>, RowError> {
     let field = |index: usize| (index < csv::COLUMNS.len()).then(|| row.text(index));
     csv::record_of(field).map_err(|error| row_error(&error))
@@ -51,14 +52,14 @@ pub fn row_error(error: &LrbCsvError) -> RowError {
             let shown: String = value.chars().take(VALUE_SHOWN_CHARS_MAX).collect();
             RowError { field: column, reason: format!("{shown:?} is not {expected}") }
         }
-        // The source has counted the fields.
+        // A wrong number of fields cannot occur here, because the source has counted the fields.
         other => RowError { field: "line", reason: other.to_string() },
     }
 }
 
-/// Parses a line in plain words to a row of the input for the references; `None` if it is a bad line. Written
-/// from the description of the benchmark's columns, without code shared with the source, so that a mistake in
-/// either shows.
+/// Parses a line of recorded traffic to a row for the references; `None` if it is a bad line. The function is
+/// written from the description of the benchmark's columns and shares no code with the source, so that a
+/// mistake in either of them shows.
 pub fn columns_of_line(line: Option<String>) -> Option<LrbColumns> {
     let line = line?;
     let fields: Vec<&str> = line.split(',').collect();

@@ -24,19 +24,19 @@ use super::report::{Checked, Figures};
 use super::reserve_cache;
 use super::rows::{self, Kept};
 
-/// Number of records of all queries above which a run is checked for conservation only: the reference must not
-/// take longer than the run.
+/// Number of records of all queries above which a run is only checked for lost records: the reference must
+/// not take longer than the run.
 const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
 
-/// A workload over lines.
+/// A workload whose input is lines of text.
 pub trait LineWorkload {
-    /// Row of results.
+    /// The type of a row of the workload's results.
     type Row: Row + Send + 'static;
 
-    /// Returns the generator of lines of this seed.
+    /// Returns the generator of lines for this seed.
     fn generator(seed: u64) -> TextGenerator;
 
-    /// Plans the query called `name`; also returns access to the rows that it keeps.
+    /// Plans the query and names it `name`. Also returns access to the result rows that its sink keeps.
     fn plan<S>(
         &self,
         args: &BenchArgs,
@@ -46,7 +46,7 @@ pub trait LineWorkload {
     where
         S: Source<Item = Text> + 'static;
 
-    /// Returns the expected results for these lines.
+    /// Returns the results that are expected for these lines, from the reference.
     fn rows(
         &self,
         args: &BenchArgs,
@@ -54,26 +54,27 @@ pub trait LineWorkload {
         lines: &[&str],
     ) -> Vec<Self::Row>;
 
-    /// Returns the event time of the recorded line of this number, and the part of it that is a record. By
-    /// default that is the whole line, with lines spaced at the nominal rate; lines with a time of their own
-    /// differ.
+    /// Returns the event time of a recorded line, and the part of the line that is a record. By default the
+    /// record is the whole line, and lines are spaced at the nominal rate. Workloads whose lines have a time
+    /// of their own differ.
     fn keep_part(number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {
         Ok(Record::new(stamp_of_line(number), 0..line.len()))
     }
 
-    /// Returns the same for the reference: microseconds and text; `None` if the line is bad.
+    /// Returns the event time in microseconds and the record's text of a recorded line, for the reference;
+    /// `None` if the line is bad.
     fn recorded(number: usize, line: &str) -> Option<(i64, &str)> {
         Some((i64::try_from(number).ok()?, line))
     }
 }
 
-/// Returns all texts of a generator.
+/// Returns all different texts of a generator.
 fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }
 
-/// Runs the query from recorded or generated lines, or the hand-written loop `run`, as `args` ask; `row_of` converts a result
-/// of the loop to a row.
+/// Runs a workload over lines as the options ask: the query from recorded or generated lines, or the
+/// hand-written loop `run`. `row_of` converts a result of the loop to a result row.
 pub fn run<W: LineWorkload, R>(
     args: &BenchArgs,
     workload: &W,
@@ -90,8 +91,8 @@ pub fn run<W: LineWorkload, R>(
     }
 }
 
-/// Runs the queries from generated lines. Every split has buffers of its own, like the readers of a log's
-/// partitions: with shared buffers, workers would contend for their reference counts.
+/// Runs the queries from generated lines. Every split has text buffers of its own, like the readers of a
+/// log's partitions. With shared buffers, workers would contend for the reference counts of the buffers.
 fn run_generated<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
@@ -130,7 +131,7 @@ fn run_generated<W: LineWorkload>(
     Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
-/// Runs the query to the end of `input`.
+/// Runs the query from recorded lines, to the end of the file `input`.
 fn run_recorded<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
@@ -169,7 +170,8 @@ fn run_recorded<W: LineWorkload>(
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Runs a hand-written loop; `row_of` converts a result to a row.
+/// Runs the hand-written loop of a workload over lines. `row_of` converts a result of the loop to a result
+/// row.
 fn run_loop<W: LineWorkload, R>(
     args: &BenchArgs,
     kind: LoopKind,

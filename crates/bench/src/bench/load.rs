@@ -10,22 +10,22 @@ use thalweg_connectors::{Load, RateStep, zipf_parts};
 use super::args::BenchArgs;
 use crate::values::Rate;
 
-/// Seed offset of the random instants at which queries are deployed.
+/// Constant that is combined with the seed for the random instants at which queries are deployed.
 const DEPLOYMENTS: u64 = 0x6465_706c_6f79_6564;
 
-/// Seed offset of the random loads.
+/// Constant that is combined with the seed for the random loads.
 const LOADS: u64 = 0x6c6f_6164_735f_6f66;
 
-/// Load of one query at a rate.
+/// The load offered to one query, if there is a rate.
 #[derive(Clone, Debug)]
 pub struct QueryLoad {
-    /// Records per second of each of its streams.
+    /// Records per second of each stream of the query.
     pub rate_per_s: u64,
-    /// How the rate changes, and how records arrive.
+    /// How the rate of the query changes, and how its records arrive.
     pub load: Load,
 }
 
-/// Returns the loads of all queries; empty if the generator is drained.
+/// Returns the load of each query; empty if the generator is drained without a rate.
 pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     let Rate::PerSecond(rate_per_s) = args.rate else { return Vec::new() };
     let steps = args.rate_steps.iter().flat_map(|steps| &steps.0);
@@ -45,7 +45,8 @@ pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
     rates(args, rate_per_s).into_iter().enumerate().map(load).collect()
 }
 
-/// Returns the records per second of each stream of each query, where `rate_per_s` is the average of a query.
+/// Returns, for each query, the records per second of each of its streams. `rate_per_s` is the average of a
+/// query.
 pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
     let queries = args.queries();
     let of_stream = rate_per_s / args.workload().facts().streams;
@@ -65,7 +66,7 @@ pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
     let mut entropy = SeededEntropy::new(args.seed ^ DEPLOYMENTS);
     let instant = |_| Duration::from_micros(if within_us == 0 { 0 } else { entropy.below(within_us) });
     let mut instants: Vec<Duration> = (0..args.queries()).map(instant).collect();
-    // Sorted, since queries that are alike are interchangeable.
+    // The instants are sorted, because queries that are alike are interchangeable.
     instants.sort_unstable();
     instants
 }
@@ -95,7 +96,7 @@ mod tests {
         assert_ne!(loads[0].load.seed, loads[1].load.seed, "each draws its own");
     }
 
-    /// The splits of a single query are skewed, if it has several.
+    /// With `--skew` the splits of a single query get uneven shares of its load, if it has several splits.
     #[test]
     fn splits_are_skewed_where_queries_cannot_be() {
         let skew = |options| split_skew(&args(options));
@@ -105,7 +106,8 @@ mod tests {
         assert_eq!(skew("ysb --rate 1k --workers 2"), None);
     }
 
-    /// Instants lie within the span, spread over it, and follow from the seed.
+    /// The random instants of deployment lie within the given span, are spread over it, and follow from the
+    /// seed.
     #[test]
     fn queries_are_deployed_at_random() {
         let instants = |options: &str| deployments(&args(&format!("ysb --queries 100 {options}")));

@@ -24,7 +24,7 @@ use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{linear_road, reserve_cache};
 
-/// Runs the query or the loop.
+/// Runs Linear Road's short form, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match (args.api.loop_kind(), &args.input) {
         (Some(kind), _) => Ok(run_loop(args, kind)),
@@ -39,7 +39,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// Returns the queries, with their checks.
+/// Returns the queries of Linear Road's short form, ready to run, with the check of their results.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -116,18 +116,19 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
     })
 }
 
-/// Returns the first difference of a query from the reference.
+/// Returns the first difference between the results of a query and those of the reference.
 fn difference(answer: &LrbAnswer, found: &[LrbRow], report: &QueryReport) -> Option<String> {
     let wrong = answer.read != report.events_in;
     let wrong = wrong.then(|| format!("records read: {} expected, {} found", answer.read, report.events_in));
     wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
-/// Converts a row of the input, with the fields that the short form reads.
+/// Converts a row of the traffic to the reference's input, with the fields that the short form reads.
 fn input_of(
     &[kind, time_s, vehicle, speed, xway, lane, direction, segment, position, ..]: &LrbColumns,
 ) -> LrbInput {
-    // Fields that a request lacks are -1 and become arbitrary numbers, which are not read.
+    // Fields that a request lacks are -1 in the row. They become arbitrary numbers here, which are not
+    // read.
     LrbInput {
         event_time_us: i64::from(time_s) * 1_000_000,
         kind: kind as u8,

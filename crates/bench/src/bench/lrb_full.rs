@@ -27,22 +27,22 @@ use super::rows::{self, Kept, Rows};
 use super::{files, linear_road, reserve_cache};
 use tolls::Tolls;
 
-/// Names of the result files, without the extension `.csv`.
+/// Names of the files of Linear Road's results, without the extension `.csv`.
 const RESULTS: [&str; 4] = ["type0_toll", "type1_accident", "type2_balance", "type3_daily"];
 
 /// Operators that filter out requests without an answer: requests of a kind that has none, and requests for a
 /// day without a historical toll.
 const UNANSWERED: [&str; 2] = ["answerable", "daily expenditures"];
 
-/// Number of records of all queries above which a generated run is checked for conservation only: the reference
-/// keeps 200 bytes per record and takes 2.4 us, and it should not take longer than a run of 5 s.
+/// Number of records of all queries above which a generated run is only checked for lost records: the
+/// reference keeps 200 bytes per record and takes 2.4 us, and it should not take longer than a run of 5 s.
 const GENERATED_RECORDS_MAX: u64 = 2_000_000;
 
-/// Number of records above which a recorded run is checked for conservation only; three hours of one expressway
-/// are 12 million records.
+/// Number of records above which a recorded run is only checked for lost records; three hours of one
+/// expressway are 12 million records.
 const RECORDED_RECORDS_MAX: u64 = 15_000_000;
 
-/// Runs the query.
+/// Runs Linear Road by its full rules.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     match &args.input {
@@ -69,8 +69,8 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     let checked = if driven.is_comparable(GENERATED_RECORDS_MAX) && kept.iter().all(KeptRows::are_whole) {
         let tolls = tolls.for_the_reference()?;
         Checked::by_reference(driven.first_wrong(|index, report| {
-            // Sorted by index: the reference takes rows of one second in the given order, the query in the
-            // order of their event times.
+            // Records are sorted by index: the reference takes rows of one second in the given order, but the
+            // query takes them in the order of their event times.
             let mut records: Vec<(u64, EventTime)> = offered[index].records(&report.made).collect();
             records.sort_unstable();
             let records = linear_road::generated(&generator, records.into_iter());
@@ -113,9 +113,9 @@ fn run_recorded(
     })
 }
 
-/// Returns the file name of a kind of results of a query.
+/// Returns the name of the file for one kind of results of one query.
 fn file_name(kind: &str, query: &str) -> String {
-    // If there are several queries, a number follows the name of the workload.
+    // If there are several queries, the query's name ends in a number, which the file name repeats.
     let number = query.strip_prefix("lrb-full").expect("queries are named after their workload");
     format!("{kind}{number}.csv")
 }
@@ -130,7 +130,7 @@ where
     S: Source<Item = LrbRecord> + 'static,
 {
     let file = |kind| args.results_file(&file_name(kind, name));
-    // A record has at most one result row of each kind.
+    // A record has at most one result row of each kind, so as many rows as records suffice.
     let rows_max = if args.input.is_some() { RECORDED_RECORDS_MAX } else { GENERATED_RECORDS_MAX };
     let (toll_sink, tolls_kept) = Rows::new(toll_of, file(RESULTS[0])?, write_toll)?;
     let (notice_sink, notices) = Rows::new(notice_of, file(RESULTS[1])?, write_notice)?;
@@ -148,7 +148,7 @@ where
     Ok((graph, KeptRows { tolls: tolls_kept, notices, balances, dailies }))
 }
 
-/// The result rows of a query.
+/// The result rows of a query that its sinks have kept.
 struct KeptRows {
     tolls: Kept<LrbToll>,
     notices: Kept<LrbNotice>,
@@ -162,7 +162,8 @@ impl KeptRows {
         tolls.is_whole() && notices.is_whole() && balances.is_whole() && dailies.is_whole()
     }
 
-    /// Returns the first difference of a query from the reference; takes the rows out.
+    /// Returns the first difference between the results of a query and those of the reference. Takes the rows
+    /// out of the sinks.
     fn difference(&self, answer: &LrbFullAnswer, report: &QueryReport) -> Option<String> {
         let counts = [
             ("records read", answer.read, report.events_in),
@@ -179,7 +180,7 @@ impl KeptRows {
     }
 }
 
-/// Returns the number of requests that a query has not answered.
+/// Returns the number of requests that a query has left unanswered.
 fn unanswered(report: &QueryReport) -> u64 {
     let operators = report.operators.iter().filter(|counts| UNANSWERED.contains(&counts.operator.as_str()));
     operators.map(|counts| counts.counts.filtered).sum()
@@ -234,7 +235,7 @@ fn balance_of(record: &Record<Balance>) -> LrbBalance {
 
 fn write_balance(record: &Record<Balance>, row: &mut RowWriter) {
     let LrbBalance { time_s, query, balance, .. } = balance_of(record);
-    // The result time is written as if the answer had been known at once.
+    // The time of the result is written as if the answer had been known at once.
     let result_time_s = time_s;
     [2, time_s.into(), result_time_s.into(), query.into(), balance]
         .into_iter()

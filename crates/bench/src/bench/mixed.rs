@@ -29,10 +29,10 @@ pub const QUERIES: u64 = 6;
 /// per second.
 const KINDS: [(Workload, u64); 3] = [(Workload::Ysb, 12), (Workload::Lrb, 3), (Workload::Nyt, 8)];
 
-/// Sum of all shares.
+/// Sum of the shares of the three workloads.
 const SHARES: u64 = KINDS[0].1 + KINDS[1].1 + KINDS[2].1;
 
-/// Returns the options of each kind of queries.
+/// Returns the options of each of the three workloads, with its share of the queries and of the rate.
 pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     let part = |(workload, share)| {
         let of_rate = |rate_per_s: u64| {
@@ -48,7 +48,7 @@ pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
                 Rate::PerSecond(rate_per_s) => Rate::PerSecond(of_rate(rate_per_s)),
             },
             rate_steps: args.rate_steps.as_ref().map(|steps| Steps(steps.0.iter().map(step).collect())),
-            // Each kind draws its own bursts.
+            // Each workload draws its own bursts, so it has a seed of its own.
             seed: args.seed.wrapping_add(share),
             ..args.clone()
         }
@@ -56,12 +56,13 @@ pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     KINDS.map(part).into()
 }
 
-/// Runs the queries.
+/// Runs the queries of the three workloads on one engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let parts = parts(args);
     let [ysb_args, lrb_args, nyt_args] = &parts[..] else { unreachable!("there are three kinds") };
-    // Generators come first, which takes a while: the first records of all are to be sent at the same instant.
+    // Generators are made first, which takes a while, because the first records of all queries are to be sent
+    // at the same instant.
     let (ads, roads) = (ysb::generator(ysb_args), Arc::new(linear_road::generator(lrb_args)));
     let taxis = Arc::new(NytGenerator::new(nyt_args.seed));
     let (now, instants) = (SystemClock::default().now(), load::deployments(args));

@@ -4,7 +4,7 @@
 use clap::ValueEnum;
 use thalweg::{EdgeMemory, Execution};
 
-/// The engine's two ways to run tasks.
+/// The engine's two ways to run tasks, as values of `--execution`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ExecutionOption {
     /// Workers, as many as --workers says, and the policy says what each runs next.
@@ -14,7 +14,7 @@ pub enum ExecutionOption {
 }
 
 impl ExecutionOption {
-    /// Returns the option's name in figures.
+    /// Returns the name of this way to run tasks in figures.
     pub fn name(self) -> &'static str {
         match self {
             ExecutionOption::Workers => "workers",
@@ -22,7 +22,7 @@ impl ExecutionOption {
         }
     }
 
-    /// Returns the engine's value.
+    /// Returns the engine's setting for this way to run tasks.
     pub fn execution(self) -> Execution {
         match self {
             ExecutionOption::Workers => Execution::Workers,
@@ -30,11 +30,11 @@ impl ExecutionOption {
         }
     }
 
-    /// Name of the policy in figures where there is none.
+    /// Name in figures in place of a policy, if the operating system schedules the threads.
     pub const NO_POLICY: &str = "os";
 }
 
-/// Memory of the engine's edges.
+/// Memory of the engine's edges, as values of `--memory`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MemoryOption {
     /// Blocks, which are used again while they are in the cache.
@@ -46,7 +46,7 @@ pub enum MemoryOption {
 }
 
 impl MemoryOption {
-    /// Returns the option's name in figures.
+    /// Returns the name of this kind of memory in figures.
     pub fn name(self) -> &'static str {
         match self {
             MemoryOption::Blocks => "blocks",
@@ -55,7 +55,7 @@ impl MemoryOption {
         }
     }
 
-    /// Returns the engine's value.
+    /// Returns the engine's setting for this kind of memory.
     pub fn memory(self) -> EdgeMemory {
         match self {
             MemoryOption::Blocks => EdgeMemory::Blocks,

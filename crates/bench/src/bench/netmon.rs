@@ -28,15 +28,15 @@ use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
 
-/// Number of rows of a query above which they are compared with the reference by digests of windows; up to then
-/// 160 MB of rows are kept.
+/// Number of result rows of a query up to which the rows themselves are kept, 160 MB. If there are more, they
+/// are compared with the reference by digests of windows.
 const ROWS_MAX: u64 = 5_000_000;
 
-/// Number of probes of all queries above which a run is checked for conservation only, where the reference
-/// takes one by one: it takes some 4 million a second.
+/// Number of probes of all queries above which a run is only checked for lost records. It applies if the
+/// reference has to take probes one by one, of which it takes some 4 million a second.
 const ONE_BY_ONE_MAX: u64 = 20_000_000;
 
-/// Runs the query or a loop.
+/// Runs the query `netmon`, or one of its hand-written loops.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if let Some(input) = &args.input {
         return recorded::run(args, input, interrupt);
@@ -96,10 +96,11 @@ where
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }
 
-/// A result of the query.
+/// A result of netmon's query: the mean round-trip time of a pair in a window.
 type Mean = Windowed<IpPair, f64>;
 
-/// The sink: keeps rows while there are not too many, and always a digest of each window.
+/// The sink of netmon's results. It keeps result rows while there are not too many, and always a digest of
+/// each window.
 struct Means {
     rows: Rows<Mean, NetmonRow>,
     windows: Digested<Mean, NetmonWindow>,
@@ -117,19 +118,20 @@ impl Sink<Mean> for Means {
     }
 }
 
-/// Results that the sink has kept, once the query has ended.
+/// Results that the sink of netmon has kept, after the query has ended.
 struct KeptMeans {
     rows: Kept<NetmonRow>,
     windows: Digests<NetmonWindow>,
 }
 
 impl KeptMeans {
-    /// Returns whether there are results to compare.
+    /// Returns whether the sink has kept rows or digests that can be compared.
     fn are_whole(&self) -> bool {
         self.rows.is_whole() || self.windows.is_whole()
     }
 
-    /// Returns the first row that differs, or the first window if there were too many rows.
+    /// Returns the first result row that differs from the reference, or the first window that differs if
+    /// there were too many rows.
     fn difference(&self, expected: &NetmonSums) -> Option<String> {
         if self.rows.is_whole() {
             return difference(expected, self.rows.take());
@@ -140,8 +142,9 @@ impl KeptMeans {
     }
 }
 
-/// Returns the first row that differs. Rows are compared window by window: there may be millions, and the
-/// expected rows of windows with the same probes are stored once.
+/// Returns the first result row that differs from the expected one. Rows are compared window by window,
+/// because there may be millions of them, and the reference stores the rows of windows with the same probes
+/// only once.
 fn difference(expected: &NetmonSums, mut found: Vec<NetmonRow>) -> Option<String> {
     found.sort_unstable_by_key(Row::key);
     let mut rest = &found[..];
@@ -174,7 +177,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &NetmonGenerator) -> Fi
     })
 }
 
-/// Converts a probe of the generator's period to the reference's form.
+/// Converts a generated probe to the form that the reference takes.
 fn plain(probe: &Probe) -> (u32, u32, f64) {
     (probe.pair.source, probe.pair.destination, probe.rtt)
 }

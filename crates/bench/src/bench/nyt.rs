@@ -19,11 +19,11 @@ use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
 
-/// Number of trips of all queries above which a generated run is checked for conservation only: the reference
+/// Number of trips of all queries above which a generated run is only checked for lost records: the reference
 /// keeps every trip, and it must not take longer than the run.
 const REFERENCE_TRIPS_MAX: u64 = 20_000_000;
 
-/// Runs the query.
+/// Runs the query of New York's taxis.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match &args.input {
         Some(input) => recorded::run(args, input, interrupt),
@@ -37,7 +37,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// Returns the queries, with their checks.
+/// Returns the queries of New York's taxis, ready to run, with the check of their results.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -93,7 +93,7 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Returns the first difference of a query from the reference.
+/// Returns the first difference between the results of a query and those of the reference.
 fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) -> Option<String> {
     let filtered = report.total(|counts| counts.filtered);
     let counts = [

@@ -11,48 +11,48 @@ use thalweg_scheduling::{Completion, Logged, Policy, RunLog};
 
 use super::report::Latency;
 
-/// Time between two samples.
+/// Time between two samples of a running benchmark.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Largest number of samples that are kept: those of ten minutes.
+/// Largest number of samples that are kept: those of 10 minutes.
 const SAMPLES_MAX: usize = 6_000;
 
-/// Largest number of timeline entries that are kept.
+/// Largest number of entries that are kept of the timeline.
 const RUNS_MAX: usize = 10_000;
 
-/// Length of the timeline that is kept.
+/// Length of the timeline that is kept, in nanoseconds.
 const TIMELINE_NS: u64 = 5_000_000;
 
-/// Observations of a run.
+/// Observations of a run over time.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Series {
-    /// Names of the tasks; tasks of several queries with the same name are one.
+    /// Names of the tasks. Tasks of several queries with the same name count as one.
     pub tasks: Vec<String>,
     pub samples: Vec<Sample>,
     pub timeline: Vec<Ran>,
 }
 
-/// One sample of all queries.
+/// One sample of the state of all queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// Time since the first sample.
+    /// Time of the sample, in seconds since the first sample.
     pub at_s: f64,
-    /// Throughput of all queries since the previous sample.
+    /// Events per second of all queries since the previous sample.
     pub throughput_per_s: f64,
-    /// Latency of all queries since the previous sample.
+    /// Latency of all queries since the previous sample, in microseconds.
     pub latency_us: Option<Latency>,
-    /// Pending records before each task.
+    /// Number of pending records before each task.
     pub pending: Vec<u64>,
 }
 
-/// An entry of the timeline: a worker ran a task.
+/// An entry of the timeline: one step of a task that a worker ran.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ran {
     pub worker: u32,
-    /// Index of the task among the tasks.
+    /// Index of the task among the names of tasks.
     pub task: usize,
     pub query: usize,
-    /// Time since the beginning of the timeline.
+    /// Time from the beginning of the timeline to the beginning of the step.
     pub from_ms: f64,
     pub to_ms: f64,
 }
@@ -67,26 +67,26 @@ pub struct Observer {
 #[derive(Default, Debug)]
 struct Seen {
     series: Series,
-    /// Time of the first sample, and of the last one with the events up to then.
+    /// Time of the first sample, and time of the last sample with the number of events up to then.
     began: Option<ProcessingTime>,
     last: Option<(ProcessingTime, u64)>,
     timeline_from: Option<ProcessingTime>,
-    /// Query and index of the task, by the number of the operator.
+    /// The query and the index of the task to which each operator belongs, by the number of the operator.
     places: Vec<Option<(usize, usize)>>,
 }
 
 impl Observer {
-    /// Creates an observer without observations.
+    /// Creates an observer that has no observations yet.
     pub fn new() -> Self {
         Observer { log: RunLog::new(RUNS_MAX), seen: Arc::default() }
     }
 
-    /// Returns a policy that behaves like `policy` and logs what ran.
+    /// Returns a policy that behaves like `policy` and also logs which tasks ran.
     pub fn watch(&self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         Box::new(Logged::new(policy, &self.log))
     }
 
-    /// Takes a sample of all queries; `latencies` came in since the previous one.
+    /// Takes a sample of all queries. `latencies` has the latencies since the previous sample.
     pub fn look(&self, queries: &[QueryHandle], latencies: &Latencies) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemClock::default().now();
@@ -117,14 +117,14 @@ impl Observer {
         }
     }
 
-    /// Begins the timeline now.
+    /// Begins the timeline of the run now.
     pub fn begin_timeline(&self) {
         let now = SystemClock::default().now();
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).timeline_from = Some(now);
         self.log.open(now);
     }
 
-    /// Returns the observations.
+    /// Returns all observations of the run.
     pub fn finish(self) -> Series {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(from) = seen.timeline_from {
@@ -138,7 +138,7 @@ impl Observer {
 }
 
 impl Seen {
-    /// Returns the index of a task, and adds it if it is not known.
+    /// Returns the index of the task with this name, after adding the name if it is not known.
     fn place(&mut self, name: &str) -> usize {
         let tasks = &mut self.series.tasks;
         tasks.iter().position(|known| known == name).unwrap_or_else(|| {

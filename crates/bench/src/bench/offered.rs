@@ -20,40 +20,40 @@ use super::drive::Driven;
 use super::load;
 use crate::values::Rate;
 
-/// The sources of one query, all alike.
+/// The load offered to one query: it makes the sources of the query, which are all alike.
 #[derive(Clone)]
 pub struct Offered {
     pace: Pace,
-    /// Changes of the load, if there are any.
+    /// Changes of the offered rate over time, if there are any.
     load: Option<Load>,
-    /// Assignment of a stream's records to its splits.
+    /// Assignment of the records of a stream to its splits.
     shares: SplitShares,
     disorder: Disorder,
-    /// Records per second of event time, of one stream.
+    /// Records per second of event time, of one stream of the query.
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
     /// Time after the first of all queries at which this query is deployed.
     after: Duration,
-    /// Start of the query's windows, for queries that are deployed one after the other with records at a rate:
-    /// the time of deployment, rounded to a millisecond, so that not all windows end at once.
+    /// Start of the query's windows. If queries are deployed one after the other with records at a rate, it
+    /// is the time of deployment, rounded to a millisecond, so that not all windows end at once.
     windows_from: Span,
 }
 
 impl Offered {
-    /// Returns the offers of all queries, by the options. Call it once for all queries of a run, so that
-    /// queries which are deployed at once have the same instant for their first records.
+    /// Returns the loads offered to all queries, by the options. It must be called once for all queries of a
+    /// run, so that queries which are deployed at once send their first records at the same instant.
     pub fn of_queries(args: &BenchArgs) -> Vec<Self> {
         Offered::of_deployed(args, SystemClock::default().now(), &load::deployments(args))
     }
 
-    /// Returns the offers of queries that are deployed these times after `now`.
+    /// Returns the loads offered to queries that are deployed these times after `now`.
     pub fn of_deployed(args: &BenchArgs, now: ProcessingTime, instants: &[Duration]) -> Vec<Self> {
         let loads = load::of_queries(args);
         let streams = args.workload().facts().streams;
         let of_query = |(query, after): (usize, &Duration)| match (args.rate, loads.get(query)) {
             (Rate::PerSecond(_), Some(query)) => {
-                // Rounded to a whole microsecond, so that event times have a closed form.
+                // The start is rounded to a whole microsecond, so that event times have a closed form.
                 let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
@@ -81,7 +81,8 @@ impl Offered {
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
-            // A record that is held up has happened before it is sent.
+            // A record that is held up has its event time before it is sent, so event times begin earlier by
+            // the greatest delay.
             Pace::Rate { .. } => disorder.bound(),
         };
         let shares = match &load {
@@ -105,13 +106,14 @@ impl Offered {
         }
     }
 
-    /// Returns the offer to another stream than the first. Streams at a steady rate are all alike.
+    /// Returns the load offered to another stream of the query than the first. Streams at a steady rate are
+    /// all alike.
     pub fn of_stream(&self, stream: u64) -> Self {
         let load = self.load.clone().map(|load| Load { seed: load.seed.wrapping_add(stream), ..load });
         Offered { load, ..self.clone() }
     }
 
-    /// Creates a source.
+    /// Creates a source that offers this load from a generator.
     pub fn source<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Paced<G>> {
         let source = Paced::new(Arc::clone(generator), self.pace);
         let source = source.map_err(|error| failure::of_connector(&error))?;
@@ -131,8 +133,9 @@ impl Offered {
         Ok(self.source(args, generator)?.split_by(&self.shares))
     }
 
-    /// Returns the number of records up to which a reference can compute the results: `in_closed_form` where
-    /// stamps have a closed form, else `one_by_one`. The stamps of a load that changes have none.
+    /// Returns the number of records up to which a reference can compute the results. It is `in_closed_form`
+    /// if event times have a closed form, else `one_by_one`. The event times of a load that changes have no
+    /// closed form.
     pub fn records_max(&self, in_closed_form: u64, one_by_one: u64) -> u64 {
         if self.load.is_none() { in_closed_form } else { one_by_one }
     }
@@ -152,23 +155,23 @@ impl Offered {
         self.stamped(self.at_places(self.shares.places(made)))
     }
 
-    /// Returns the indexes of a part of those records without gaps. The part lacks the records by which some
-    /// splits are ahead of others, the rest of a shuffled run, and the early ones of two epochs. It is empty
-    /// where stamps have no [closed form](Self::stamps_from).
+    /// Returns the range of indexes, without gaps, that most of the records made by a stream's splits have.
+    /// The range lacks the records by which some splits are ahead of others, the rest of a shuffled run, and
+    /// the early records of two epochs. It is empty if event times have no [closed form](Self::stamps_from).
     pub fn whole(&self, made: &[u64]) -> Range<u64> {
         if self.load.is_some() { 0..0 } else { self.disorder.whole(self.first_places(made).0) }
     }
 
-    /// Returns the records outside the [whole](Self::whole) part, in any order.
+    /// Returns the made records outside the range [`whole`](Self::whole), in any order.
     pub fn others(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (count, ahead) = self.first_places(made);
-        // The records of a load come in order, and count as others.
+        // The records of a changing load come in order, and all of them count as outside the range.
         let (count, all) = if self.load.is_some() { (0, 0..count) } else { (count, 0..0) };
         self.stamped(all.chain(self.disorder.others(count)).chain(self.at_places(ahead)))
     }
 
-    /// Returns all records in the order of their event times. Keeps the [others](Self::others) in memory,
-    /// except for a load.
+    /// Returns all made records in the order of their event times. The records outside the range
+    /// [`whole`](Self::whole) are kept in memory, except for a changing load.
     pub fn in_order(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (of_load, whole) = match self.load {
             Some(_) => (Some(self.records(made)), 0..0),
@@ -181,15 +184,15 @@ impl Offered {
         of_load.into_iter().flatten().chain(others).chain(self.stamped(whole)).chain(behind)
     }
 
-    /// Returns the number of first places that splits have made without a gap, and the ranges of places after
-    /// them.
+    /// Returns how many places of the generator's sequence, from the first on, were made without a gap, and
+    /// the ranges of further places that were made.
     fn first_places(&self, made: &[u64]) -> (u64, Vec<Range<u64>>) {
         let mut places = self.shares.places(made);
         let first = places.remove(0);
         (first.end, places)
     }
 
-    /// Returns the indexes of the records at these places.
+    /// Returns the indexes of the records at these places of the generator's sequence.
     fn at_places(&self, places: Vec<Range<u64>>) -> impl Iterator<Item = u64> + use<> {
         let disorder = self.disorder;
         places.into_iter().flat_map(move |places| {
@@ -210,7 +213,8 @@ impl Offered {
         })
     }
 
-    /// Returns the stamps of a load, which must be asked for by rising index; `None` for a steady rate.
+    /// Returns the event times of a changing load, which must be asked for by rising index; `None` for a
+    /// steady rate.
     fn stamps(&self) -> Option<Stamps> {
         match (&self.load, self.pace) {
             (Some(load), Pace::Rate { rate_per_s, start, .. }) => Some(
@@ -221,34 +225,35 @@ impl Offered {
         }
     }
 
-    /// Returns the event time of the generator's first record; if that comes late, the time at which it would
-    /// have happened.
+    /// Returns the event time of the generator's first record. If this record is sent late, it is the time at
+    /// which it would have happened.
     pub fn start(&self) -> EventTime {
         EventTime::from_micros(self.start_us)
     }
 
-    /// Returns the start of the query's windows, if it may be chosen: a whole number of milliseconds after the
-    /// epoch.
+    /// Returns the start of the query's windows, a whole number of milliseconds after 1970, if the start may
+    /// be chosen.
     pub fn windows_from(&self) -> Span {
         self.windows_from
     }
 
-    /// Returns the records per second of event time, and the event time in microseconds of the record at the
-    /// index at which [`whole`](Self::whole) begins. The stamps of all later records follow from these.
+    /// Returns the records per second of event time, and the event time in microseconds of the record at
+    /// `index`, the beginning of [`whole`](Self::whole). The event times of all later records follow from
+    /// these two numbers.
     pub fn stamps_from(&self, index: u64) -> (u64, i64) {
         (self.rate_per_s, stamp(self.rate_per_s, self.start_us, index).as_micros())
     }
 }
 
-/// Returns the records per second offered to all queries on average while they were measured; `None` if the
-/// generator was drained.
+/// Returns the records per second that were offered to all queries together, on average over the measured
+/// time; `None` if the generator was drained.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
     let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
     per_s_behind(offered, args, driven.measured.seconds, last)
 }
 
-/// Returns the same for some queries, over `seconds` after the warm-up, which begins when the `last` query is
-/// deployed.
+/// Returns the records per second that were offered to some queries together, on average over `seconds` after
+/// the warm-up. The warm-up begins when the `last` query is deployed.
 pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: Duration) -> Option<u64> {
     if args.rate == Rate::Max {
         return None;
@@ -263,7 +268,7 @@ pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: D
     Some(offered.iter().map(of_query).sum::<f64>().round() as u64)
 }
 
-/// Returns the event time of the record at `index`.
+/// Returns the event time of the record at `index`, at a steady rate.
 pub fn stamp(rate_per_s: u64, start_us: i64, index: u64) -> EventTime {
     let offset_us = u128::from(index) * 1_000_000 / u128::from(rate_per_s);
     EventTime::from_micros(start_us + i64::try_from(offset_us).expect("a run lies in the range of times"))
@@ -275,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// A generator whose values are their indexes.
+    /// A generator for tests, whose values are their own indexes.
     struct Indexes;
 
     impl Generate for Indexes {
@@ -302,8 +307,8 @@ mod tests {
         }
     }
 
-    /// Checks that a reference gets the records that the sources make, each polled `polls[n]` times for 5,000
-    /// records; and whether they are in order.
+    /// Checks that a reference gets the records that the sources make, and whether these are in order. Source
+    /// `n` is polled `polls[n]` times for 5,000 records.
     #[track_caller]
     fn check(options: &str, polls: &[usize], is_in_order: bool) {
         let args = BenchArgs::parsed(&format!("ysb {options}"));
@@ -348,7 +353,7 @@ mod tests {
         ("--rate 3k --late-share 40", false),
         ("--rate 3k --late-share 12.5 --out-of-order 200ms", false),
         ("--rate 3k --late-share 0", true),
-        // The first epoch is not over after 10,000 of 10 million records.
+        // The first epoch is not over after 10,000 records, because there are 10 million records per second.
         ("--late-share 40 --out-of-order 10us", false),
         ("--rate 100k --rate-steps 100ms:1k,200ms:3M", true),
         ("--rate 100k --arrivals poisson", true),
@@ -368,7 +373,8 @@ mod tests {
         }
     }
 
-    /// Splits make the records of one source, except those that one split has made and another has not yet.
+    /// Splits together make the records of one source, except for records that some splits have made and
+    /// others have not yet.
     #[test]
     fn references_are_told_what_splits_make() {
         for (options, is_in_order) in ORDERS {
@@ -382,7 +388,8 @@ mod tests {
         }
     }
 
-    /// Checks the starts of windows, in ms, of queries that are deployed 0, 1.5 and 10 ms after an instant.
+    /// Windows of queries that are deployed apart begin apart. Queries are deployed 0, 1.5 and 10 ms after an
+    /// instant, and the starts of their windows are checked in ms.
     #[test]
     fn windows_of_queries_that_are_deployed_apart_begin_apart() {
         let check = |options: &str, expected: [i64; 3]| {

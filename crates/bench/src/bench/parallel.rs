@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 
-/// The engine's two answers; [`BenchArgs::layout`](super::args::BenchArgs::layout) tells it which.
+/// The values of `--parallel`. [`BenchArgs::layout`](super::args::BenchArgs::layout) converts them to the
+/// engine's setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ParallelOption {
     /// One worker at a time in each operator.
@@ -13,7 +14,7 @@ pub enum ParallelOption {
 }
 
 impl ParallelOption {
-    /// Returns the option's name in figures.
+    /// Returns the name that this value of `--parallel` has in figures.
     pub fn name(self) -> &'static str {
         match self {
             ParallelOption::Serial => "serial",

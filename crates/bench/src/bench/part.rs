@@ -17,59 +17,62 @@ use super::offered::{self, Offered};
 use super::report::{Checked, Figures, Latency, OverdueFigures};
 use super::target::KEPT_UP;
 
-/// Queries that are alike.
+/// A part of a run: queries that are alike, ready to be submitted.
 pub struct Part {
-    /// Name in figures.
+    /// Name of the part in figures.
     pub name: &'static str,
     /// The options of these queries alone.
     pub args: BenchArgs,
     pub graphs: Vec<Graph>,
-    /// Load of each query.
+    /// The load offered to each query of the part.
     pub offered: Vec<Offered>,
-    /// Compares the results with the reference, or checks conservation only.
+    /// Compares the results of the queries with the reference, or only checks that no records were lost.
     pub check: Check,
     /// Reservation for the cache of the queries' generator.
     pub cache: Reservation,
 }
 
-/// Check that is called once, when all queries have ended.
+/// A check of results, which is called once, after all queries have ended.
 pub type Check = Box<dyn Fn(&Reports<'_>) -> Checked>;
 
-/// Figures of the queries of one part.
+/// Figures of the queries of one part of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupFigures {
     pub name: &'static str,
     pub queries: u64,
-    /// Average offered rate while measured; `null` if records came as fast as they were taken.
+    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
+    /// taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// Throughput of the slowest query and of the fastest.
+    /// Throughput of the slowest query and of the fastest query of the group.
     pub query_throughput_per_s: Option<[f64; 2]>,
-    /// Latency from the intended send time to the sink, by markers.
+    /// Latency from the intended send time of a record to the sink, measured by latency markers.
     pub latency_us: Option<Latency>,
-    /// Delay from the intake of a watermark that closes something until the sinks have seen it.
+    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark.
     pub output_delay_us: Option<Latency>,
-    /// Latency from the end of a window, by the stamps of records, until its results are out.
+    /// Latency from the end of a window, by the event times of records, until its results are out.
     pub result_latency_us: Option<Latency>,
-    /// As [`Overdue`](super::drive::Overdue) tells; `null` if records came as fast as they were taken.
+    /// Overdue results and markers, as in [`Overdue`](super::drive::Overdue); `null` if records came as fast
+    /// as they were taken.
     pub overdue: Option<OverdueFigures>,
-    /// Time within which results are to be out.
+    /// Time within which results are to be out, in microseconds.
     pub latency_target_us: Option<i64>,
-    /// Share of closings within the target; share of markers if nothing was closed.
+    /// Share of closed windows whose results were out within the latency target; share of markers if no
+    /// window was closed.
     pub deadlines_met: Option<f64>,
-    /// Share of the offered load that was out within the target from its intended send time. It is the share of
-    /// markers; if sources are further behind than the target, it is scaled by the share that was taken.
-    /// Records that wait in front of the engine have no marker yet.
+    /// Share of the offered load that was out within the latency target from its intended send time. It is
+    /// the share of markers. If sources are further behind than the target, this share is multiplied by the
+    /// share of the load that was taken, because records that wait in front of the engine have no marker yet.
     pub in_time: Option<f64>,
 }
 
 impl GroupFigures {
-    /// Returns the result latency in which overdue results count with their age.
+    /// Returns the latency of results, in which overdue results count with their age.
     pub fn results_us(&self) -> Option<Latency> {
         self.overdue.and_then(|overdue| overdue.result_latency_us)
     }
 
-    /// Returns the figures as two lines of text.
+    /// Returns the figures of the group as two lines of text.
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
         let mut text = format!("  {:11} {throughput} by {} queries", self.name, self.queries);
@@ -94,7 +97,7 @@ impl GroupFigures {
 }
 
 impl Part {
-    /// Runs these queries alone.
+    /// Runs the queries of this part alone.
     pub fn run(self, args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt>) -> Result<Figures> {
         let Part { graphs, offered, check, .. } = self;
         let driven = drive(engine, graphs, &args.until(), interrupt)?;
@@ -103,7 +106,8 @@ impl Part {
     }
 }
 
-/// Runs parts that alternate: `turns` has the part of each query, in the order in which they are deployed.
+/// Runs the queries of several parts in alternation. `turns` has the part of each query, in the order of
+/// deployment.
 pub fn run_by_turns(
     args: &BenchArgs,
     engine: &Engine,
@@ -132,7 +136,7 @@ pub fn run_by_turns(
     Ok(Figures { groups, ..figures })
 }
 
-/// A part whose queries have been submitted.
+/// A part of a run whose queries have been submitted.
 struct Ran {
     name: &'static str,
     args: BenchArgs,
@@ -142,8 +146,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// Returns the figures of its queries, which are at these places; measured from the deployment of the
-    /// `last` of all queries.
+    /// Returns the figures of the part, whose queries are at these places among all queries. The warm-up
+    /// begins when the `last` of all queries is deployed.
     fn figures(&self, driven: &Driven, places: &[usize], last: Duration) -> GroupFigures {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
@@ -157,7 +161,7 @@ impl Ran {
             query_throughput_per_s: Some(measured.query_throughput_per_s),
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
-            // The load of a group goes by the clock: there is no time scale.
+            // The load of a group is offered by the clock, so there is no time scale here.
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
             overdue: offered_per_s.map(|_| OverdueFigures::of(measured.overdue, self.args.time_scale)),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
@@ -172,7 +176,7 @@ impl Ran {
 /// within the target, the share of the load that was taken, and the measured time. `None` if no marker has
 /// arrived and none is known to be late.
 fn in_time(markers: Option<f64>, taken: f64, seconds: f64, target_s: f64) -> Option<f64> {
-    // The part of the load that was not taken is late if it has waited longer than the target.
+    // The part of the load that was not taken is late if it has waited longer than the latency target.
     let behind_s = seconds * (1.0 - taken);
     let is_behind = taken < KEPT_UP && target_s < behind_s;
     if is_behind { Some(markers.unwrap_or(0.0) * taken) } else { markers }
@@ -191,7 +195,7 @@ mod tests {
         args: BenchArgs,
     }
 
-    /// Checks each part's number of queries, and the rate offered to each.
+    /// Checks the number of queries of each part, and the rate offered to each query.
     #[track_caller]
     fn check(options: &str, expected: &[(u64, Option<u64>)]) {
         let Options { args } = Options::parse_from(["bench"].into_iter().chain(options.split_whitespace()));
@@ -222,18 +226,19 @@ mod tests {
         };
         check(1.0, 1.0, 0.8, 1.0);
         check(0.5, 1.001, 0.8, 0.5);
-        // A block or two are missing at either end.
+        // A share of 0.99 counts as all: a block or two are missing at either end of the measurement.
         check(1.0, 0.99, 0.001, 1.0);
-        // The source is three seconds behind.
+        // Only 1/4 of the load was taken in four seconds, so the source is three seconds behind.
         check(1.0, 0.25, 0.8, 0.25);
         check(0.5, 0.25, 0.8, 0.125);
         check(1.0, 0.25, 7_200.0, 1.0);
-        // No marker has arrived: late if one was due, else unknown.
+        // No marker has arrived: the load is late if a marker was due, else nothing is known.
         assert_eq!(in_time(None, 0.0, 4.0, 0.8), Some(0.0));
         assert_eq!(in_time(None, 1.0, 4.0, 0.8), None);
     }
 
-    /// A wrong result of one part is one of the run; if one part could not be compared, neither could the run.
+    /// A wrong result of one part makes the run wrong. If one part could not be compared with its reference,
+    /// the run counts as not compared.
     #[test]
     fn as_little_as_was_checked_of_any() {
         let checked = |all: Vec<Checked>| {

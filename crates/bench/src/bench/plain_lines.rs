@@ -1,33 +1,34 @@
 //! The lines of a recorded file in the form that references read.
 //!
 //! A reference splits lines at their commas. It knows no quotes, no encoding and no longest line. The dialect
-//! of our CSV files is richer (see `csv` in connectors), so the file is converted for the reference: one plain
-//! line for each line of data, in order, or `None` for one that breaks a rule of the dialect. Written from the
-//! dialect's description and sharing no code with the source, so that a mistake in either shows.
+//! of our CSV files is richer (see `csv` in connectors), so the file is converted for the reference: one
+//! plain line for each line of data, in order, or `None` for one that breaks a rule of the dialect. This
+//! module is written from the dialect's description and shares no code with the source, so that a mistake in
+//! either of them shows.
 
 use thalweg_connectors::Header;
 
-/// Length of the longest line of the dialect in bytes, without its `\n`.
+/// Length in bytes of the longest line that the CSV dialect allows, without its `\n`.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Returns the first `lines_max` lines of data as plain lines.
+/// Returns the first `lines_max` lines of data of a file in plain form, without quotes.
 pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
     framed(file).into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
 }
 
-/// Returns the first `lines_max` lines of a file without columns, with `None` for one that is not text or too
-/// long.
+/// Returns the first `lines_max` lines of a file without columns, with `None` for a line that is not text or
+/// is too long.
 pub fn raw_lines(file: &[u8], lines_max: u64) -> Vec<Option<&str>> {
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
     framed(file).into_iter().take(count).map(text).collect()
 }
 
-/// Returns the lines, each without its `\n`.
+/// Returns the lines of a file, each without its `\n`.
 fn framed(file: &[u8]) -> Vec<&[u8]> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
-    // There is no line after the last line end. An empty line counts unless it is the last.
+    // The text behind the last line end is no line if it is empty. Any other empty line counts.
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
@@ -37,7 +38,7 @@ fn framed(file: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// Returns the line without its `\r`; `None` if it is not text or too long.
+/// Returns a line without its `\r`; `None` if the line is not text or is too long.
 fn text(line: &[u8]) -> Option<&str> {
     if LINE_BYTES_MAX < line.len() {
         return None;
@@ -45,7 +46,8 @@ fn text(line: &[u8]) -> Option<&str> {
     str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).ok()
 }
 
-/// Returns the line without its quotes, with fields separated by commas; `None` if it breaks a rule.
+/// Returns a line of CSV without its quotes, with fields separated by commas; `None` if the line breaks a
+/// rule of the dialect.
 fn unquoted(line: &[u8]) -> Option<String> {
     let text = text(line)?;
     let (mut plain, mut at) = (String::new(), At::Start);
@@ -58,7 +60,8 @@ fn unquoted(line: &[u8]) -> Option<String> {
                 At::Quoted
             }
             (At::Quoted, c) => {
-                // No column that a query reads can hold a comma, and any replacement is not valid there either.
+                // A comma inside quotes is replaced. No column that a query reads can hold a comma, and its
+                // replacement is not valid there either.
                 plain.push(if c == ',' { '_' } else { c });
                 At::Quoted
             }
@@ -75,13 +78,13 @@ fn unquoted(line: &[u8]) -> Option<String> {
     (at != At::Quoted).then_some(plain)
 }
 
-/// Position of a character in a field.
+/// The state of the parser before the next character of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Start,
     Unquoted,
     Quoted,
-    /// After a quote within quotes: it ends them, unless another follows.
+    /// The last character was a quote within quotes. It ends the quoted text, unless another quote follows.
     Quote,
 }
 
@@ -89,7 +92,7 @@ enum At {
 mod tests {
     use super::*;
 
-    /// Returns each plain line followed by a line end; `!` for one that breaks a rule.
+    /// Returns each plain line followed by a line end, and `!` for a line that breaks a rule.
     fn plain(file: &[u8], header: Header, lines_max: u64) -> String {
         let lines = plain_lines(file, header, lines_max);
         lines.map(|line| line.unwrap_or_else(|| "!".to_owned()) + "\n").collect()
@@ -145,7 +148,7 @@ mod tests {
         assert_eq!(raw_lines(b"a\nb\n", 1), [Some("a")]);
     }
 
-    /// Returns only the lines that an interrupted run has read.
+    /// An interrupted run has read only some lines, and only these are returned.
     #[test]
     fn only_the_lines_that_were_read() {
         assert_eq!(plain(b"h\n1\n2\n3\n", Header::Expect, 2), "1\n2\n");

@@ -18,20 +18,20 @@ use super::files;
 use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use crate::values::OnBadOption;
 
-/// Converts a row to a record.
+/// Converts a row of a recorded file to a record.
 pub type Parse<T> = fn(&Row<'_>) -> Result<Record<T>, RowError>;
 
-/// Converts a line without columns, by its number and text, to its event time and the part of it that is a
-/// record.
+/// Converts a recorded line without columns, given its number and text. Returns its event time and the
+/// part of the line that is a record.
 pub type KeepPart = fn(u64, &str) -> Result<Record<Range<usize>>, RowError>;
 
-/// Columns and header of a file.
+/// The columns of a recorded file, and whether it has a header.
 pub struct Layout {
     pub columns: &'static [&'static str],
     pub header: Header,
 }
 
-/// The input file of a run.
+/// The recorded input file of a run.
 pub struct Recorded<'a> {
     path: &'a Path,
     layout: Layout,
@@ -39,8 +39,8 @@ pub struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// Creates the input from the file at `path`, for a run that writes the files `results`. Makes their
-    /// folder, opens nothing.
+    /// Describes the input file at `path`, for a run that writes the files `results`. Creates the folder
+    /// of the results, but opens nothing.
     pub fn new(args: &BenchArgs, path: &'a Path, layout: Layout, results: &[String]) -> Result<Self> {
         let on_bad = match &args.on_bad {
             Some(OnBadOption::Fail) => OnBad::Fail,
@@ -56,12 +56,13 @@ impl<'a> Recorded<'a> {
         Ok(Recorded { path, layout, on_bad })
     }
 
-    /// Creates the input in the same way, for lines without columns.
+    /// Describes an input file at `path` whose lines have no columns, in the same way as
+    /// [`Recorded::new`].
     pub fn lines(args: &BenchArgs, path: &'a Path, results: &[String]) -> Result<Self> {
         Recorded::new(args, path, Layout { columns: &[], header: Header::None }, results)
     }
 
-    /// Opens the file for the engine.
+    /// Opens the recorded file as a source of rows for the engine.
     pub fn open<T>(&self, parse: Parse<T>) -> Result<CsvSource<T, Parse<T>>>
     where
         T: Send + 'static,
@@ -71,7 +72,7 @@ impl<'a> Recorded<'a> {
         CsvSource::open(options, Arc::new(RealDisk), parse).map_err(|error| failure::of_connector(&error))
     }
 
-    /// Opens the file for the engine, as lines without columns.
+    /// Opens the recorded file as a source of lines without columns for the engine.
     pub fn open_lines(&self, parse: KeepPart) -> Result<TextSource<KeepPart>> {
         let source = TextSource::open(self.path.to_owned(), self.on_bad.clone(), Arc::new(RealDisk), parse);
         source.map_err(|error| failure::of_connector(&error))
@@ -85,7 +86,7 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// Applies `use_lines` to the plain lines that a run has read.
+    /// Calls `use_lines` with the lines in plain form that a run has read.
     pub fn with_lines<A>(
         &self,
         driven: &Driven,
@@ -95,7 +96,7 @@ impl<'a> Recorded<'a> {
         Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max(driven))))
     }
 
-    /// Applies `use_lines` to unchanged lines without columns that a run has read.
+    /// Calls `use_lines` with the unchanged lines, without columns, that a run has read.
     pub fn with_raw_lines<A>(
         &self,
         driven: &Driven,
@@ -106,14 +107,14 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Returns the number of lines that a run has read, or no limit if it has read all.
+/// Returns the number of lines that a run has read if it was interrupted, else the greatest number.
 fn lines_max(driven: &Driven) -> u64 {
     let read = || driven.total(|report| report.events_in + report.bad);
     if driven.is_interrupted { read() } else { u64::MAX }
 }
 
-/// Reads a file, gunzipped if its name ends in `.gz`. A line longer than the dialect allows is cut one byte
-/// after the longest possible length: it is bad in any case, and may be larger than memory.
+/// Reads a file, and decompresses it if its name ends in `.gz`. A line longer than the CSV dialect allows
+/// is cut one byte behind the greatest length, since it is bad in any case and may be larger than memory.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
     let read = File::open(path).and_then(|file| {
@@ -122,7 +123,7 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     read.with_context(|| format!("{} cannot be read for the reference", path.display()))
 }
 
-/// Reads all lines, each cut after the first byte above the limit.
+/// Reads all lines of a file, each cut after the first byte beyond the greatest length.
 fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
     let (mut bytes, mut piece, mut line_start) = (Vec::new(), vec![0; 64 << 10], 0);
     loop {
@@ -151,7 +152,7 @@ fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A reader that returns at most seven bytes at a time.
+    /// A reader for tests that returns at most seven bytes at a time.
     struct Slowly<'a>(&'a [u8]);
 
     impl Read for Slowly<'_> {

@@ -23,36 +23,38 @@ pub struct Figures {
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
     pub parallel: Option<&'static str>,
-    /// Mechanisms that were switched off.
+    /// Names of the mechanisms that were switched off.
     pub ablate: Vec<String>,
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
-    /// Average offered rate while measured; `null` if records came as fast as they were taken.
+    /// Rate that was offered on average during the measured time; `null` if records came as fast as they were
+    /// taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
-    /// Throughput of the slowest query and of the fastest.
+    /// Throughput of the slowest query and of the fastest query.
     pub query_throughput_per_s: Option<[f64; 2]>,
     pub events_in: u64,
     pub results_out: u64,
     pub late: u64,
     pub bad: u64,
     pub filtered: u64,
-    /// Requests without an answer; `null` for workloads without requests.
+    /// Number of requests without an answer; `null` for workloads without requests.
     pub unanswered: Option<u64>,
-    /// Measured time.
+    /// Length of the measured time in seconds.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
-    /// Delay from the intake of a watermark that closes something until the sinks have seen it; `null` if
-    /// nothing was closed while it was measured.
+    /// Delay from the intake of a watermark that closes a window until the sinks have seen this watermark;
+    /// `null` if no window was closed during the measured time.
     pub output_delay_us: Option<Latency>,
-    /// Bound of the mean output delay, if the rate was found by it.
+    /// Bound of the mean output delay in microseconds, if the rate was found by this bound.
     pub target_delay_us: Option<i64>,
-    /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
-    /// may be such an end, and where stamps have nothing to do with the clock: if records came as fast as they were taken, and
-    /// under a time scale.
+    /// Delay from the end of a window, by the event times of records, until the sinks have seen the watermark
+    /// that closes it. It is `null` if no window was closed or if any instant may be the end of a window. It
+    /// is also `null` if event times have nothing to do with the clock: if records came as fast as they were
+    /// taken, or under a time scale.
     pub result_latency_us: Option<Latency>,
-    /// As [`Overdue`] tells; `null` if records came as fast as they were taken.
+    /// Overdue results and markers, as in [`Overdue`]; `null` if records came as fast as they were taken.
     pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -66,11 +68,11 @@ pub struct Figures {
     /// Share of the time during which workers did not sleep that was spent choosing tasks.
     pub scheduling_share: Option<f64>,
     pub ok: bool,
-    /// How the results were checked: `oracle-equal`, `conservation` or `none`.
+    /// The way in which the results were checked: `oracle-equal`, `conservation` or `none`.
     pub check: &'static str,
     /// Whether Ctrl-C ended the run early.
     pub interrupted: bool,
-    /// Description of what is wrong, if anything is.
+    /// Description of the first problem with the results, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// File to which bad lines were diverted, if there were any.
@@ -78,24 +80,27 @@ pub struct Figures {
     pub diverted: Option<PathBuf>,
 }
 
-/// An [`Overdue`] as figures.
+/// The figures of an [`Overdue`], in the form of the JSON output.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OverdueFigures {
-    /// Windows that had ended by the clock and whose results were not out; `null` under a time scale, where none ends by it.
+    /// Number of windows that had ended by the clock and whose results were not out; `null` under a time
+    /// scale, where no window ends by the clock.
     pub results: Option<u64>,
     /// Number of latency markers that were to be sent and had not reached a sink.
     pub markers: u64,
-    /// Result latency with overdue results; `null` where it is `null` without them.
+    /// Latency of results, overdue results included; `null` where the latency without them is `null`.
     pub result_latency_us: Option<Latency>,
-    /// Latency of markers with overdue markers.
+    /// Latency of markers, overdue markers included.
     pub latency_us: Option<Latency>,
-    /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
-    /// out, or are overdue for longer than the target; `null` under a time scale.
+    /// Share of results that were out within the latency target after the end of their window, of queries
+    /// with such a target. Counted are the results that were out or are overdue for longer than the target.
+    /// It is `null` under a time scale.
     pub results_in_time: Option<f64>,
 }
 
 impl OverdueFigures {
-    /// Returns the figures, with those of results if event time runs as fast as the clock.
+    /// Returns the figures of overdue results and markers. Those of results are left out unless event time
+    /// runs as fast as the clock.
     pub fn of(overdue: Overdue, time_scale: u64) -> Self {
         let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
         let is_by_clock = time_scale == 1;
@@ -109,7 +114,7 @@ impl OverdueFigures {
     }
 }
 
-/// Latencies in microseconds.
+/// Mean and percentiles of latencies, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latency {
     pub mean: f64,
@@ -136,26 +141,26 @@ impl From<LatencySummary> for Latency {
     }
 }
 
-/// Kind and outcome of a check of results.
+/// The way in which results were checked, and the outcome.
 pub struct Checked {
-    /// Kind of check: `oracle-equal`, `conservation` or `none`.
+    /// Kind of the check: `oracle-equal`, `conservation` or `none`.
     how: &'static str,
-    /// Description of what is wrong, if anything is.
+    /// Description of the first problem with the results, if there is one.
     error: Option<String>,
 }
 
 impl Checked {
-    /// Creates a check by the reference, with its error if there is one.
+    /// Creates the outcome of a check by the reference, with its error if there is one.
     pub fn by_reference(error: Option<String>) -> Self {
         Checked { how: "oracle-equal", error }
     }
 
-    /// Creates a check that records are conserved, and no more.
+    /// Creates the outcome of a check that only shows that no records were lost.
     pub fn by_conservation() -> Self {
         Checked { how: "conservation", error: None }
     }
 
-    /// Combines several checks: the weakest kind of them, and the first error.
+    /// Combines the outcomes of several checks: the weakest kind of them, and the first error.
     pub fn of_all(all: Vec<Checked>) -> Self {
         let is_compared = all.iter().all(|checked| checked.how == "oracle-equal");
         let error = all.into_iter().find_map(|checked| checked.error);
@@ -168,7 +173,7 @@ impl Checked {
 }
 
 impl Figures {
-    /// Creates the figures of a run without activity.
+    /// Creates figures with the settings of a run and without any measurement.
     pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
             workload: args.workload().facts().name,
@@ -212,7 +217,7 @@ impl Figures {
         }
     }
 
-    /// Creates the figures of a run of the engine; lost records are an error, too.
+    /// Creates the figures of a run of the engine. Lost records are an error, too.
     pub fn of_engine(
         args: &BenchArgs,
         driven: &Driven,
@@ -256,12 +261,12 @@ impl Figures {
         }
     }
 
-    /// Returns the figures as one line of JSON.
+    /// Returns the figures of the run as one line of JSON.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// Returns the figures as a few lines of text.
+    /// Returns the figures of the run as a few lines of text.
     pub fn text(&self) -> String {
         let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);

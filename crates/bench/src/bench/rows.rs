@@ -10,20 +10,20 @@ use thalweg_cli::failure;
 use thalweg_connectors::{CsvSink, RealDisk, RowWriter};
 use thalweg_workloads::reference::{Row, compare};
 
-/// Largest number of result rows that a sink keeps, unless told otherwise. With more it drops them all, rather
-/// than fill the memory, and the run is not compared with the reference.
+/// Largest number of result rows that a sink keeps, unless told otherwise. If there are more, the sink drops
+/// them all instead of filling the memory, and the run is not compared with the reference.
 const ROWS_MAX: u64 = 10_000_000;
 
-/// The rows that a query has kept, once it has ended; `None` if there were too many.
+/// The result rows that a sink has kept, after its query has ended; `None` if there were too many.
 pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
 
-/// Writes a result as CSV.
+/// Writes one result as a row of CSV.
 pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
 
 /// A sink that keeps a row of type `R` for each result of type `T`.
 pub struct Rows<T, R> {
     row_of: fn(&Record<T>) -> R,
-    /// Rows kept so far; `None` if there were too many.
+    /// The result rows kept so far; `None` if there were too many.
     rows: Option<Vec<R>>,
     kept: Kept<R>,
     rows_max: u64,
@@ -31,7 +31,7 @@ pub struct Rows<T, R> {
 }
 
 impl<T, R> Rows<T, R> {
-    /// Creates a sink that keeps `row_of` of each result, and access to these rows.
+    /// Creates a sink that keeps the row that `row_of` makes of each result, and access to these rows.
     pub fn new(
         row_of: fn(&Record<T>) -> R,
         file: Option<PathBuf>,
@@ -44,19 +44,20 @@ impl<T, R> Rows<T, R> {
         Ok((Rows { row_of, rows: Some(Vec::new()), kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
     }
 
-    /// Returns the sink with a limit of `rows_max` rows: as many as the reference can check.
+    /// Returns the sink with another limit: it keeps at most `rows_max` rows, as many as the reference can
+    /// check.
     pub fn keeping(self, rows_max: u64) -> Self {
         Rows { rows_max, ..self }
     }
 }
 
 impl<R> Kept<R> {
-    /// Returns whether all rows were kept, once the query has ended.
+    /// Returns whether all result rows were kept. The answer is valid after the query has ended.
     pub fn is_whole(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// Takes the rows out, once the query has ended.
+    /// Takes the result rows out of the sink, after the query has ended.
     pub fn take(&self) -> Vec<R> {
         mem::take(&mut *self.lock()).expect("only rows that are whole are compared")
     }
@@ -66,7 +67,7 @@ impl<R> Kept<R> {
     }
 }
 
-/// Describes the first difference between expected and found rows.
+/// Describes the first difference between the expected and the found result rows.
 pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
     compare(expected, found).err().map(|difference| difference.to_string())
 }

@@ -15,13 +15,16 @@ use super::args::BenchArgs;
 use super::report::Figures;
 use crate::values::Rate;
 
-/// Largest number of probes: after eight, the rate is known to 0.5 % of what the generator gives.
+/// Largest number of probes of a rate. After eight probes the rate is known to 0.5 % of what the generator
+/// gives.
 const PROBES_MAX: u32 = 8;
 
-/// Least share of the offered load that must be taken: a run that ends within a step of the source has kept up.
+/// Least share of the offered load that a run must take to count as keeping up. A little may be missing,
+/// because a run ends within a step of the source.
 pub const KEPT_UP: f64 = 0.98;
 
-/// Finds the rate by runs of `run`; returns the figures of the run at that rate.
+/// Finds the highest rate within the target delay by repeated calls of `run`. Returns the figures of the run
+/// at this rate.
 pub fn find(
     args: &BenchArgs,
     target: Span,

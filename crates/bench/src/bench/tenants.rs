@@ -26,18 +26,18 @@ use super::report::Figures;
 use super::workload::Workload;
 use crate::values::{Aggressor, Rate};
 
-/// The groups, in the order of the figures.
+/// The two groups of jobs, in the order of the figures.
 const GROUPS: [Group; 2] = [Group::Sensitive, Group::Bulk];
 
-/// Time for which the capacity is measured, and time for which bulk runs before: several times what buffers
-/// take to fill.
+/// Time for which the capacity of the bulk group is measured, and warm-up before. Both are several times the
+/// time in which buffers fill.
 const PROBE: Duration = Duration::from_millis(800);
 const PROBE_WARMUP: Duration = Duration::from_millis(300);
 
 /// Highest rate of a query in records per second, the limit of any generator.
 const QUERY_RATE_PER_S_MAX: u64 = 1_000_000_000;
 
-/// Returns the options of each group.
+/// Returns the options of each of the two groups of jobs.
 pub fn parts(args: &BenchArgs) -> Vec<BenchArgs> {
     GROUPS.map(|group| part(args, group)).into()
 }
@@ -65,7 +65,7 @@ fn part(args: &BenchArgs, group: Group) -> BenchArgs {
         Group::Bulk => BenchArgs {
             rate: Rate::PerSecond(match args.aggressor {
                 Some(Aggressor::PerSecond(rate_per_s)) => rate_per_s / queries,
-                // The capacity is not measured yet, or the options ask for no other load.
+                // Either the capacity is not measured yet, or the options ask for no other load.
                 Some(Aggressor::Times(_)) | None => group.events_per_s(),
             }),
             rate_steps: None,
@@ -88,7 +88,7 @@ fn group_of(args: &BenchArgs, place: u64) -> Group {
     if before(place) < before(place + 1) { Group::Sensitive } else { Group::Bulk }
 }
 
-/// Returns the problem with the load of bulk, if there is one.
+/// Returns the problem with the load of the bulk group, if there is one.
 pub fn problem(args: &BenchArgs) -> Option<String> {
     let Some(Aggressor::PerSecond(rate_per_s)) = args.aggressor else { return None };
     let queries = queries_of(args, Group::Bulk);
@@ -100,8 +100,9 @@ pub fn problem(args: &BenchArgs) -> Option<String> {
     })
 }
 
-/// Returns the options with the aggressor as a rate. If it is given as a multiple of the capacity, the rate
-/// that bulk alone takes, in the same mode and under the same policy, is measured first.
+/// Returns the options with the load of the bulk group as a rate. If it is given as a multiple of the
+/// capacity, this capacity is measured first: the rate that the bulk group takes alone, in the same mode and
+/// under the same policy.
 pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let Some(Aggressor::Times(times)) = args.aggressor else { return Ok(args.clone()) };
     let capacity_per_s = capacity_per_s(args, interrupt)?;
@@ -145,12 +146,12 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
     Ok(driven.measured.throughput_per_s)
 }
 
-/// Returns the names of a group's queries.
+/// Returns the names of the queries of a group.
 fn names_of(part: &BenchArgs, group: Group) -> Vec<String> {
     (1..=part.queries()).map(|number| format!("{}-{number}", group.name())).collect()
 }
 
-/// Runs the queries.
+/// Runs the queries of both groups on one engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(AdGenerator::new(args.seed));
@@ -172,7 +173,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 mod tests {
     use super::*;
 
-    /// Checks the groups of jobs: `s` for a latency-sensitive job, `b` for bulk.
+    /// Checks which group each job belongs to: `s` for a latency-sensitive job, `b` for bulk.
     fn check(queries: &str, sensitive_jobs: Option<u64>, expected: &str) {
         let args = BenchArgs { sensitive_jobs, ..BenchArgs::parsed(&format!("tenants --queries {queries}")) };
         let shown = |place| if group_of(&args, place) == Group::Sensitive { 's' } else { 'b' };

@@ -19,7 +19,7 @@ use super::report::Figures;
 use super::rows::{Kept, Rows};
 use super::{files, fit};
 
-/// Runs the query or the loop.
+/// Runs the query of tweets, or its hand-written loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let workload = Tweets::of(args)?;
     if args.input.is_none() {
@@ -31,12 +31,13 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 struct Tweets {
     lexicon: Arc<Lexicon>,
-    /// Text of the lexicon's file, for the reference; `None` for the lexicon of generated tweets.
+    /// Text of the lexicon's file, for the reference; `None` if the lexicon is that of generated
+    /// tweets.
     text: Option<String>,
 }
 
 impl Tweets {
-    /// Reads the lexicon that the options name.
+    /// Reads the lexicon that the options name, or takes the one of generated tweets.
     fn of(args: &BenchArgs) -> Result<Self> {
         let Some(path) = &args.lexicon else {
             let lexicon = Lexicon::of(SCORED).expect("each word has one score");

@@ -14,7 +14,7 @@ use thalweg_workloads::{distinct, grep, ipq, tenants, tweets, wordcount};
 
 use super::mixed;
 
-/// A workload.
+/// A workload that `bench` can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
     /// Yahoo's streaming benchmark: views per campaign.
@@ -51,21 +51,21 @@ pub enum Workload {
     Tenants,
 }
 
-/// Options and defaults of a workload.
+/// The options that a workload accepts, and their defaults.
 pub struct Facts {
-    /// Name in options, figures and files.
+    /// Name of the workload in options, figures and files.
     pub name: &'static str,
-    /// Windows of the query; `None` if they are part of its rules and cannot be chosen.
+    /// Windows of the workload's query; `None` if they are part of its rules and cannot be chosen.
     pub windows: Option<Windows>,
     /// Records per second of event time, unless `--rate` or `--nominal-rate` is given.
     pub nominal_rate_per_s: u64,
-    /// Number of streams that share the rate equally.
+    /// Number of streams of the workload, which share the rate equally.
     pub streams: u64,
     /// Memory budget of edges, state and buffers, unless `--memory-budget` is given.
     pub memory_budget_bytes: u64,
     /// Additional budget for each further split of the generator, which has a cache of its own.
     pub split_bytes: u64,
-    /// Highest `--rate`, if it is lower than a generator's highest pace.
+    /// Highest `--rate` of the workload, if it is lower than a generator's highest rate.
     pub rate_per_s_max: Option<u64>,
     /// Whether the workload accepts `--input`.
     pub is_recorded: bool,
@@ -77,29 +77,31 @@ pub struct Facts {
     pub has_cycle: bool,
     /// Whether the workload accepts `--selectivity-steps`.
     pub has_selectivity: bool,
-    /// Whether its records are made for one rate, like those of Linear Road's cars, which report every 30 s.
+    /// Whether the workload's records are made for one rate, like those of Linear Road's cars, which report
+    /// every 30 s.
     pub has_own_rate: bool,
-    /// Number of queries, unless `--queries` is given.
+    /// Number of queries that run at once, unless `--queries` is given.
     pub queries: u64,
-    /// The number of queries is a multiple of this, for workloads whose queries are not all alike.
+    /// Number of which the number of queries must be a multiple; above 1 for workloads whose queries are not
+    /// all alike.
     pub queries_together: u64,
     /// Whether the workload accepts `--aggressor`.
     pub has_aggressor: bool,
-    /// Kinds of hand-written loops that exist.
+    /// Kinds of hand-written loops that the workload has.
     pub loops: &'static [LoopKind],
 }
 
-/// Windows that can be chosen.
+/// The windows of a workload whose windows can be chosen.
 pub struct Windows {
-    /// Size, unless `--window` is given.
+    /// Size of the windows, unless `--window` is given.
     pub size: Span,
-    /// Slide, unless `--slide` is given; `None` if it is the size.
+    /// Slide of the windows, unless `--slide` is given; `None` if it is equal to the size.
     pub slide: Option<Span>,
-    /// Whether the windows may overlap.
+    /// Whether the windows of the workload may overlap.
     pub may_overlap: bool,
-    /// Windows start at whole multiples of this unit, in which their start is written.
+    /// Unit in which the starts of windows are written. Windows start at whole multiples of it.
     pub unit: Span,
-    /// Name of the unit, in the plural.
+    /// Name of the unit of window starts, in the plural.
     pub units: &'static str,
 }
 
@@ -149,15 +151,15 @@ const LRB: Facts = Facts {
     name: "lrb",
     windows: None,
     nominal_rate_per_s: 100_000,
-    // There are 65,536 expressway numbers.
+    // There are 65,536 expressway numbers, so the rate has a limit.
     rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
     has_own_rate: true,
     loops: &[LoopKind::Blocks],
     ..NYT
 };
 
-/// Fewer expressways: each has 30,000 cars on the road at any time, and the full rules keep state for each of
-/// them.
+/// The full rules have fewer expressways: each has 30,000 cars on the road at any time, and the full rules
+/// keep state for each of them.
 const LRB_FULL: Facts =
     Facts { name: "lrb-full", nominal_rate_per_s: 5_000, has_tolls: true, loops: &[], ..LRB };
 
@@ -217,7 +219,8 @@ const JOIN: Facts = Facts {
     windows: None,
     nominal_rate_per_s: 2 * join::RECORDS_PER_S,
     streams: 2,
-    // The join keeps a second of either stream, and with two workers the lead of one stream: 130 to 240 MiB.
+    // The join keeps one second of either stream, and with two workers also the lead of one stream: 130 to
+    // 240 MiB.
     memory_budget_bytes: 512 << 20,
     has_cycle: false,
     has_selectivity: false,
@@ -262,11 +265,11 @@ const IPQ4: Facts = Facts {
     ..IPQ1
 };
 
-/// Three generators, and the edges of six queries or more.
+/// The mixed workload needs memory for three generators and for the edges of six or more queries.
 const MIXED: Facts = Facts {
     name: "mixed",
     windows: None,
-    // Queues of nine queries with every operator as a task of its own reserve some 600 MiB.
+    // Edges of nine queries with every operator as a task of its own reserve some 600 MiB if they are queues.
     memory_budget_bytes: 1 << 30,
     queries: mixed::QUERIES,
     queries_together: 3,
@@ -299,7 +302,7 @@ impl Workload {
         }
     }
 
-    /// Returns the names of the workloads that accept something, such as `nyt, lrb or lrb-full`.
+    /// Returns the names of the workloads that have some property, such as `nyt, lrb or lrb-full`.
     pub fn names_of(takes: impl Fn(&Facts) -> bool) -> String {
         let facts = Self::value_variants().iter().map(|workload| workload.facts());
         let names: Vec<&str> = facts.filter(|facts| takes(facts)).map(|facts| facts.name).collect();

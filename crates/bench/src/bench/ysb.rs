@@ -24,11 +24,11 @@ use crate::values::load::ShareStep;
 
 mod sql;
 
-/// Number of events of all queries above which a run is checked for conservation only, where the reference
-/// takes one by one: it takes some 10 million a second.
+/// Number of events of all queries above which a run is only checked for lost records. It applies if the
+/// reference has to take events one by one, of which it takes some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
-/// Runs the query or a loop.
+/// Runs the query of YSB, or one of its hand-written loops.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if args.api == Api::Sql {
         return sql::run(args, interrupt);
@@ -49,13 +49,13 @@ fn run_engine(
     part(args, &engine, generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
 }
 
-/// Creates the generator that the options ask for.
+/// Creates the generator of YSB's events that the options ask for.
 pub fn generator(args: &BenchArgs) -> Arc<YsbGenerator> {
     let options = YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() };
     Arc::new(YsbGenerator::new(options))
 }
 
-/// Returns the queries, with their checks.
+/// Returns the queries of YSB, ready to run, with the check of their results.
 pub fn part(
     args: &BenchArgs,
     engine: &Engine,
@@ -96,7 +96,8 @@ fn checker(
                 None => input(&*generator, index, event_time),
                 Some(phased) => input(&**phased, index, event_time),
             });
-            // The reference's windows start at the epoch.
+            // The reference's windows start at the Unix epoch, so event times are shifted by the start of
+            // the query's windows.
             let from_us = offered.windows_from().as_micros();
             let others =
                 others.map(|event| YsbInput { event_time_us: event.event_time_us - from_us, ..event });
@@ -106,7 +107,7 @@ fn checker(
     })
 }
 
-/// Returns a generator for a query whose share of views changes, if the options ask for changes.
+/// Returns a generator for a query whose share of views changes over time, if the options ask for changes.
 fn phased(args: &BenchArgs, generator: &Arc<YsbGenerator>, offered: &Offered) -> Option<Arc<YsbPhases>> {
     let steps = &args.selectivity_steps.as_ref()?.0;
     let phase = |step: &ShareStep| Phase { from: offered.start().plus(step.from), view_share: step.share };
@@ -131,7 +132,8 @@ where
     Ok((args.plan(query)?, kept))
 }
 
-/// Adds the counts of the events without gaps: for each share of views, those of its time.
+/// Adds the counts of the events that were made without gaps. If the share of views changes, the events of
+/// each share are counted apart.
 fn add_whole(
     counts: &mut Counts,
     args: &BenchArgs,
@@ -143,7 +145,7 @@ fn add_whole(
     let (rate_per_s, start_us) = offered.stamps_from(whole.start);
     let total = whole.end - whole.start;
     let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
-    // Returns the index of the first event from an instant on; see `YsbDrain`.
+    // The closure returns the index of the first event at or after an instant, as for `YsbDrain`.
     let first_from = |from: Span| {
         let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
         let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);
@@ -154,10 +156,11 @@ fn add_whole(
     let ends = parts[1..].iter().map(|part| part.0).chain([total]);
     for (&(first, view_share), end) in parts.iter().zip(ends.collect::<Vec<_>>()) {
         let period = period_from(generator, whole.start, view_share);
-        // The reference's windows start at the epoch.
+        // The reference's windows start at the Unix epoch, so the first event time is shifted by the start
+        // of the query's windows.
         let start_us = start_us - offered.windows_from().as_micros();
-        // The counts up to the end of the part, less those before it, so that all are stamped from the first
-        // event on.
+        // These are the counts up to the end of the part, less those before its beginning. So the event
+        // times of both are computed from the first event on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
         counts.add(of_first(end));
@@ -165,15 +168,15 @@ fn add_whole(
     }
 }
 
-/// Returns a period of the generator's events from this index on, in the reference's form; with this share of
-/// views, if it is not the generator's own.
+/// Returns one period of the generator's events, beginning with this index, in the form that the reference
+/// takes. With a `view_share`, the events are views to this share instead of the generator's own.
 fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;
     let rotated = cache[first..].iter().chain(&cache[..first]);
     let event_type = |event: &YsbEvent| match view_share {
         None => event.event_type,
-        // Users are drawn from a million.
+        // User ids are drawn from a million, so the share of views is compared in millionths.
         Some(share) => u64::from(event.user_id as f64 > (share * 1e6).round()),
     };
     rotated.map(|event| (event_type(event), event.ad_id)).collect()
@@ -184,8 +187,8 @@ fn input(generator: &impl Generate<Item = YsbEvent>, index: u64, event_time: Eve
     YsbInput { event_time_us: event_time.as_micros(), event_type: event.event_type, ad_id: event.ad_id }
 }
 
-/// Counts of parts of a run, several of which may have views of the same window and campaign; windows start at
-/// the epoch.
+/// Sums of the views of several parts of a run, by window and campaign. Several parts may have views of the
+/// same window and campaign. Windows start at the Unix epoch.
 #[derive(Default)]
 struct Counts(BTreeMap<(i64, u64), u64>);
 
@@ -196,7 +199,7 @@ impl Counts {
         }
     }
 
-    /// Subtracts counts that were added before.
+    /// Subtracts the counts of a part that were added before.
     fn subtract(&mut self, rows: &[YsbCount]) {
         for YsbCount { window_start_ms, campaign, count } in rows {
             let left =
@@ -206,7 +209,7 @@ impl Counts {
         self.0.retain(|_, count| *count > 0);
     }
 
-    /// Returns the rows, if the windows begin this many milliseconds later.
+    /// Returns the result rows for windows that begin this many milliseconds later.
     fn rows(&self, later_ms: i64) -> Vec<YsbCount> {
         let row = |(&(window_start_ms, campaign), &count)| YsbCount {
             window_start_ms: window_start_ms + later_ms,

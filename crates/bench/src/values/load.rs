@@ -6,19 +6,19 @@ use thalweg_connectors::{Arrivals, Delay, RateStep, check_message_records, check
 
 use super::rate_per_second;
 
-/// Highest exponent of a skew, the limit of any of Zipf's laws.
+/// Highest exponent of a skew by Zipf's law.
 const SKEW_MAX: f64 = thalweg_connectors::ZIPF_EXPONENT_MAX;
 
-/// Changes at given times, such as `2s:20k,4s:5k`.
+/// Values that change at given times, written as `2s:20k,4s:5k`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steps<T>(pub Vec<T>);
 
-/// Share of the records that passes, from a time after the start on.
+/// Share of the records that passes a filter, from a time after the start on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ShareStep {
-    /// Time of the change, above that of the previous step.
+    /// Time of the change, which must be above that of the previous step.
     pub from: Span,
-    /// Share, from 0 to 1.
+    /// Share of the records that passes from then on, from 0 to 1.
     pub share: f64,
 }
 
@@ -55,7 +55,7 @@ pub fn share_steps(text: &str) -> Result<Steps<ShareStep>, String> {
         }
     };
     let steps = steps(text, "2s:0.5", step)?;
-    // The rules for order and number are those of rate steps.
+    // The rules for the order and the number of steps are those of rate steps.
     let times: Vec<RateStep> = steps.iter().map(|step| RateStep { from: step.from, rate_per_s: 1 }).collect();
     check_steps(&times).map_err(|error| error.to_string())?;
     Ok(Steps(steps))

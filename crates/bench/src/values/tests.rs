@@ -1,4 +1,4 @@
-//! Allowed values, and the errors of others.
+//! Tests of values on the command line of `bench`: allowed ones, and the errors of others.
 
 use super::*;
 

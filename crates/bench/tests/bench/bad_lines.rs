@@ -6,7 +6,7 @@ use crate::support::Folder;
 
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// A file of trips with a bad line of each kind, and a good line between every two of them.
+/// Writes a file of trips that has a bad line of each kind, and a good line between every two of them.
 fn write_trips(folder: &Folder) {
     let good = trip("00:01:00");
     let bad: [Vec<u8>; 6] = [
@@ -95,8 +95,8 @@ fn failed() {
     assert_eq!(folder.text("out/nyt.csv"), None, "a run that failed publishes nothing");
 }
 
-/// More than 1 % of 10,000 lines are bad, so this is not the right file. The bad lines are kept, because they
-/// show the cause.
+/// If more than 1 % of 10,000 lines are bad, the run fails, because the file is not the right one. The bad
+/// lines are kept, because they show the cause.
 #[test]
 fn too_many() {
     let folder = Folder::new("bad_too_many");

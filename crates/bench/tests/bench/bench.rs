@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::figures::{HEADER, trip};
 use crate::support::{Folder, Ran};
 
-/// Field names that scripts rely on.
+/// Names of the fields in the JSON output that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
                              throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
                              result_latency_us overdue processing_latency_us deadlines_met slowdown queue_cv cpu_s \
@@ -45,11 +45,11 @@ fn recorded_trips_give_their_results() {
     assert_eq!((&figures["offered_per_s"], &figures["latency_us"]), (&Value::Null, &Value::Null));
     let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
     rows.sort();
-    // 2013-01-01 00:00 is 1,356,998,400 s.
+    // The first window begins at 00:01 of 1 January 2013; midnight is 1,356,998,400 s after 1970.
     assert_eq!(rows, ["1356998460,311,325,2,3.75", "1356998520,312,325,1,3.0", "1356998580,311,325,1,3.0"]);
     assert_eq!(folder.text("out/nyt.bad.csv"), None, "no bad lines, no file for them");
 
-    // With blanks after the commas, as in the Commission's own files.
+    // Columns may be separated by commas and blanks, as in the Commission's own files.
     let lines = [HEADER.replace(',', ", "), trip("00:01:00")];
     folder.write("blanks.csv", lines.join("\n"));
     let figures = folder.json("bench nyt --input blanks.csv --window 60s");
@@ -70,7 +70,8 @@ fn generated_events_give_the_reference_s_results() {
     let figures = folder.json("bench nyt --seconds 0.1 --warmup 0");
     assert!(figures["ok"].as_bool().unwrap(), "{figures}");
 
-    // Out of order, both as fast as possible and at a rate, with other windows and workers.
+    // Records come out of order, as fast as possible or at a rate, with several windows and numbers of
+    // workers.
     for run in
         ["ysb", "ysb --window 500ms --slide 100ms", "nyt", "nyt --rate 50k", "ysb --rate 50k --workers 2"]
     {
@@ -92,7 +93,7 @@ fn windows_may_slide() {
     assert_right(&figures);
     let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
     rows.sort();
-    // 1,356,998,460 s is 00:01:00.
+    // The number 1,356,998,460 is the time 00:01:00 in seconds.
     let starts = ["1356998430,311,325,1,3.0", "1356998460,311,325,2,3.75", "1356998490,311,325,1,4.5"];
     assert_eq!(rows, starts);
 
@@ -153,7 +154,8 @@ fn at_a_rate_latency_is_measured() {
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
 }
 
-/// Windows of 50 ms end during the measurement at a given rate. Without a window end there is no output delay.
+/// At a given rate windows of 50 ms end during the measurement, so that the output delay is measured. If no
+/// window ends, there is no output delay.
 #[test]
 fn at_a_rate_output_delay_is_measured() {
     let folder = Folder::new("output_delay");
@@ -161,14 +163,15 @@ fn at_a_rate_output_delay_is_measured() {
     assert_right(&figures);
     let delay = &figures["output_delay_us"];
     let count = delay["count"].as_u64().unwrap();
-    // A machine that is held up sees fewer closings, of all that end until the sources have ended.
+    // The bound counts all windows that end until the sources have ended. A machine that is held up sees
+    // fewer.
     let most = (figures["seconds"].as_f64().unwrap() + 0.1) / 0.05 + 2.0;
     assert!(1 <= count && count as f64 <= most, "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| delay[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
-    // Measured from the end of the window by the timestamps. The watermark comes a moment later.
+    // Result latency counts from the end of a window by event time; the watermark comes a moment later.
     let since_end = &figures["result_latency_us"];
-    // The two figures are read one after the other, and a window may end in between.
+    // The two counts are read one after the other, and a window may end in between.
     assert!(since_end["count"].as_u64().unwrap().abs_diff(count) <= 1, "{figures}");
     assert!(since_end["mean"].as_f64().is_some_and(|mean| mean < 1e6), "{figures}");
     let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 10000h");
@@ -229,15 +232,15 @@ fn a_rate_is_found_by_its_output_delay() {
     assert!(figures["output_delay_us"]["mean"].as_f64().unwrap() <= 1e6, "{figures}");
     let ran = folder.run(&format!("bench ysb --seconds 0.2 {line} 1us"));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    // On a machine that is held up, a run may see no window close.
+    // On a busy machine no window may close during a run.
     let is_missed = ran.stderr.contains("offered: output delay") && ran.stderr.contains("missed");
     assert!(is_missed || ran.stderr.contains("nothing was closed in 0.2 s"), "{}", ran.stderr);
     let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --window 10000h --target-delay 1s");
     assert!(ran.code == 1 && ran.stderr.contains("nothing was closed in 0.1 s"), "{}", ran.stderr);
 }
 
-/// Parts that are switched off are reported and change no result. Without passes there is nothing to switch
-/// off.
+/// Mechanisms that are switched off are reported and change no result. A policy that lacks such a mechanism
+/// refuses to switch it off.
 #[test]
 fn what_is_switched_off_is_told() {
     let folder = Folder::new("ablate");
@@ -259,8 +262,8 @@ fn what_is_switched_off_is_told() {
     );
 }
 
-/// The rate is per query, and the figures cover all queries. Each query has its own file of results, and
-/// together the files hold the rows that were counted.
+/// The rate is meant for each query, and the figures cover all queries. Each query has its own file of
+/// results, and together the files have as many rows as were counted.
 #[test]
 fn several_queries_run_at_once() {
     let folder = Folder::new("queries");
@@ -271,7 +274,7 @@ fn several_queries_run_at_once() {
     let number = |figure: &Value| figure.as_f64().unwrap();
     let [least, most] = [0, 1].map(|index| number(&figures["query_throughput_per_s"][index]));
     let third = number(&figures["throughput_per_s"]) / 3.0;
-    // Rounding may put all three an ulp above their mean.
+    // Rounding may put all three figures slightly above their mean.
     assert!(0.0 < least && least <= third * 1.001 && third <= most * 1.001, "{figures}");
     let rows = |query: u32| folder.text(&format!("out/ysb-{query}.csv")).unwrap().lines().count();
     assert_eq!(figures["results_out"], rows(1) + rows(2) + rows(3));
@@ -282,21 +285,21 @@ fn several_queries_run_at_once() {
     assert_eq!((&figures["queries"], &figures["chain"]), (&2.into(), &"none".into()));
 }
 
-/// With one record a second for each query, the workers are idle most of the time.
+/// With one record a second for each of 20 queries, the workers are idle most of the time.
 #[test]
 fn many_queries_with_next_to_nothing_to_do() {
     let figures = Folder::new("idle").json("bench ysb --queries 20 --rate 1 --seconds 1.2 --warmup 0");
     assert_right(&figures);
     assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&20.into(), &20.into()));
-    // The first records of all queries are due at once, and the second ones a second later. There are more only
-    // on a busy machine.
+    // The first records of all queries are due at once, and the second records one second later. There are
+    // more records only if the run takes longer on a busy machine.
     let (events, seconds) = (figures["events_in"].as_u64().unwrap(), figures["seconds"].as_f64().unwrap());
     assert!(40 <= events && events as f64 <= 20.0 * (seconds + 20.0), "{figures}");
-    // One worker that does not sleep takes all of the time.
+    // A worker that does not sleep would take all of the time.
     assert!(figures["cpu_s"].as_f64().unwrap() < 0.8 * seconds, "{figures}");
 }
 
-/// Each run prints a line of its own.
+/// Each repetition of a run prints a line of its own.
 #[test]
 fn runs_are_repeated() {
     let ran = Folder::new("repeat").run("bench ysb --seconds 0.05 --warmup 0 --repeat 3 --output json");
@@ -357,14 +360,15 @@ fn an_interrupt_drains_and_reports() {
     }
 }
 
-/// Whether the process has a handler for SIGINT, signal 2.
+/// Returns whether the process has a handler for SIGINT, which is signal 2.
 pub fn catches_interrupts(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
 }
 
-/// `thalweg bench ... | head -1`: no panic and no message.
+/// If its output is closed early, as in `thalweg bench ... | head -1`, the program ends without panic and
+/// message.
 #[test]
 fn a_closed_pipe_ends_it_in_silence() {
     let mut command = Folder::new("closed_pipe").command("bench ysb --seconds 0.05 --warmup 0 --repeat 1000");

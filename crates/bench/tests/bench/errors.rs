@@ -148,7 +148,7 @@ fn options_that_do_not_fit() {
     assert_golden("unfit_options.txt", &told(&Folder::new("unfit_options"), &lines));
 }
 
-/// All historical tolls must be valid. If one is not, nothing runs.
+/// All historical tolls must be valid. If a line is not valid, nothing runs.
 #[test]
 fn wrong_tolls() {
     let folder = Folder::new("wrong_tolls");
@@ -223,7 +223,8 @@ fn wrong_files() {
     assert_golden("wrong_files.txt", &told(&folder, &lines));
 }
 
-/// The first query for which there is no room is named, so that the user sees how many fit.
+/// If memory suffices for some queries only, the error names the first query without room, so that the user
+/// sees how many fit.
 #[test]
 fn more_queries_than_the_memory_holds() {
     let folder = Folder::new("too_many_queries");
@@ -239,7 +240,7 @@ fn more_queries_than_the_memory_holds() {
     );
 }
 
-/// No user can create a file there, not even the superuser.
+/// Results cannot be written into a folder in which no user can create files, not even the superuser.
 #[test]
 fn a_folder_that_takes_no_results() {
     let ran = Folder::new("no_results").run("bench ysb --seconds 0.1 --warmup 0 --results /proc/self");

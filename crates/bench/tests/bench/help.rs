@@ -1,4 +1,4 @@
-//! The output of `--help`, at 80 columns.
+//! Tests of the output of `--help`, at 80 columns.
 
 use crate::support::{Folder, assert_golden};
 
@@ -15,7 +15,7 @@ fn bench() {
     check("bench --help", "help_bench.txt");
 }
 
-/// `thalweg help bench` arrives as these two words.
+/// The command `thalweg help bench` is passed on to the program as these two words.
 #[test]
 fn bench_by_the_command_help() {
     check("help bench", "help_bench.txt");

@@ -4,7 +4,7 @@
 use crate::figures::{HEADER, trip};
 use crate::support::{Folder, Random};
 
-/// Number of lines that may be bad without being too many.
+/// Number of damaged lines in a file, which is below the limit at which a run fails.
 const SPOILT: usize = 100;
 
 impl Random {
@@ -13,13 +13,13 @@ impl Random {
     }
 }
 
-/// An input format, and how its lines are damaged.
+/// A format of input files, and the ways in which its lines are damaged.
 struct Kind {
     header: Option<&'static str>,
     good: String,
-    /// Columns that a query reads.
+    /// Indexes of the columns that a query reads.
     columns: &'static [usize],
-    /// Texts that replace the values of these columns.
+    /// Texts that replace the values of these columns in damaged lines.
     texts: &'static [&'static str],
 }
 
@@ -31,8 +31,8 @@ impl Kind {
             1 => return self.header.unwrap_or("type,time").into(),
             2 => return b"\r".to_vec(),
             3 => {
-                // Quoted, with a comma, a quote or nothing inside, in any column, whether a query reads it or
-                // not.
+                // The field is put in quotes, with a comma, a quote or nothing inside. It may be in any
+                // column, whether a query reads it or not.
                 let index = random.below(fields.len());
                 let inside = random.pick(&["", ",", "\"\"", "\"", "\"x"]);
                 fields[index] = format!("\"{}{inside}\"", fields[index]);
@@ -63,7 +63,8 @@ impl Kind {
         line
     }
 
-    /// A file of 10,000 lines, of which `SPOILT` are damaged, or a few more where a line break was inserted.
+    /// Returns a file of 10,000 lines, of which `SPOILT` are damaged, or a few more if a line break was
+    /// inserted.
     fn file(&self, random: &mut Random) -> Vec<u8> {
         let mut file = random.pick::<[u8]>(&[b"", b"\xef\xbb\xbf"]).to_vec();
         let line_end = random.pick::<[u8]>(&[b"\n", b"\r\n"]);
@@ -123,7 +124,8 @@ fn engine_and_reference_agree_on_every_line_of_trips() {
     kind.check(&Folder::new("hostile_trips"), "bench nyt --window 60s", 12);
 }
 
-/// All cars are at one position at one time, so that many of the accepted lines show in the results.
+/// Engine and reference agree on every line of damaged traffic. All cars are at one position at one time, so
+/// that many of the accepted lines show in the results.
 #[test]
 fn engine_and_reference_agree_on_every_line_of_traffic() {
     let kind = Kind {

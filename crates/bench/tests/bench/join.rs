@@ -1,4 +1,5 @@
-//! `thalweg bench join` from end to end: its results, the loop, and the rate that its two streams share.
+//! Tests of `thalweg bench join` from end to end: its results, the hand-written loop, and the rate that
+//! its two streams share.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ fn the_join_gives_the_reference_s_results() {
     assert_eq!(figures["api"], "loop-blocks");
 }
 
-/// There are about as many results as records of one stream, each written once.
+/// At a rate, every match of the join is written once. There are about as many matches as records of one
+/// stream.
 #[test]
 fn at_a_rate_every_match_is_written() {
     let folder = Folder::new("join_rate");
@@ -45,8 +47,8 @@ fn at_a_rate_every_match_is_written() {
         results += matches.len();
     }
     assert_eq!(figures["results_out"], results);
-    // Half of the records are left records. At the start and end of the run they match only half as many
-    // records.
+    // Half of the records are of the left stream. At the start and the end of the run a record matches
+    // only half as many records.
     let per_left = 2.0 * results as f64 / figures["events_in"].as_f64().unwrap();
     assert!((0.2..1.2).contains(&per_left), "{per_left} of each left record: {figures}");
 }

@@ -33,8 +33,8 @@ fn early_records_change_no_result() {
     }
 }
 
-/// At a rate the run lasts for whole epochs, with early records and with the records of the epochs they belong
-/// to.
+/// At a rate the run lasts for several whole epochs. They contain early records, and the records of the
+/// epochs to which these belong.
 #[test]
 fn early_records_at_a_rate_over_epochs() {
     let folder = Folder::new("late_share_epochs");

@@ -1,21 +1,22 @@
-//! `thalweg bench lrb` and `lrb-full` on small files whose results can be computed by hand, and on generated
-//! traffic.
+//! Tests of `thalweg bench lrb` and `lrb-full`, on small files whose results can be computed by hand and on
+//! generated traffic.
 
 use serde_json::Value;
 
 use crate::support::Folder;
 
-/// A report of a car in the middle of a segment of expressway 0, eastbound.
+/// Returns a report of a car in the middle of a segment of expressway 0, eastbound.
 fn report(time_s: u32, vehicle: u32, speed: u32, lane: u32, segment: u32) -> String {
     format!("0,{time_s},{vehicle},{speed},0,{lane},0,{segment},{},-1,-1,-1,-1,-1,-1", segment * 5_280 + 2_640)
 }
 
-/// A request of type 2 or 4, or a request of type 3 about expressway 0.
+/// Returns a request of type 2 or 4, or a request of type 3 about expressway 0.
 fn request(kind: u32, time_s: u32, vehicle: u32, query: u32, day: i32) -> String {
     format!("{kind},{time_s},{vehicle},-1,0,-1,-1,-1,-1,{query},-1,-1,-1,-1,{day}")
 }
 
-/// Fifty-one slow cars in segment 10 in minute 0, and two cars that stand in segment 12 from second 0 on.
+/// Returns reports of 51 slow cars in segment 10 in minute 0, and of two cars that stand in segment 12 from
+/// second 0 on.
 fn crowd() -> Vec<String> {
     let slow = (0..51).map(|vehicle| report(vehicle, vehicle, 20, 1, 10));
     let standing =
@@ -25,7 +26,8 @@ fn crowd() -> Vec<String> {
     lines
 }
 
-/// The crowd, and car 100, which comes after it, is charged, and sends requests.
+/// Returns the reports of the crowd, and of car 100, which comes after the crowd, is charged, and sends
+/// requests.
 fn journey() -> Vec<String> {
     let mut lines = crowd();
     lines.extend([
@@ -64,8 +66,8 @@ fn the_short_form_of_recorded_traffic() {
             (&figures["workload"], &figures["events_in"], &figures["unanswered"]),
             (&"lrb".into(), &59.into(), &Value::Null)
         );
-        // A toll is due from fifty-one cars on: 2 x 1 x 1. The window from 0 to 120 s has the accident, in
-        // minute 1.
+        // A toll is due from 51 cars on: 2 x 1 x 1. The window from 0 to 120 s has the accident, in minute
+        // 1.
         let expected = ["0,0,0,10,51,20.0,2,0", "0,0,0,12,4,0.0,0,0", "60,0,0,12,4,0.0,0,1"];
         assert_eq!(rows(&folder, "out/lrb.csv"), expected, "{options}");
     }
@@ -75,7 +77,7 @@ fn the_short_form_of_recorded_traffic() {
 fn the_full_rules_of_recorded_traffic() {
     let folder = Folder::new("lrb_full_recorded");
     folder.write("cars.csv", journey().join("\n"));
-    // A duplicate line changes nothing.
+    // A duplicate line in the file of tolls changes nothing.
     folder.write("tolls.csv", "100,5,0,77\n100,6,1,78\n101,6,0,79\n100,5,0,77");
     for options in ["", "--workers 2 --chain none", "--chain all --block-records 1"] {
         let run = format!("bench lrb-full --input cars.csv --results out {options}");
@@ -84,10 +86,10 @@ fn the_full_rules_of_recorded_traffic() {
         assert_eq!((&figures["events_in"], &figures["unanswered"]), (&67.into(), &2.into()), "{figures}");
         let tolls = rows(&folder, "out/type0_toll.csv");
         assert_eq!(tolls.len(), 55, "one for each car that enters a segment, but not by the exit lane");
-        // Car 100: 51 cars drove before it at 20 miles an hour. Segment 11 was empty.
+        // Before car 100 came, 51 cars drove in segment 10 at 20 miles an hour, and segment 11 was empty.
         let of_car: Vec<&String> = tolls.iter().filter(|row| row.starts_with("0,100,")).collect();
         assert_eq!(of_car, ["0,100,125,0,0", "0,100,95,20,2"]);
-        // The accident of minute 1 is reported in minute 2, from the segment before it on.
+        // The accident of minute 1 is reported in minute 2, to cars from the segment before the accident on.
         assert_eq!(rows(&folder, "out/type1_accident.csv"), ["1,125,0,12,0,100"]);
         let balances = rows(&folder, "out/type2_balance.csv");
         assert_eq!(balances[0], "2,240,240,74,2", "charged when it left segment 10");
@@ -107,8 +109,8 @@ fn the_full_rules_of_recorded_traffic() {
     assert!(ran.stdout.contains("\n  unanswered  3 requests\n"), "{ran:?}");
 }
 
-/// Within the bound, the order in which reports arrive changes nothing. The requests of a second are answered
-/// after all reports of that second.
+/// The order of reports changes no result, as long as it is within the bound of the watermarks. The requests
+/// of a second are answered after all reports of that second.
 #[test]
 fn the_order_of_lines_within_the_bound_does_not_matter() {
     let folder = Folder::new("lrb_full_unsorted");
@@ -132,8 +134,8 @@ fn the_order_of_lines_within_the_bound_does_not_matter() {
     }
 }
 
-/// No real car reports so often, but a file may contain it: a car passes through several segments in one
-/// second. It is told the toll of each, and is charged for segment 10 alone.
+/// A file may contain a car that passes through several segments in one second, although no real car reports
+/// so often. The car is told the toll of each segment, and is charged for segment 10 alone.
 #[test]
 fn reports_of_one_second_are_taken_as_they_come() {
     let folder = Folder::new("lrb_full_one_second");
@@ -149,7 +151,8 @@ fn reports_of_one_second_are_taken_as_they_come() {
     }
 }
 
-/// The reference has no watermarks, so it cannot compute the results that remain without the late records.
+/// A run with late records is not compared with the reference, which has no watermarks and so cannot leave
+/// these records out.
 #[test]
 fn without_the_bound_late_records_are_counted() {
     let folder = Folder::new("lrb_full_late");
@@ -176,7 +179,8 @@ fn an_empty_file_has_no_results() {
     assert!(names.iter().all(|name| folder.text(&format!("out/{name}")).as_deref() == Some("")));
 }
 
-/// Rows with values out of range and rows of a wrong length, between good rows.
+/// Rows with values out of range and rows with a wrong number of fields are counted and diverted; the good
+/// rows between them are read.
 #[test]
 fn bad_lines_are_counted_and_diverted() {
     let folder = Folder::new("lrb_bad_lines");
@@ -238,7 +242,7 @@ fn generated_traffic_gives_the_references_results() {
     assert!(folder.text("out/lrb.csv").is_some());
 }
 
-/// The results of the full rules, and those of several queries, have their own file names.
+/// Several queries under the full rules write result files with names of their own.
 #[test]
 fn several_queries_write_their_own_files() {
     let folder = Folder::new("lrb_queries");

@@ -11,7 +11,7 @@ fn assert_right(figures: &Value) {
     assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{figures}");
 }
 
-/// The rows of a results file, sorted as text.
+/// Returns the rows of a results file, sorted as text.
 fn rows(folder: &Folder, name: &str) -> Vec<String> {
     let mut rows: Vec<String> = folder.text(name).unwrap().lines().map(str::to_owned).collect();
     rows.sort();
@@ -56,7 +56,7 @@ fn lines_of_a_file_are_counted() {
     let figures = folder.json("bench grep --input day.txt --results out");
     assert_right(&figures);
     assert_eq!((&figures["events_in"], &figures["filtered"]), (&4.into(), &2.into()), "{figures}");
-    // Every window that contains second 0.
+    // The rows belong to every window that contains second 0.
     let windows: Vec<String> = (-29..=0).map(|second| format!("{},2,4", second * 1_000)).collect();
     let mut sorted = windows.clone();
     sorted.sort();
@@ -68,7 +68,7 @@ fn lines_of_a_file_are_counted() {
     assert_eq!(rows(&folder, "out/wordcount.csv").join(" "), words);
 }
 
-/// A line that is not valid text is bad, and is reported with its line number.
+/// A line that is not valid text is a bad line, and is reported with its line number.
 #[test]
 fn bad_lines_are_counted() {
     let folder = Folder::new("lines_bad");
@@ -96,13 +96,13 @@ fn recorded_books_give_the_reference_s_results() {
     {
         let figures = folder.json(&format!("bench wordcount --input book.txt.gz {options} --results out"));
         assert_right(&figures);
-        // The empty rest after the last line end is not a line.
+        // The empty text behind the last line end is not a line.
         assert_eq!(figures["events_in"], 65_662, "{figures}");
     }
     let figures = folder.json("bench grep --input reviews.txt.gz --results out --window 1s --slide 1s");
     assert_right(&figures);
     assert_eq!(figures["events_in"], 5_331, "{figures}");
-    // Counted once with another program: `grep -owE`.
+    // This number was counted once with another program, `grep -owE`.
     assert_eq!(rows(&folder, "out/grep.csv"), ["0,94,94"]);
 }
 
@@ -124,14 +124,14 @@ fn requests_of_a_log_are_counted() {
     let figures = folder.json("bench distinct --input access.log --results out --out-of-order 1s");
     assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
     assert_eq!((&figures["events_in"], &figures["bad"]), (&5.into(), &1.into()), "{figures}");
-    // 10:00 on 17 May 2015 is 1,431,856,800 s.
+    // The time 10:00 on 17 May 2015 is 1,431,856,800 s after 1970.
     assert_eq!(rows(&folder, "out/distinct.csv"), ["1431856800000,2", "1431856801000,1"]);
     let bad = folder.text("out/distinct.bad.csv").unwrap();
     assert!(
         bad.contains("4,\"field line: no time such as") || bad.contains("4,field line: no time such as"),
         "{bad}"
     );
-    // Without a bound for disorder, one record is late, and the reference does not model lateness.
+    // Without a bound for disorder one record is late, and the reference does not model lateness.
     let figures = folder.json("bench distinct --input access.log --on-bad skip");
     assert_eq!((&figures["late"], &figures["check"]), (&1.into(), &"conservation".into()), "{figures}");
 }
@@ -151,7 +151,7 @@ fn a_recorded_log_gives_the_reference_s_results() {
     let figures =
         folder.json("bench distinct --input access.log.gz --out-of-order 1m --results out --window 10000h");
     assert_right(&figures);
-    // Counted once with another program.
+    // The expected number of URLs was counted once with another program.
     assert_eq!(
         rows(&folder, "out/distinct.csv")
             .iter()
@@ -164,7 +164,7 @@ fn a_recorded_log_gives_the_reference_s_results() {
 #[test]
 fn changes_of_mood_are_told_with_their_words() {
     let folder = Folder::new("lines_tweets");
-    // Lines are a microsecond apart, so a window has a thousand of them.
+    // Lines are 1 µs apart, so a window of 1 ms has 1,000 of them.
     let tweets = |tweet: &str, count: usize| format!("{tweet}\n").repeat(count);
     folder.write(
         "tweets.txt",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-/// Runs the benchmark; its results must be right and complete.
+/// Runs the benchmark with these options and checks that its results are right and complete.
 #[track_caller]
 fn right(folder: &Folder, run: &str) -> Value {
     let figures = folder.json(&format!("bench {run} --warmup 0"));
@@ -64,12 +64,13 @@ fn loads_change_no_result() {
     right(&folder, &format!("ysb --workers 2 --rate 20k --seconds 0.2 {all}"));
 }
 
-/// The offered rate is the mean over the measured time.
+/// If the rate changes in steps, the offered rate in the figures is the mean over the measured time.
 #[test]
 fn rates_change_in_steps() {
     let folder = Folder::new("rate_steps");
     let figures = right(&folder, "ysb --rate 20k --rate-steps 100ms:100k,200ms:1k --seconds 0.4");
-    // 2,000, 10,000 and 200 records. The run lasts a little longer, until the source is asked to end.
+    // The steps offer 2,000, 10,000 and 200 records. The run lasts a little longer, until the source is
+    // asked to end.
     let (offered, seconds) = (number(&figures["offered_per_s"]), number(&figures["seconds"]));
     let expected = (12_200.0 + 1_000.0 * (seconds - 0.4)) / seconds;
     assert!((offered / expected - 1.0).abs() < 1e-3, "{expected} expected: {figures}");
@@ -91,7 +92,8 @@ fn bursts_are_drawn() {
     assert_ne!(offered("--queries 2"), 2.0 * first);
 }
 
-/// Latency is measured from the time at which a message was due to be sent.
+/// A delay of records is part of their latency, which is measured from the time at which a message was due
+/// to be sent.
 #[test]
 fn delays_are_latency() {
     let folder = Folder::new("delays");
@@ -100,8 +102,8 @@ fn delays_are_latency() {
             right(&folder, &format!("ysb --rate 20k --message-records 100 --seconds 0.5 {options}"));
         number(&figures["latency_us"]["mean"])
     };
-    // Of a hundred messages in a fifth of a second, most wait for one that takes long. A machine that is held up may be late
-    // by itself.
+    // Of 100 messages in 1/5 s most wait for a message with a long delay. A busy machine may be late by
+    // itself, so there are several attempts.
     let is_later = |_| latency("--delay uniform:200ms") > latency("") + 50_000.0;
     assert!((0..3).any(is_later), "a delay is no latency");
 }
@@ -118,8 +120,8 @@ fn queries_are_skewed() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
 }
 
-/// The measurement begins when all queries are deployed. The queries deployed earlier have processed more by
-/// then.
+/// Queries are deployed at random times, and the measurement begins when all of them are deployed. So the
+/// queries deployed earlier have processed more by then.
 #[test]
 fn queries_are_deployed_at_random_times() {
     let folder = Folder::new("deploy");
@@ -130,7 +132,7 @@ fn queries_are_deployed_at_random_times() {
     assert!(events > 16_000, "in the tenth of a second alone, 16,000: {figures}");
 }
 
-/// Two thirds of the events are filtered at first, then a tenth, then all.
+/// The filter's selectivity changes over time: 2/3 of the events are filtered at first, then 1/10, then all.
 #[test]
 fn the_filter_s_selectivity_changes() {
     let folder = Folder::new("selectivity");

@@ -6,7 +6,8 @@
 
 mod bad_lines;
 mod bench;
-// Both programs are run, and their output is compared, in the same way.
+// This module is shared with the tests of `thalweg`: both programs are run, and their output compared, in the
+// same way.
 #[path = "../../../cli/tests/cli/command_lines.rs"]
 mod command_lines;
 mod errors;
@@ -30,14 +31,15 @@ mod replay;
 mod support;
 mod tenants;
 
-/// The program that is tested.
+/// Path of the program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg-bench");
 
-/// Folder of the golden files.
+/// Folder of the files with the expected output.
 const GOLDEN: &str = "tests/bench/golden";
 
-/// Commands, and arguments before and behind the options that make each of them end at once if all options are valid. A benchmark
-/// would run, so its lines end in an option that does not exist.
+/// Commands, with arguments before and behind the tested options. The arguments make each command end at once
+/// if all options are valid. A benchmark would run otherwise, so its lines end in an option that does not
+/// exist.
 const COMMANDS: [(&str, &[&str], &[&str]); 2] =
     [("replay", &["nothing.json"], &[]), ("bench", &["ysb"], &["--no-such-option"])];
 

@@ -15,7 +15,7 @@ fn right(folder: &Folder, options: &str) -> Value {
     figures
 }
 
-/// A third of the queries each, with 12, 3 and 8 of 23 parts of the rate.
+/// Each of the three workloads has 1/3 of the queries, and 12, 3 or 8 of 23 parts of the rate.
 #[test]
 fn each_workload_has_its_share() {
     let folder = Folder::new("mixed");

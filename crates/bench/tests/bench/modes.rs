@@ -25,7 +25,7 @@ fn every_mode_gives_the_reference_s_results() {
     }
 }
 
-/// Where the operating system schedules the threads, a note says that a policy has no effect.
+/// If the operating system schedules the threads, a note says that the given policy has no effect.
 #[test]
 fn a_policy_without_workers_is_told() {
     let ran = Folder::new("modes_policy")

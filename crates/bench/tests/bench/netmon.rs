@@ -17,7 +17,8 @@ fn sorted(text: &str) -> Vec<&str> {
     rows
 }
 
-/// Slice `n` is second `n`. The two directions of a pair are different pairs.
+/// Recorded probes give the mean of each pair. Slice `n` is second `n`, and the two directions of a pair
+/// are different pairs.
 #[test]
 fn recorded_probes_give_their_means() {
     let folder = Folder::new("netmon_recorded");
@@ -42,7 +43,7 @@ fn recorded_probes_give_their_means() {
     assert!(sorted(&rows).contains(&"0,10.0.0.1,10.0.0.2,0.5833333333333334"), "{rows}");
 }
 
-/// Engine and reference agree on which lines are bad.
+/// Engine and reference agree on which lines of recorded probes are bad.
 #[test]
 fn bad_lines_are_counted() {
     let folder = Folder::new("netmon_bad_lines");
@@ -74,7 +75,7 @@ fn bad_lines_are_counted() {
     assert!(ran.stderr.contains("probes.csv, line 2 (byte 25): short: 3 of 4 fields"), "{ran:?}");
 }
 
-/// The error names the required columns.
+/// A file of another kind than probes is refused, and the error names the required columns.
 #[test]
 fn another_kind_of_file_is_refused() {
     let folder = Folder::new("netmon_wrong");
@@ -123,8 +124,8 @@ fn generated_probes_give_the_reference_s_results() {
     }
 }
 
-/// Counted once with another program: 40 slices, each with almost all of 9,702 pairs, of which all but three
-/// occur.
+/// Recorded round-trip times give the results of the reference. As another program counted, there are 40
+/// slices with almost all of 9,702 pairs, of which all but three occur.
 #[test]
 fn recorded_latencies_give_the_reference_s_results() {
     let beside = || PathBuf::from("../../../shared/data");

@@ -19,7 +19,7 @@ fn assert_right(run: &str, figures: &Value) {
     assert!(figures["events_in"].as_u64().unwrap() > 0, "{run}: {figures}");
 }
 
-/// Runs the workload for a short time.
+/// Runs the workload for a short time and checks its results.
 #[track_caller]
 fn check(folder: &Folder, run: &str) {
     let run = format!("bench {run} --seconds 0.1 --warmup 0");
@@ -40,7 +40,8 @@ fn workers_share_every_workload() {
     }
 }
 
-/// With disorder and early records, all splits together produce what one source would, also at a rate.
+/// With disorder and early records, all splits together make the records that one source would make,
+/// also at a rate.
 #[test]
 fn splits_make_what_one_source_would() {
     let folder = Folder::new("parallel_disorder");
@@ -77,7 +78,7 @@ fn several_queries_are_shared_each() {
     }
 }
 
-/// One worker alone runs serially by default.
+/// By default several workers share the operators of a query, and a single worker runs them serially.
 #[test]
 fn several_workers_share_unless_told_otherwise() {
     let folder = Folder::new("parallel_default");
@@ -102,7 +103,7 @@ fn several_workers_share_unless_told_otherwise() {
     );
 }
 
-/// A file is a single source; the work after the source is shared.
+/// A recorded file is a single source, and the work behind the source is shared by several workers.
 #[test]
 fn recorded_input_is_shared_behind_its_source() {
     let folder = Folder::new("parallel_recorded");

@@ -1,4 +1,4 @@
-//! Physical plans: what each layout makes of every workload.
+//! Tests of physical plans: the tasks and edges that each layout makes of every workload.
 
 use crate::support::{Folder, assert_golden};
 
@@ -19,7 +19,8 @@ const WORKLOADS: [&str; 14] = [
     "ipq4",
 ];
 
-/// One worker in each operator, and two that share operators; chained in all ways.
+/// The layouts that are tested: one worker in each operator, or two workers that share operators,
+/// with every way of chaining.
 const LAYOUTS: [&str; 6] = [
     "--chain none --parallel serial",
     "--chain default --parallel serial",

@@ -14,7 +14,7 @@ use crate::support::Folder;
 const MITSIM: &str = "lrb/lrb_mitsim_xway0";
 const SLICE: &str = "lrb/lrb_walmartgen_A_dir1_seg68-82";
 
-/// Links the file at `path` into the folder as `name`. Returns false if it does not exist.
+/// Links the recorded file at `path` into the folder as `name`. Returns false if there is no such file.
 pub fn link(folder: &Folder, path: &str, name: &str) -> bool {
     let beside = || PathBuf::from("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
@@ -42,7 +42,7 @@ fn the_recorded_trips_give_the_reference_s_results() {
         let figures =
             folder.json(&format!("bench nyt --input trips.csv.gz --window 60s --results out {options}"));
         assert_right(&figures);
-        // Counted once with another program: 11,762 of 14,987 trips are kept.
+        // As another program counted, 11,762 of 14,987 trips are kept.
         assert_eq!(
             (&figures["events_in"], &figures["filtered"]),
             (&14_987.into(), &3_225.into()),
@@ -64,12 +64,13 @@ fn the_recorded_traffic_gives_the_reference_s_short_form() {
         let figures = folder.json(&format!("bench lrb --input cars.csv.gz --results out {options}"));
         assert_right(&figures);
         assert_eq!((&figures["events_in"], &figures["late"]), (&353_218.into(), &0.into()), "{figures}");
-        // 50 minutes of 15 segments, each of which has cars.
+        // There are 50 minutes of 15 segments, each of which always has cars.
         assert_eq!(folder.text("out/lrb.csv").unwrap().lines().count(), 750);
     }
 }
 
-/// 50 minutes of 15 segments, with congestion and an accident, give the rows of the public validator.
+/// Recorded traffic of 50 minutes and 15 segments, with congestion and an accident, gives the rows of the
+/// public validator.
 #[test]
 fn the_recorded_traffic_gives_the_validator_s_answers() {
     let folder = Folder::new("recorded_lrb_full");
@@ -91,8 +92,8 @@ fn the_recorded_traffic_gives_the_validator_s_answers() {
     }
 }
 
-/// The original data, once sorted, and once in the order in which a multithreaded program had received it: up
-/// to 6 s out of order.
+/// The original traffic gives the validator's answers in any order: once sorted, and once as a multithreaded
+/// program had received it, up to 6 s out of order.
 #[test]
 fn the_original_traffic_gives_the_validator_s_answers_in_any_order() {
     let folder = Folder::new("recorded_lrb_original");
@@ -119,7 +120,8 @@ fn the_original_traffic_gives_the_validator_s_answers_in_any_order() {
     }
 }
 
-/// The results of these kinds equal the expected rows. A balance may be either of the two allowed values.
+/// Checks that the results of these kinds equal the expected rows. A balance may be either of the two allowed
+/// values.
 #[track_caller]
 fn check_answers(folder: &Folder, data: &str, kinds: &[&str]) {
     let expected = |kind: &str| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-/// Runs the benchmark briefly; its results must be right and complete.
+/// Runs the benchmark `tenants` briefly and checks that its results are right and complete.
 #[track_caller]
 fn right(folder: &Folder, options: &str) -> Value {
     let figures = folder.json(&format!("bench tenants --warmup 0 {options}"));
@@ -18,8 +18,8 @@ fn right(folder: &Folder, options: &str) -> Value {
     figures
 }
 
-/// The load offered to each job: for sensitive jobs, 64 sources with one message of 1,000 events a second each,
-/// and for bulk jobs, 30,000 events/s from each source. Options may change the load.
+/// Each group has figures of its own. A latency-sensitive job is offered one message of 1,000 events a second
+/// from each of 64 sources, a bulk job 30,000 events/s from each source. Options may change the load.
 #[test]
 fn groups_have_figures_of_their_own() {
     let folder = Folder::new("tenants");
@@ -65,7 +65,8 @@ fn every_mode_gives_the_reference_s_results() {
     }
 }
 
-/// A load above the capacity, loads that change, and deployment at random times.
+/// No load changes a result: neither a load above the capacity, nor a changing load, nor deployment at random
+/// times.
 #[test]
 fn loads_change_no_result() {
     let folder = Folder::new("tenants_loads");
@@ -90,7 +91,7 @@ fn a_nominal_rate_has_no_effect() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
 }
 
-/// Two policies run under the same load. The capacity is measured once.
+/// Two policies run under the same load and are compared on a page. The capacity is measured once for both.
 #[test]
 fn policies_are_compared_on_a_page() {
     let folder = Folder::new("tenants_page");
@@ -108,8 +109,9 @@ fn policies_are_compared_on_a_page() {
     assert!(notes.len() == 2 && notes[1] == "note: wrote page/index.html", "{notes:?}");
 }
 
-/// Each run is short: no window of bulk fires in it, so no claim is tested, and the page says so. The table of
-/// groups has rows for four policies, two loads and two groups each.
+/// The experiments write their pages. Runs are so short that no window of the bulk jobs fires, so no claim is
+/// tested, and the page says so. The table of groups has rows for four policies, two loads and two groups
+/// each.
 #[test]
 fn the_experiments_write_their_pages() {
     for (name, title, claims) in

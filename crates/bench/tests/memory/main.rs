@@ -1,7 +1,8 @@
 //! The memory of the program as the system sees it: `thalweg bench` holds at most the memory budget and 64 MiB, or refuses what
 //! does not fit with a stable code. `cargo xtask deep memory` runs this, too.
 
-// The peak is read in the same way for both programs.
+// This module is shared with the tests of `thalweg`: the peak of memory is read in the same way for both
+// programs.
 #[path = "../../../cli/tests/memory/peak.rs"]
 mod peak;
 
@@ -14,7 +15,7 @@ use flate2::write::GzEncoder;
 
 use peak::{Folder, check_command};
 
-/// The program that is tested.
+/// Path of the program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg-bench");
 
 #[test]
@@ -31,7 +32,7 @@ fn a_line_of_a_gibibyte() {
     );
 }
 
-/// A compressed file of one line of `bytes` bytes.
+/// Writes a compressed file with one line of `bytes` bytes.
 fn long_line(path: &Path, bytes: usize) {
     let mut file = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
     let piece = vec![b'x'; 1 << 20];

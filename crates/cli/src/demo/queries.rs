@@ -15,14 +15,15 @@ use thalweg_runtime::Latencies;
 use thalweg_workloads::nyt::{self, Cell, NytGenerator, TripSummary};
 use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions};
 
-/// Rate of the records offered to a query, and the length of the windows in which the query counts them.
+/// Rate of the records offered to a query of the demo, and the length of the windows in which the query
+/// counts them.
 struct Load {
     rate_per_s: u64,
     window: Span,
 }
 
-/// The first query of each workload is the benchmark itself; the last has so little load that every record is
-/// measured.
+/// The loads of the queries. The first query of each workload is the benchmark itself. The last one has so
+/// little load that the latency of every record is measured.
 const YSB: [Load; 3] = [
     Load { rate_per_s: 1_000_000, window: ysb::event::WINDOW },
     Load { rate_per_s: 100_000, window: Span::from_secs(5) },
@@ -34,10 +35,10 @@ const NYT: [Load; 3] = [
     Load { rate_per_s: 1_000, window: Span::from_secs(1) },
 ];
 
-/// Number of queries of both workloads.
+/// Number of queries of the demo, of both workloads together.
 pub const COUNT: usize = YSB.len() + NYT.len();
 
-/// Describes the queries to the user.
+/// Describes the queries of the demo to the user.
 pub fn description() -> String {
     let windows = |loads: &[Load; 3]| {
         let [first, second, third] = loads.each_ref().map(|load| load.window);
@@ -50,24 +51,24 @@ pub fn description() -> String {
     )
 }
 
-/// Generators of the queries' input.
+/// Generators of the input of the demo's queries.
 pub struct Generators {
     ysb: Arc<YsbGenerator>,
     nyt: Arc<NytGenerator>,
-    /// Reservation for the generators' caches in the memory budget.
+    /// Reservation for the caches of the generators in the memory budget.
     _caches: Reservation,
 }
 
-/// A running query.
+/// A running query of the demo.
 pub struct Running {
     pub handle: QueryHandle,
     pub leader: Leader,
-    /// Latencies taken from the handle so far.
+    /// Latencies that were taken from the query so far.
     pub latencies: Latencies,
 }
 
 impl Generators {
-    /// Makes the events, which takes a moment.
+    /// Makes the events of both generators, which takes a moment.
     pub fn new(engine: &Engine) -> Result<Self> {
         let ysb = Arc::new(YsbGenerator::new(YsbOptions::default()));
         let nyt = Arc::new(NytGenerator::new(0));
@@ -75,7 +76,7 @@ impl Generators {
         Ok(Generators { ysb, nyt, _caches })
     }
 
-    /// Starts all queries; their first records are to be sent now.
+    /// Starts all queries of the demo; their first records are to be sent now.
     pub fn submit(&self, engine: &Engine, clock: &dyn Clock) -> Result<Vec<Running>> {
         let (start, strategy) = (clock.now(), WatermarkStrategy::ascending());
         let mut running = Vec::with_capacity(COUNT);
@@ -117,7 +118,7 @@ fn paced<G: Generate>(generator: &Arc<G>, load: &Load, start: ProcessingTime) ->
     Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))
 }
 
-/// Starts a query.
+/// Plans a query of the demo and starts it.
 pub fn submit(engine: &Engine, query: Query, leader: Leader) -> Result<Running> {
     let graph = query.plan(Chaining::Default).map_err(|error| failure::of_plan(&error))?;
     let handle = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
@@ -133,7 +134,7 @@ fn busiest_cell(result: &Windowed<Cell, TripSummary>) -> String {
     format!("cell {x}/{y}: {}", show::count(*trips))
 }
 
-/// The best result of the latest window, shared between a sink and the screen.
+/// The best result of a query's latest window, which a sink and the screen share.
 #[derive(Clone, Default)]
 pub struct Leader(Arc<Mutex<Option<Best>>>);
 
@@ -145,7 +146,7 @@ struct Best {
 
 impl Leader {
     fn lock(&self) -> MutexGuard<'_, Option<Best>> {
-        // Replaced as a whole, so a panic elsewhere cannot have left it half changed.
+        // The value is replaced as a whole, so a panic elsewhere cannot have left it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -179,7 +180,8 @@ mod tests {
     use super::*;
     use thalweg::{EventTime, Window};
 
-    /// Returns the leader after results in the form `second:campaign=count`, of windows of 10 s.
+    /// Returns the leading result, as text, after results written as `second:campaign=count`, in windows of
+    /// 10 s.
     fn leader_of(results: &str) -> Option<String> {
         let (_, mut sink, leader) = begin("ysb", |result: &Windowed<u64, u64>| result.value, top_campaign);
         for result in results.split_whitespace() {
@@ -204,7 +206,8 @@ mod tests {
         check("86390:1=1 172799:7=33512", "campaign 7: 33,512");
     }
 
-    /// The rates are visible while the queries run.
+    /// The description of the queries tells their windows. Their rates are not in it, because they are
+    /// visible while the queries run.
     #[test]
     fn the_description_tells_the_windows() {
         let told = "  ysb  views of ads per campaign, in windows of 10s, 5s and 1s\n  nyt  taxi trips per cell of New \

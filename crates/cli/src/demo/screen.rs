@@ -1,5 +1,5 @@
-//! The display of running queries, a line each: frames drawn over the previous one, or, where that is not
-//! possible, lines once a second.
+//! The display of running queries, with one line for each. Each frame is drawn over the previous one, or
+//! written as new lines once a second if drawing is not possible.
 //!
 //! Drawing in place uses plain ANSI: the cursor goes up by the number of lines drawn, and each line is cleared
 //! after its end. Nothing is hidden or switched, so a process which ends at any moment leaves a usable
@@ -13,16 +13,16 @@ use rustix::termios::tcgetwinsize;
 use thalweg::{EventTime, LatencySummary};
 use thalweg_cli::show;
 
-/// Width of the widest line.
+/// Width of the widest line of the display, in characters.
 pub const COLUMNS: usize = 80;
 
 /// Number of lines that a terminal must have for a frame and the prompt after it.
 const ROWS_MIN: u16 = 10;
 
-/// Figures shown at one moment.
+/// The figures that the display shows at one moment.
 pub struct Frame<'a> {
     pub elapsed: Duration,
-    /// The moment, on the clock by which records are stamped.
+    /// The time of the frame, on the clock by which records are stamped.
     pub now: EventTime,
     pub rows: Vec<Row<'a>>,
     pub last_line: String,
@@ -34,33 +34,33 @@ pub struct Row<'a> {
     pub rate_per_s: f64,
     pub pending: u64,
     pub latency: Option<LatencySummary>,
-    /// Watermark that its sink has seen; `None` before the first.
+    /// Watermark that the sink of the query has seen; `None` before the first one.
     pub watermark: Option<EventTime>,
-    /// Leading result of its latest window; `None` before the first has ended.
+    /// Leading result of the query's latest window; `None` before the first window has ended.
     pub leader: Option<String>,
 }
 
-/// The way in which frames are drawn.
+/// The way in which frames of the display are drawn.
 pub enum Screen {
-    /// Frames are drawn in place.
+    /// Frames are drawn in place of the previous one on a terminal.
     Live {
-        /// Number of lines of the last frame, below which the cursor stands.
+        /// Number of lines of the last frame, which are above the cursor.
         drawn: usize,
     },
-    /// Frames are written line by line.
+    /// Frames are written one below the other, as for a file.
     Lines {
-        /// Whether the column names have been written.
+        /// Whether the line of column names was written.
         has_head: bool,
     },
 }
 
 impl Screen {
-    /// Draws in place if standard output is a terminal that supports and allows it.
+    /// Returns a display that draws in place if standard output is a terminal that supports and allows this.
     pub fn of_stdout() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let can_draw = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
         let is_large_enough = || {
-            // A terminal that does not report its size says 0.
+            // A terminal that does not report its size gives 0, which counts as large enough.
             let fits = |size: u16, min: usize| size == 0 || min <= usize::from(size);
             tcgetwinsize(stdout())
                 .is_ok_and(|size| fits(size.ws_col, COLUMNS) && fits(size.ws_row, ROWS_MIN.into()))
@@ -72,7 +72,7 @@ impl Screen {
         }
     }
 
-    /// Returns the time from one frame to the next.
+    /// Returns the time between two frames of the display.
     pub fn interval(&self) -> Duration {
         match self {
             Screen::Live { .. } => Duration::from_millis(500),
@@ -80,7 +80,7 @@ impl Screen {
         }
     }
 
-    /// Returns the text that draws `frame`.
+    /// Returns the text that draws a frame of the display on the terminal.
     pub fn draw(&mut self, frame: &Frame<'_>) -> String {
         match self {
             Screen::Live { drawn } => {
@@ -104,8 +104,8 @@ impl Screen {
     }
 }
 
-/// Number of columns left beside a line of figures. The last column stays free: after a character there,
-/// clearing to the end of the line would erase that character, too.
+/// Number of columns for the leading result behind the figures of a line. The last column stays free: after a
+/// character there, clearing to the end of the line would erase that character, too.
 const LEADER_COLUMNS: usize = 22;
 
 fn live_lines(frame: &Frame<'_>) -> Vec<String> {
@@ -132,8 +132,9 @@ fn line(row: &Row<'_>, now: EventTime) -> String {
     ])
 }
 
-/// Returns how far a watermark lies behind. Records are stamped with the time at which they should be sent. So
-/// this is the age of the latest record of which the sink knows that no older one will come.
+/// Returns, as text, how far a watermark lies behind the clock. Records are stamped with the time at which
+/// they should be sent. So this is the age of the latest record of which the sink knows that no older one
+/// will come.
 fn behind(watermark: EventTime, now: EventTime) -> String {
     if watermark == EventTime::MAX {
         return "at the end".to_owned();
@@ -142,7 +143,7 @@ fn behind(watermark: EventTime, now: EventTime) -> String {
     format!("{} ago", show::latency(nanos))
 }
 
-/// Formats a line; columns are wide enough for any realistic figure.
+/// Formats a line of the display. Its columns are wide enough for any realistic figure.
 fn columns([query, rate, pending, p50, p99, watermark]: &[&str; 6]) -> String {
     format!("{query:<5} {rate:>9} {pending:>9} {p50:>8} {p99:>8} {watermark:>11}")
 }

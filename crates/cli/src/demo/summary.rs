@@ -1,26 +1,28 @@
-//! The summary of ended queries: a line each and one for all, their cost, and whether records were lost.
+//! The summary of the demo's ended queries: one line for each query and one for all, their cost, and
+//! whether records were lost.
 
 use thalweg::{LatencySummary, QueryError, QueryReport};
 use thalweg_cli::failure;
 use thalweg_cli::show;
 use thalweg_runtime::Latencies;
 
-/// A query that has ended.
+/// A query of the demo that has ended.
 pub struct Ended {
     pub query: String,
     pub outcome: Result<QueryReport, QueryError>,
-    /// Latencies of the whole run.
+    /// Latencies of the query over the whole run.
     pub latencies: Latencies,
 }
 
-/// Cost of all queries.
+/// Resources that all queries of the demo together have used.
 pub struct Cost {
     pub cpu_s: f64,
     pub rss_peak_bytes: u64,
     pub workers: u64,
 }
 
-/// Returns the summary of a run of `seconds`; queries that failed are not part of its figures.
+/// Returns the summary of a demo that ran for `seconds`. Queries that failed are not part of its
+/// figures.
 pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
     let mut text = String::from("\n");
     let finished: Vec<Line> = ended.iter().filter_map(Line::of).collect();
@@ -46,7 +48,7 @@ pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
     text
 }
 
-/// The figures of one query or of all.
+/// The figures of one query, or of all queries together, in a line of the summary.
 struct Line {
     query: String,
     events: u64,
@@ -96,7 +98,7 @@ impl Line {
     }
 }
 
-/// Formats a line as wide as a terminal.
+/// Formats a line of the summary, as wide as a terminal.
 fn columns([query, events, results, rate, p50, p99, max, late]: &[&str; 8]) -> String {
     format!("{query:<7}{events:>14}{results:>12}{rate:>11}{p50:>9}{p99:>9}{max:>9}{late:>9}\n")
 }

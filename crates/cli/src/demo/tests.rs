@@ -1,4 +1,4 @@
-//! The demo when a query fails.
+//! Tests of the demo when one of its queries fails.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use thalweg_workloads::nyt::NytGenerator;
 use super::*;
 use crate::demo::queries::{Leader, submit};
 
-/// Returns an endless query at a very low rate.
+/// Returns a running query that generates records without end at a very low rate.
 fn endless(engine: &Engine) -> Running {
     let query = Query::new("endless");
     let pace = Pace::Rate { rate_per_s: 1_000, start: SystemClock::default().now(), time_scale: 1 };
@@ -18,7 +18,7 @@ fn endless(engine: &Engine) -> Running {
     submit(engine, query, Leader::default()).unwrap()
 }
 
-/// Returns a query whose sink accepts no record.
+/// Returns a running query whose sink accepts no record, so that it fails.
 fn doomed(engine: &Engine) -> Running {
     let query = Query::new("doomed");
     let records = Given::new(vec![Record::new(EventTime::EPOCH, 7)]);
@@ -38,7 +38,8 @@ fn watched(running: &mut [Running], is_interrupted: impl Fn() -> bool) -> String
     shown
 }
 
-/// A failing query ends the demo; the others drain and are in the summary.
+/// A failing query ends the demo, and its name and code are shown. The other queries drain and are
+/// in the summary.
 #[test]
 fn a_query_that_fails_is_named_with_its_code() {
     let engine = Engine::builder().build().unwrap();

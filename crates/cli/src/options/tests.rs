@@ -1,4 +1,4 @@
-//! Allowed values, and the errors of others.
+//! Tests of values on the command line: allowed ones, and the errors of others.
 
 use thalweg_runtime::limits;
 
@@ -55,7 +55,7 @@ fn settings_of_the_engine_keep_its_bounds() {
     );
 }
 
-/// Doubles represent every limit exactly.
+/// Every bound of a setting is at most 2^53, so that a double represents it exactly.
 #[test]
 fn no_limit_is_too_large_for_a_double() {
     assert!(limits::ALL.iter().all(|limit| limit.max <= 1 << 53));

@@ -9,14 +9,14 @@ use thalweg_sql::session::Action;
 
 use super::script::ScriptArgs;
 
-/// Which SQL to check.
+/// Options of `thalweg check`: the SQL to check.
 #[derive(Args)]
 pub struct CheckArgs {
     #[command(flatten)]
     script: ScriptArgs,
 }
 
-/// Checks the SQL; nothing is opened or run.
+/// Checks the SQL of the command line; no table is opened and nothing is run.
 pub fn run(args: &CheckArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (session, actions) = script.plan()?;

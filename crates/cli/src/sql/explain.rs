@@ -30,7 +30,7 @@ pub struct ExplainArgs {
     workers: u64,
 }
 
-/// Shows the plans; nothing is run.
+/// Shows the plans of the SQL of the command line; nothing is run.
 pub fn run(args: &ExplainArgs) -> Result<bool> {
     let script = args.script.read()?;
     let (_, actions) = script.plan()?;
@@ -60,14 +60,14 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns the target of each part's rows, and its plan.
+/// Returns, for each part of a job, the target of its rows and its plan.
 fn parts(job: &Job) -> impl Iterator<Item = (&str, Shown)> {
     job.parts
         .iter()
         .map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
 }
 
-/// Returns the plans of the job on this line as text.
+/// Returns the plans of a job as text. The job is on this line of the SQL.
 pub fn text(job: &Job, line: usize) -> String {
     let part = |(into, plan): (&str, Shown)| format!("-> {into}\n{}", plan.text());
     format!("{} (line {line})\n{}", job.name, parts(job).map(part).collect::<String>())
@@ -86,7 +86,7 @@ fn dot(jobs: &[&Job]) -> String {
     text + "}\n"
 }
 
-/// Returns the plans of the job on this line as a JSON object.
+/// Returns the plans of a job as a JSON object. The job is on this line of the SQL.
 pub fn json(job: &Job, line: usize) -> String {
     let part =
         |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());

@@ -43,10 +43,10 @@ use super::stdout::{Gone, shows_rows_on_terminal};
 use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
 
-/// Interval at which the run checks whether all jobs have ended.
+/// Interval at which `thalweg run` checks whether all jobs have ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Interval at which the line of progress is drawn.
+/// Interval at which the line of progress is drawn again.
 const DRAW: Duration = Duration::from_millis(500);
 
 /// Options of `thalweg run`.
@@ -93,13 +93,13 @@ fn drain_timeout(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A running job.
+/// A job of the SQL script that is running.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
     tally: Tally,
     end: JobEnd,
-    /// True once the job was asked to end.
+    /// Whether the job was asked to end.
     is_asked: bool,
 }
 
@@ -108,7 +108,7 @@ impl Running<'_> {
         matches!(self.handle.state(), QueryState::Running | QueryState::Paused)
     }
 
-    /// Asks the job to end; see [`stop`].
+    /// Asks the job to end; the module [`stop`] describes what follows.
     fn ask(&mut self, emits_partial: bool) {
         self.is_asked = true;
         match (emits_partial, self.end.is_bounded()) {
@@ -119,7 +119,7 @@ impl Running<'_> {
     }
 }
 
-/// Runs the SQL, and returns how it ended.
+/// Runs the SQL of the command line, and returns how the command ended.
 pub fn run(args: &RunArgs) -> Result<End> {
     let told = Told::new(args.output);
     run_and_tell(args, &told).or_else(|error| told.end(error))
@@ -162,7 +162,7 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     Ok(Watch { args, told, started, interrupt, deadline, gone, notes }.until_end(running))
 }
 
-/// Runs a script whose rows, as text, go to `stdout`, until its jobs end.
+/// Runs a script until its jobs end. Rows without a table go to `stdout` as text.
 ///
 /// # Errors
 /// Errors of the script, the first failure of its jobs, or jobs that do not end within a time.
@@ -230,14 +230,14 @@ fn start<'a>(
     Ok(running)
 }
 
-/// A job that is ready to be submitted.
+/// A job that is planned and ready to be submitted.
 struct Planned {
     graph: Graph,
     tally: Tally,
     end: JobEnd,
 }
 
-/// Settings of the engine from the command line.
+/// Settings of the engine that the command line asks for.
 #[derive(Default)]
 struct Wanted<'a> {
     workers: Option<u64>,
@@ -271,7 +271,7 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
-/// As many jobs that read no table cost as much as one that reads one.
+/// The number of jobs without tables that need as much memory as one job that reads a table.
 const JOBS_WITHOUT_TABLES: u64 = 32;
 
 /// Reserves the memory that jobs hold besides their state, until the reservation is dropped.
@@ -285,7 +285,7 @@ fn pay_for_jobs(engine: &Engine, jobs: &[Job]) -> Result<Reservation> {
     paid.with_context(|| format!("BUDGET_TOO_SMALL: {} jobs do not fit into --memory-budget", jobs.len()))
 }
 
-/// The standard streams of a run.
+/// The standard streams that the tables of a run may use.
 struct Streams {
     stdin: Option<Box<dyn Read + Send>>,
     stdout: Box<dyn Write + Send>,
@@ -304,7 +304,7 @@ fn world(script: &Script, clock: &Arc<dyn Clock>, streams: Streams) -> World {
     }
 }
 
-/// Assembles all jobs; they share resources that exist only once.
+/// Assembles all jobs of a script. They share resources that exist only once, such as the standard streams.
 fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Result<Vec<Assembled>> {
     let clock = Arc::clone(&world.clock);
     let stdout = Arc::clone(&world.stdout);
@@ -329,7 +329,8 @@ fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Re
     Ok(assembled)
 }
 
-/// Renames columns so that their names are distinct keys of an object, and differ from `op` if rows have kinds.
+/// Renames columns so that their names are distinct keys of a JSON object. The names also differ from `op` if
+/// rows have kinds of change.
 fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
     let mut names = NamesOnce::default();
     if has_kinds {
@@ -338,8 +339,8 @@ fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
     columns.iter().map(|column| Column { name: names.take(column.name.clone()), ..column.clone() }).collect()
 }
 
-/// Converts the error of a job that the engine refuses. If a bound of the engine's own is too low for it, no
-/// option is wrong.
+/// Converts the error of a job that the engine refuses. If a fixed bound of the engine is too low for the
+/// job, the error is not reported as a wrong option.
 fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
     match error {
         PlanError::OutOfRange { .. } => {
@@ -353,14 +354,14 @@ fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
     Ok(Planned { graph: job.query.plan(layout(engine.workers()))?, tally: job.tally, end: job.end })
 }
 
-/// How a job is cut into tasks for so many workers.
+/// Returns how a job is divided into tasks for so many workers.
 fn layout(workers: usize) -> Layout {
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
     Layout { chaining: Chaining::Default, parallel }
 }
 
-/// The tasks and links of a job on so many workers, as text. Sources are prepared, since the number of files decides how many
-/// readers there are; sinks are not, so that nothing is written.
+/// Returns the tasks and links of a job on so many workers, as text. Sources are prepared, because the number
+/// of files decides how many readers there are. Sinks are not prepared, so nothing is written.
 ///
 /// # Errors
 /// As for a run of the job.
@@ -380,7 +381,7 @@ pub fn tasks(script: &Script, job: &Job, workers: u64) -> Result<String> {
     Ok(text)
 }
 
-/// State for watching jobs.
+/// The data that the thread needs which watches the running jobs of a script.
 struct Watch<'a> {
     args: &'a RunArgs,
     told: &'a Told,
@@ -391,23 +392,24 @@ struct Watch<'a> {
     notes: Notes,
 }
 
-/// The reason why jobs were asked to end.
+/// The reason why jobs were asked to end, if they were.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Request {
-    /// Jobs were not asked to end.
+    /// The jobs of the run were not asked to end.
     None,
-    /// The time of `--for` is up.
+    /// The jobs were asked to end because the time given by `--for` was up.
     TimeIsUp,
-    /// Ctrl-C, or a signal like it.
+    /// A signal asked the jobs to end: Ctrl-C or a similar one.
     Signal,
 }
 
 impl Watch<'_> {
-    /// Waits until all jobs have ended; reports each when it ends, and the progress of all. Asks them to end
-    /// when the time is up or a signal comes. Returns the most severe end.
+    /// Waits until all jobs have ended. Reports each job when it ends, and the progress of all jobs
+    /// meanwhile. Asks them to end when the time is up or a signal comes. Returns the most severe end.
     fn until_end(self, mut running: Vec<Running<'_>>) -> End {
         let Watch { args, told, .. } = self;
-        // Among rows on the same terminal the line would disturb, and it is not a JSON object.
+        // A line of progress is not drawn if rows go to the same terminal, because it would stand among them.
+        // With JSON output it is not drawn either, because it is no JSON object.
         let is_drawn = told.shape == Shape::Text
             && std::io::stderr().is_terminal()
             && !running.iter().any(|running| shows_rows_on_terminal(running.job));
@@ -419,7 +421,7 @@ impl Watch<'_> {
         loop {
             note();
             for job in running.extract_if(.., |job| !job.is_running()) {
-                // Notes that arrived just before the job ended.
+                // Notes may have arrived just before the job ended, so they are shown first.
                 note();
                 add(&mut ended, &job);
                 end = end.max(self.tell(job));
@@ -455,7 +457,7 @@ impl Watch<'_> {
         end
     }
 
-    /// Asks jobs to end, unless they were asked before, and reports what that means.
+    /// Asks jobs to end, unless they were asked before, and tells the user what they will publish.
     fn ask(&self, running: &mut [Running<'_>], request: Request, before: Request) {
         self.deadline.ask(Instant::now());
         let emits_partial = self.args.emit_partial;
@@ -484,7 +486,8 @@ impl Watch<'_> {
             Request::Signal => {
                 self.told.note(&format!("asked to end: {means}; asked once more, it ends at once"));
             }
-            // For unbounded input alone, "what was read is finished" says nothing new.
+            // This note is left out if all input is unbounded, because "what was read is finished" says
+            // nothing new then.
             _ if means.contains(',') || running.iter().any(|job| job.end.is_bounded()) => {
                 self.told.note(&format!("the time is up: {means}"));
             }
@@ -492,7 +495,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reports how a job has ended.
+    /// Reports how a job has ended, and returns what this means for the exit code.
     fn tell(&self, Running { handle, job, tally, end, is_asked }: Running<'_>) -> End {
         let (metrics, bad) = (handle.metrics(), handle.progress().bad);
         let (is_stopped_early, is_published) = match handle.wait() {
@@ -521,7 +524,7 @@ impl Watch<'_> {
     }
 }
 
-/// Adds the counts of a job.
+/// Adds the counts of a job to the sums over all jobs.
 fn add(sums: &mut Sums, job: &Running<'_>) {
     let tasks = job.handle.metrics().tasks;
     sums.rows_in += job.tally.rows_in();
@@ -531,23 +534,24 @@ fn add(sums: &mut Sums, job: &Running<'_>) {
     sums.bad += job.handle.progress().bad;
 }
 
-/// Returns the line of progress.
+/// Returns the line of progress as text.
 fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> String {
     format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
 
-/// Whether rows or windows of a plan wait for a watermark before they come out.
+/// Returns whether rows or windows of a plan wait for a watermark before they come out.
 fn waits_for_watermarks(plan: &Plan) -> bool {
     let waits = match &plan.node {
         Node::AssignWindows { .. }
         | Node::WindowAggregate { .. }
         | Node::WindowTopN { .. }
         | Node::Sort { .. } => true,
-        // By arrival, rows come out at once.
+        // An OVER window in the order of arrival gives its rows at once; one in event time waits.
         Node::Over { time, .. } => time.is_some(),
         Node::Join { join, .. } => match join.method {
             JoinMethod::Window { .. } | JoinMethod::Temporal { .. } => true,
-            // Pairs come out at once; who has met nobody waits until nobody can come any more.
+            // Matching pairs come out at once. In an outer join, a row without a match waits until no
+            // matching row can arrive any more.
             JoinMethod::Interval { .. } => join.kind.keeps_left() || join.kind.keeps_right(),
             JoinMethod::Lookup | JoinMethod::Regular { .. } => false,
         },
@@ -574,7 +578,7 @@ fn diverted_to(job: &Job) -> Vec<String> {
     files.into_iter().collect()
 }
 
-/// Summary of an ended job.
+/// Summary of a job that has ended.
 #[derive(Serialize)]
 struct Ended<'a> {
     #[serde(rename = "job")]
@@ -584,15 +588,15 @@ struct Ended<'a> {
     late: u64,
     filtered: u64,
     bad: u64,
-    /// Files with diverted bad records.
+    /// Files to which bad records of the job were diverted.
     diverted_to: Vec<String>,
-    /// True if the job was stopped before its input had ended.
+    /// Whether the job was stopped before its input had ended.
     stopped_early: bool,
     #[serde(serialize_with = "to_millis")]
     seconds: f64,
 }
 
-/// Serializes seconds with three decimals.
+/// Serializes a number of seconds with three decimals.
 fn to_millis<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((seconds * 1e3).round() / 1e3)
 }
@@ -646,7 +650,7 @@ mod tests {
         check("op a", false, "op a");
     }
 
-    /// SET accepts the same range of latency targets as the engine.
+    /// The command SET accepts the same range of latency targets as the engine.
     #[test]
     fn targets_are_those_of_the_engine() {
         let limit = limits::LATENCY_TARGET_NS;

@@ -22,7 +22,7 @@ use thalweg_sql::plan::{Node, Plan};
 use thalweg_sql::session::{Action, Job, Session};
 use thalweg_sql::table::Table;
 
-/// Which SQL.
+/// Options that say which SQL a command works on, and with which settings.
 #[derive(Args, Default)]
 pub struct ScriptArgs {
     /// A file of SQL; `-` reads it from standard input.
@@ -58,37 +58,37 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// SQL with its names.
+/// The SQL of a command line, in pieces that have names.
 #[derive(Default)]
 pub struct Script {
-    /// The whole text.
+    /// The whole text of the SQL, in which the pieces follow each other.
     text: String,
     /// The pieces of the text, at least one.
     pieces: Vec<Piece>,
-    /// Directory against which relative paths are resolved.
+    /// Directory from which relative paths in the SQL are resolved.
     pub base: PathBuf,
     /// Whether the text was read from standard input, from which no table can then be read.
     pub is_from_stdin: bool,
-    /// Settings that override those of the SQL.
+    /// Settings of the command line, which override those of the SQL.
     settings: Vec<(String, String)>,
 }
 
-/// A file, or the text of one `-e`.
+/// A piece of the SQL: a file, or the text of one `-e`.
 struct Piece {
-    /// Name in error messages.
+    /// Name of the piece in error messages.
     name: String,
     text: String,
     /// Number of lines of the whole text before the piece.
     lines_before: usize,
-    /// Number of its own lines.
+    /// Number of lines of the piece itself.
     lines: usize,
 }
 
 impl ScriptArgs {
-    /// Reads the SQL.
+    /// Reads the SQL that the command line names.
     pub fn read(&self) -> Result<Script> {
         let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
-        // As in a shell, paths are relative to the command's directory.
+        // As in a shell, relative paths in options are resolved from the directory of the command.
         let mut script = Script { is_from_stdin, settings: self.settings.clone(), ..Script::default() };
         if !self.roots.is_empty() {
             const ROOTS: &str = "thalweg.file-roots";
@@ -133,7 +133,7 @@ pub fn without_mark(text: &str) -> &str {
 }
 
 impl Script {
-    /// Creates a script from the SQL of a file that was read.
+    /// Creates a script from the text of an SQL file.
     pub fn of_file(name: String, text: &str) -> Script {
         let mut script = Script::default();
         script.push(name, without_mark(text));
@@ -141,24 +141,24 @@ impl Script {
     }
 
     fn push(&mut self, name: String, text: &str) {
-        // The last statement of a piece may lack its end.
+        // The last statement of a piece may lack its semicolon, so one is added.
         if !self.pieces.is_empty() {
             self.text.push_str("\n;\n");
         }
         let lines_before = self.text.matches('\n').count();
         self.text.push_str(text);
-        // Counted once, since every job asks for it.
+        // Lines are counted once here, because the line of every job is computed from them.
         let lines = text.lines().count().max(1);
         self.pieces.push(Piece { name, text: text.to_owned(), lines_before, lines });
     }
 
-    /// Returns the name of the whole script.
+    /// Returns the name of the whole script: the names of its pieces.
     pub fn name(&self) -> String {
         self.pieces.iter().map(|piece| piece.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the actions to be done, and their session. The tables that are read and written have been
-    /// checked; none is open.
+    /// Returns the actions that the script asks for, and their session. The tables that are read and written
+    /// are checked, but not opened.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
         for (key, value) in &self.settings {
@@ -182,14 +182,15 @@ impl Script {
         Ok((session, actions))
     }
 
-    /// Names a job by its line in its piece, distinct from earlier jobs.
+    /// Names a job after the line of its piece on which it stands. The name differs from those of earlier
+    /// jobs.
     fn name_job(&self, job: &mut Job, names: &mut BTreeMap<String, usize>) {
         if let Some(kind) = job.name.strip_suffix(&format!("-{}", job.place.line))
             && matches!(kind, "query" | "insert")
         {
             job.name = format!("{kind}-{}", self.line(job.place));
         }
-        // The last number tried after a name, since many jobs may have the same name.
+        // The last number tried after a name is kept, because many jobs may have the same name.
         let mut count = names.get(&job.name).copied().unwrap_or(0);
         let mut name = job.name.clone();
         while count > 0 && names.contains_key(&name) {
@@ -201,7 +202,7 @@ impl Script {
         job.name = name;
     }
 
-    /// Returns the line of a place in its piece.
+    /// Returns the line of a place in the SQL, counted within the piece that has it.
     pub fn line(&self, place: Place) -> usize {
         self.located(place).1.line
     }
@@ -218,7 +219,7 @@ impl Script {
         let line = place.line - piece.lines_before;
         let last = piece.lines;
         let place = if last < line {
-            // The end of a piece, where more text was expected.
+            // The place is the end of the piece, where more text was expected.
             let column = piece.text.lines().last().map_or(0, |line| line.chars().count()) + 1;
             Place { line: last, column, width: 1 }
         } else {
@@ -227,7 +228,7 @@ impl Script {
         (piece, place)
     }
 
-    /// Converts an error in the text.
+    /// Converts an error in the SQL to one that shows the piece with its line.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
         let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];
@@ -240,14 +241,14 @@ impl Script {
     }
 }
 
-/// An error in a text.
+/// An error in the text of SQL.
 #[derive(Debug)]
 pub struct Wrong {
-    /// The error as shown to the user.
+    /// The text of the error as the user sees it.
     shown: String,
-    /// Name of the text that contains the place.
+    /// Name of the piece of SQL that contains the place of the error.
     pub name: String,
-    /// The error, with the place in that text.
+    /// The error, with its place counted within that piece.
     pub error: SqlError,
 }
 
@@ -259,7 +260,7 @@ impl fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// Checks that jobs which run together ask for the same engine.
+/// Checks that jobs which run together ask for the same settings of the engine.
 ///
 /// # Errors
 /// The first job that asks for another engine than an earlier job.
@@ -282,7 +283,7 @@ fn agree(actions: &[Action]) -> Result<(), SqlError> {
     differ("thalweg.workers", &|job| job.settings.workers.map(|workers| workers.to_string()))
 }
 
-/// Registers all tables of a job that runs together with others.
+/// Registers all tables that a job reads or writes, to find conflicts with other jobs of the run.
 fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), SqlError> {
     for part in &job.parts {
         for_each_table(&part.plan, &mut |table| together.reads(number, table))?;

@@ -1,8 +1,8 @@
-//! Where rows on standard output come from, and what becomes of a job whose reader leaves early.
+//! Standard output as a target of rows, and the end of a job whose reader closes it early.
 //!
-//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: the program that took the first rows has what it wanted. Its
-//! exit code, 141, says that not all rows were taken. That holds for a job all of whose rows go there. One that writes elsewhere,
-//! too, has failed there, and says so.
+//! `thalweg run q.sql | head -1` ends without a message, as the other commands do, because the reader has all
+//! the rows it wanted. The exit code 141 says that not all rows were taken. This holds for a job all of whose
+//! rows go to standard output. A job that also writes elsewhere has failed, and reports that.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -10,21 +10,21 @@ use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
 use thalweg_sql::session::Job;
 use thalweg_sql::table::Table;
 
-/// Writer to standard output, for sinks.
+/// A writer to standard output, for sinks.
 pub struct Stdout(Gone);
 
-/// Flag that the reader of standard output has closed it. Relaxed: the sink that finds it out fails, and the
-/// flag is read when the job of that sink has ended.
+/// A flag which says that the reader of standard output has closed it. Relaxed access suffices: the sink that
+/// notices it fails, and the flag is read only after the job of that sink has ended.
 #[derive(Clone, Default)]
 pub struct Gone(Arc<AtomicBool>);
 
 impl Gone {
-    /// Returns a writer that sets the flag.
+    /// Returns a writer to standard output that sets the flag when its reader has closed it.
     pub fn stdout(&self) -> Stdout {
         Stdout(self.clone())
     }
 
-    /// Returns whether this error of a job only means that standard output was closed.
+    /// Returns whether the error of a job only means that the reader has closed standard output.
     pub fn is_all(&self, job: &Job, code: &str) -> bool {
         let is_there = |table: &Option<Arc<Table>>| Stream::of(table.as_deref()) == Stream::Stdout;
         code == "SINK_CLOSED"
@@ -54,7 +54,7 @@ impl Write for Stdout {
     }
 }
 
-/// Standard stream to which rows go.
+/// Standard stream to which the rows of a job go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Stdout,
@@ -63,7 +63,8 @@ enum Stream {
 }
 
 impl Stream {
-    /// Returns the stream of rows that are written to `table`; without a table the rows are shown.
+    /// Returns the standard stream to which rows for `table` are written. Without a table, rows are shown on
+    /// standard output.
     fn of(table: Option<&Table>) -> Stream {
         let option =
             |key: &str| table.and_then(|table| table.options.get(key)).map(|option| option.value.as_str());

@@ -1,26 +1,29 @@
-//! How a run ends that is asked to: what its jobs publish, with which exit code, and by when.
+//! The end of a run that is asked to end: what its jobs publish, the exit code, and the deadline.
 //!
-//! `--for`, Ctrl-C, SIGTERM and SIGHUP ask for the same. What follows depends on whether a job is bounded, that is, whether all
-//! that it reads has an end (as Flink has it: one unbounded table makes a job unbounded).
+//! `--for`, Ctrl-C, SIGTERM and SIGHUP all ask a run to end. The effect depends on whether a job is bounded,
+//! which means that everything it reads has an end. As in Flink, one unbounded table makes a job unbounded.
 //!
 //! | job | asked to end | with `--emit-partial` |
 //! |---|---|---|
 //! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire and waiting rows come out, files are published; it is stopped early all the same |
 //! | unbounded | sources end at their watermark: what that has closed is published, open windows and rows that wait for a later watermark are dropped; it is complete | those come out, too |
 //!
-//! A bounded job has one result, which is the whole one: a part of it under the name of the whole is worse than none. An
-//! unbounded job has no end but to be stopped, so a result is complete if its watermark says so. These are the two ends that
-//! Flink has, `stop` and `stop --drain`. Rows that standard output has are printed, whatever comes afterwards.
+//! The result of a bounded job is useful only as a whole: a part of it under the name of the whole is worse
+//! than no result. An unbounded job ends only by being stopped, so its result is complete up to its
+//! watermark. Flink has the same two ways to end a job, `stop` and `stop --drain`. Rows that were written to
+//! standard output stay printed.
 //!
-//! Exit codes: 0, every job is complete; 1, a job failed or did not end in time; 2, the command line is wrong; 3, a bounded
-//! job was stopped early; 128 and the number of a signal, the process was ended at once, by the second request or, 141, by
-//! a reader that closed standard output. Stopped early has a code of its own, not that of a signal, because `--for` stops
-//! without one and because nothing was cut off: what was asked for was done, and the next run begins from the same files.
+//! Exit codes: 0, every job is complete; 1, a job failed or did not end in time; 2, the command line is
+//! wrong; 3, a bounded job was stopped early; 128 plus the number of a signal, the process was ended at once
+//! by a second request. 141 is the code if a reader closed standard output. A job that was stopped early has
+//! the code 3 and not that of a signal, because `--for` stops jobs without a signal. Besides, nothing was cut
+//! off: the request was fulfilled, and the next run begins from the same files.
 //!
-//! The request sets a deadline, `--drain-timeout` later. When it passes, the process ends with code 1, and names what it waits
-//! for, if that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
-//! read, a device). Nothing is joined then. The thread that watches the jobs looks at the deadline; it could be held up itself,
-//! so [`Deadline`] is a thread of its own, which shares nothing with workers and steps in [`GRACE`] later.
+//! The request sets a deadline, `--drain-timeout` later. When the deadline passes, the process ends with code
+//! 1 and names what it waits for, if that is known. A drain may wait for a system call that never returns,
+//! for example on a device or on a pipe whose reader does not read. No thread is joined then. The thread that
+//! watches the jobs checks the deadline. Because this thread may be held up itself, [`Deadline`] has a thread
+//! of its own, which shares nothing with workers and ends the process [`GRACE`] later.
 
 use std::fs;
 use std::path::Path;
@@ -36,33 +39,33 @@ use thalweg_cli::interrupt::Interrupt;
 
 use super::told::{self, Shape};
 
-/// Longest time of a drain, unless `--drain-timeout` is given.
+/// Longest time that a drain may take, unless `--drain-timeout` is given.
 pub const DRAIN_TIMEOUT_DEFAULT: &str = "10s";
 
-/// Largest `--drain-timeout`.
+/// Largest value that `--drain-timeout` accepts.
 pub const DRAIN_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Time after the deadline at which a process ends if its watching thread is stuck.
+/// Time after the deadline at which the process is ended if the thread that watches the jobs is stuck.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Interval at which the deadline is checked.
+/// Interval at which the thread of the deadline checks whether it has passed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Longest time for the last message: standard error may be what the process waits for.
+/// Longest time for writing the last message, because standard error may be what the process waits for.
 const TELL_WITHIN: Duration = Duration::from_millis(500);
 
 /// Exit code of a run that did not end in time.
 const EXIT_FAILED: i32 = 1;
 
-/// Largest number of named causes for which a drain waits.
+/// Largest number of causes that the message names, for which a drain waits.
 const NAMED_MAX: usize = 4;
 
-/// Deadline of a run that was asked to end.
+/// The deadline of a run that was asked to end.
 #[derive(Clone)]
 pub struct Deadline(Arc<Mutex<Option<Instant>>>, Duration);
 
 impl Deadline {
-    /// Starts watching, to the end of the process.
+    /// Starts a thread that watches the deadline until the process ends.
     pub fn watch(interrupt: &Interrupt, timeout: Duration, shape: Shape) -> Result<Self> {
         let deadline = Deadline(Arc::default(), timeout);
         let (own, interrupt) = (deadline.clone(), interrupt.clone());
@@ -83,17 +86,19 @@ impl Deadline {
     pub fn ask(&self, at: Instant) {
         let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = at.checked_add(self.1);
-        // The request of `--for` may be recorded before a signal, and a signal may come sooner.
+        // The request of `--for` may be recorded before that of a signal that came sooner, so the earlier
+        // deadline is kept.
         *until = until.into_iter().chain(asked).min();
     }
 
-    /// Returns whether the deadline, plus a grace period, has passed.
+    /// Returns whether the deadline has passed, and a grace period after it.
     pub fn is_past(&self, grace: Duration) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.and_then(|until| until.checked_add(grace)).is_some_and(|until| until <= Instant::now())
     }
 
-    /// Ends the process, and joins nothing: something of it is stuck. Says in what, if that is known.
+    /// Ends the process without joining its threads, because one of them is stuck. The message says in what
+    /// it is stuck, if that is known.
     pub fn end(&self, shape: Shape, job: Option<&str>, tasks: &[String]) -> ! {
         let calls = system_calls();
         let all: Vec<&str> = tasks.iter().chain(&calls).map(String::as_str).take(NAMED_MAX).collect();
@@ -105,7 +110,7 @@ impl Deadline {
         );
         let job = job.map(str::to_owned);
         let (tell, is_told) = channel();
-        // Written by another thread, so that this one cannot be stuck.
+        // The message is written by another thread, so that this thread cannot get stuck.
         let telling = Builder::new().spawn(move || {
             told::drain_timeout(shape, job.as_deref(), &message);
             let _ = tell.send(());
@@ -117,7 +122,8 @@ impl Deadline {
     }
 }
 
-/// Returns the tasks of a query that keep it from ending: running tasks, or else those that have no room.
+/// Returns the names of the tasks that keep a query from ending: running tasks, or else tasks without room in
+/// their output.
 pub fn held_up_by(query: &QueryHandle) -> Vec<String> {
     let tasks = query.metrics().tasks;
     let of = |state: TaskState, what: &str| -> Vec<String> {
@@ -139,7 +145,7 @@ fn system_calls() -> Vec<String> {
     calls
 }
 
-/// Returns the system call that a thread waits in, and its file.
+/// Returns the system call that a thread waits in, and the file of this call.
 fn system_call(thread: &Path) -> Option<String> {
     let read = |file: &str| fs::read_to_string(thread.join(file)).ok();
     let name = read("comm")?.trim().to_owned();

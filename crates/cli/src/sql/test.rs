@@ -17,10 +17,10 @@ use thalweg_sql::cases::{Cases, Manner, Verdict};
 use super::run::run_until_end;
 use super::script::{self, Script};
 
-/// Longest run of a file that is run unchanged.
+/// Longest run of an SQL file that `thalweg test` runs unchanged.
 const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Which files.
+/// Options of `thalweg test`: the files to test, and how.
 #[derive(Args)]
 pub struct TestArgs {
     /// Files, or directories that are searched for files `*.test.sql`, and for SQL whose head says what is expected.
@@ -34,14 +34,14 @@ pub struct TestArgs {
     workers: u16,
 }
 
-/// Runs the files; returns `false` if a query has other rows than the expected ones.
+/// Runs the files of `thalweg test`. Returns `false` if a query gives other rows than the expected ones.
 pub fn run(args: &TestArgs) -> Result<bool> {
     let mut files = Vec::new();
     for path in &args.paths {
         find(path, &mut files)?;
     }
     files.sort();
-    // A file may also be found through its directory, by another path.
+    // A file may be named and also be found through its directory, by another path. It is tested once.
     let mut known = HashSet::new();
     files.retain(|file| known.insert(fs::canonicalize(file).unwrap_or_else(|_| file.clone())));
     if files.is_empty() {
@@ -66,7 +66,7 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     Ok(failed == 0)
 }
 
-/// Numbers of passed and failed queries and scripts.
+/// Numbers of queries and scripts that passed or failed.
 #[derive(Default)]
 struct Found {
     passed: usize,
@@ -88,7 +88,7 @@ impl Found {
         Ok(())
     }
 
-    /// Runs a file as `thalweg run` does, and compares its output with its head.
+    /// Runs an SQL file as `thalweg run` does, and compares its output with the head of the file.
     fn script(&mut self, args: &TestArgs, file: &Path, text: &str, head: Result<Head, String>) -> Result<()> {
         let name = file.display().to_string();
         if !name.contains(&args.only) {
@@ -114,7 +114,8 @@ impl Found {
     }
 }
 
-/// A standard output whose lines are compared with a head as they come; the last line may lack its end.
+/// A standard output whose lines are compared with the expected ones in the head of a file, as they come. The
+/// last line may lack its line end.
 #[derive(Clone)]
 struct Compared(Arc<Mutex<(Head, Vec<u8>)>>);
 
@@ -146,19 +147,19 @@ impl Write for Compared {
     }
 }
 
-/// Returns whether a file has cases, by its name.
+/// Returns whether a file has test cases, by its name.
 fn is_cases(path: &Path) -> bool {
     path.to_string_lossy().ends_with(".test.sql")
 }
 
-/// Returns whether a file is SQL whose head states the expected output.
+/// Returns whether a file is SQL whose head states the output that is expected.
 fn is_script(path: &Path) -> bool {
-    // A file that is not text is not SQL.
+    // A file that is not valid text cannot be SQL.
     path.extension().is_some_and(|extension| extension == "sql")
         && fs::read_to_string(path).is_ok_and(|text| Head::parse(script::without_mark(&text)).is_some())
 }
 
-/// Collects a file, or all such files in a directory and its subdirectories.
+/// Collects a file, or all files with tests in a directory and its subdirectories.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let shown = path.display();
     if !path.is_dir() {

@@ -41,11 +41,11 @@ pub enum Shape {
 /// The two output streams of a run.
 pub struct Told {
     pub(super) shape: Shape,
-    /// Whether a progress line is on the terminal.
+    /// Whether a line of progress is on the terminal now.
     is_drawn: Cell<bool>,
 }
 
-/// Width of a progress line: the narrowest supported terminal, without its last column.
+/// Width of the line of progress in characters: the narrowest supported terminal, without its last column.
 const PROGRESS_CHARACTERS: usize = 79;
 
 impl Told {
@@ -81,7 +81,7 @@ impl Told {
         }
     }
 
-    /// Prints the results of a job, as text or as an object.
+    /// Prints the results of a job that has ended, as text or as an object.
     pub fn ended(&self, text: &str, object: &impl Serialize) {
         self.clear();
         match self.shape {
@@ -90,7 +90,7 @@ impl Told {
         }
     }
 
-    /// Prints the error that ended a job.
+    /// Prints the error that has ended a job of the run.
     pub fn failed(&self, job: &str, error: &QueryError) {
         self.clear();
         match self.shape {
@@ -127,7 +127,7 @@ impl Told {
         Ok(End::Failed)
     }
 
-    /// Redraws the progress line.
+    /// Draws the line of progress again, in place of the previous one.
     pub fn draw(&self, line: &str) {
         let line: String = line.chars().take(PROGRESS_CHARACTERS).collect();
         let mut stderr = io::stderr();
@@ -135,7 +135,7 @@ impl Told {
         self.is_drawn.set(true);
     }
 
-    /// Removes the progress line, so that other text can take its place.
+    /// Removes the line of progress, so that other text can take its place.
     pub fn clear(&self) {
         if self.is_drawn.replace(false) {
             let mut stderr = io::stderr();
@@ -156,15 +156,15 @@ pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
     }
 }
 
-/// Writes an object to standard error.
+/// Writes an object as a line of JSON to standard error.
 fn aside(object: &impl Serialize) {
-    // Everything that is written here can be represented in JSON.
+    // Serializing cannot fail, because everything that is written here can be represented in JSON.
     if let Ok(line) = serde_json::to_string(object) {
         console::aside(&line);
     }
 }
 
-/// An error as an object that has all of its keys.
+/// An error in the form of a JSON object that always has all of its keys.
 #[derive(Serialize)]
 struct WrongObject<'a> {
     job: Option<&'a str>,

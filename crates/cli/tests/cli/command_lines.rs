@@ -60,13 +60,14 @@ const VALUES: [&str; 48] = [
     "é😀",
     "--",
 ];
-/// How many lines are tried, unless somebody says it.
+/// Number of random command lines that are tried, unless the environment sets another.
 const LINES: u64 = 60;
 
-/// Limit for one line, in a build that is not optimised, on a machine that does other work at the same time.
+/// Time limit for one command line in seconds, in a build that is not optimised, on a machine that does other
+/// work at the same time.
 const SECONDS_MAX: &str = "60";
 
-/// The long options in the help of a command.
+/// Returns the long options that the help of a command lists.
 fn options(folder: &Folder, command: &str) -> Vec<String> {
     let help = folder.run(&format!("{command} --help")).stdout;
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
@@ -74,13 +75,13 @@ fn options(folder: &Folder, command: &str) -> Vec<String> {
         words.filter(|word| word.starts_with("--") && word.len() > 3).map(str::to_owned).collect();
     options.sort();
     options.dedup();
-    // These print text and run nothing.
+    // These options print text and run nothing, so they are left out.
     options.retain(|option| !matches!(option.as_str(), "--help" | "--version"));
     assert!(!options.is_empty(), "{command}: {help}");
     options
 }
 
-/// Runs a line to its end. `timeout` ends it with code 124 when its time is over.
+/// Runs a command line to its end. The program `timeout` ends it with code 124 when its time is over.
 fn run(folder: &Folder, words: &[String]) -> Output {
     let mut command = Command::new("timeout");
     command.args([SECONDS_MAX, crate::PROGRAM]).args(words).current_dir(folder.path(""));
@@ -128,7 +129,7 @@ fn command_lines_that_are_made_up() {
         assert!(ran.code == 0 || !ran.stderr.trim().is_empty(), "it fails and says nothing: {ran:?}");
         codes[ran.code as usize] += 1;
     }
-    // A few lines may all end alike.
+    // A few command lines may all end alike, so this is checked for many lines only.
     let valid = codes[CODE_IF_VALID];
     assert!(count < LINES || valid > 0 && codes[2] > 0, "exit codes {codes:?}");
 }

@@ -31,13 +31,14 @@ fn without_a_terminal_it_writes_lines() {
     assert_summary(&ran.stdout);
     let shown =
         |query: &str| ran.stdout.lines().filter(|line| line.contains(&format!(" s {query} "))).count();
-    // Each 0.5 s and at the end: at two of these moments, however busy the machine is.
+    // Frames are drawn every 0.5 s and at the end, so a query is shown at least twice, however busy the
+    // machine is.
     assert!(shown("ysb-1") > 1 && shown("ysb-1") == shown("nyt-3"), "{}", ran.stdout);
     assert_golden("demo.txt", &masked(&ran.stdout));
 }
 
-/// The text without the parts that differ from run to run: after the heading, each figure with its unit, or the
-/// dash in its place, becomes `#`. The widths of the columns and repeated lines are dropped.
+/// Returns the output without the parts that differ from run to run. After the heading, each figure with its
+/// unit, or the dash in its place, becomes `#`. The widths of the columns and repeated lines are dropped.
 fn masked(text: &str) -> String {
     let (heading, rest) = text.split_once("\n\n").unwrap();
     let mut lines: Vec<String> = vec![heading.to_owned(), String::new()];
@@ -60,8 +61,8 @@ fn masked(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The screen content that a terminal shows for `text`. Supported are the control sequences that the demo uses:
-/// carriage return, line end, cursor up, and clear to the end of the line.
+/// Returns the lines that a terminal shows for `text`. It understands the control sequences that the demo
+/// uses: carriage return, line end, cursor up, and clear to the end of the line.
 fn shown_by_a_terminal(text: &str) -> Vec<String> {
     let (mut rows, mut row, mut column) = (vec![String::new()], 0, 0);
     let mut pieces = text.split("\x1b[");
@@ -91,7 +92,7 @@ fn shown_by_a_terminal(text: &str) -> Vec<String> {
     rows
 }
 
-/// Splits `12Abc` after the first letter.
+/// Splits a text such as `12Abc` after its first letter.
 fn split_sequence(piece: &str) -> (&str, &str) {
     piece.split_at(piece.find(|c: char| c.is_ascii_alphabetic()).unwrap() + 1)
 }
@@ -104,10 +105,10 @@ fn run_on_a_terminal(mut command: Command) -> String {
     let size = Winsize { ws_row: 24, ws_col: COLUMNS as u16, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&slave, size).unwrap();
     let mut child = command.stdout(slave).spawn().unwrap();
-    // This drops the test's own copy of the slave. Otherwise the read below would never end.
+    // This drops the test's own copy of the terminal's slave. Otherwise the read below would never end.
     drop(command);
     let mut written = Vec::new();
-    // Reading fails when the last slave is closed.
+    // Reading the terminal fails when its last slave is closed, which is the normal end here.
     let _ = File::from(master).read_to_end(&mut written);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     String::from_utf8(written).unwrap()
@@ -121,7 +122,7 @@ fn on_a_terminal_it_draws_in_place() {
     let text = rows.join("\n");
     assert_summary(&text);
     let starting = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
-    // Each appears once on the screen and once in the summary.
+    // Each of these lines appears once on the screen and once in the summary.
     assert_eq!((starting("query "), starting("ysb-1 "), starting("nyt-3 ")), (2, 2, 2), "{text}");
     assert_eq!(starting("ending: the time is up"), 1, "{text}");
 }
@@ -141,7 +142,8 @@ fn an_interrupt_drains_and_shows_the_summary() {
     let mut command = Folder::new("demo_interrupt").command("demo --for 600 --workers 1");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    // The signal handler is installed before the first line is written.
+    // The signal handler is installed before the first line is written, so the test can send the signal after
+    // this line.
     let first = lines.next().unwrap();
     assert_eq!(first, "6 queries on one engine with 1 worker, for 600 s.");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -150,7 +152,8 @@ fn an_interrupt_drains_and_shows_the_summary() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
 
-/// `thalweg demo | head -1`: no panic, no message, and an end without delay.
+/// If its output is closed early, as in `thalweg demo | head -1`, the demo ends without panic, message and
+/// delay.
 #[test]
 fn a_closed_pipe_ends_it_in_silence() {
     let mut command = Folder::new("demo_closed_pipe").command("demo --for 600 --workers 1");

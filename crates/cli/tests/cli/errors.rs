@@ -1,4 +1,4 @@
-//! Messages for wrong options, with exit code 2.
+//! Tests of the messages for wrong options of `thalweg`, with exit code 2.
 
 use crate::support::{Folder, assert_golden, told};
 

@@ -1,4 +1,5 @@
-//! Which files SQL may use, how secrets are hidden, and which notes and errors about files reach the user.
+//! Tests of the files that SQL may use, of hidden secrets, and of the notes and errors about files that reach
+//! the user.
 
 use std::fs;
 
@@ -38,7 +39,7 @@ fn roots_of_the_command_line_hold() {
     }
     let ran = run(&folder, "run q.sql --allow-root in --allow-root other", &of("other", ""));
     assert_eq!(ran.code, 0, "{ran:?}");
-    // Without a root, only the rights of the user apply. A file may narrow them.
+    // Without a root on the command line, only the rights of the user apply. The SQL file may restrict them.
     assert_eq!(run(&folder, "run q.sql", &of("other", "")).code, 0);
     let ran = run(&folder, "run q.sql", &of("other", "SET 'thalweg.file-roots' = 'in';\n"));
     assert_eq!(ran.code, 1, "{ran:?}");
@@ -52,7 +53,7 @@ fn roots_of_the_command_line_hold() {
     }
 }
 
-/// No command shows the value of a secret option, in any shape.
+/// No command shows the value of a secret option, in any shape of its output.
 #[test]
 fn secrets_are_not_shown() {
     let folder = Folder::new("secrets");

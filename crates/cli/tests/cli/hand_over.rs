@@ -1,4 +1,5 @@
-//! `thalweg bench` and `thalweg replay` become the program `thalweg-bench` beside `thalweg`.
+//! Tests that `thalweg bench` and `thalweg replay` become the program `thalweg-bench` in the folder of
+//! `thalweg`.
 //!
 //! The other program is a script here, which says what has reached it. What `thalweg-bench` makes of the same words is tested in
 //! its own package.
@@ -14,11 +15,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Folder, Ran};
 
-/// A folder with `bin/thalweg`, and `bin/thalweg-bench` if there is a script for it.
+/// Creates a folder with `bin/thalweg`, and with `bin/thalweg-bench` if there is a script for it.
 fn installed(test: &str, script: Option<&str>) -> Folder {
     let folder = Folder::new(test);
     fs::create_dir(folder.path("bin")).unwrap();
-    // A second name of the file: the program finds itself by the name with which it was started.
+    // This is a second name of the program's file, because the program finds its folder by the name with
+    // which it was started.
     fs::hard_link(crate::PROGRAM, folder.path("bin/thalweg")).unwrap();
     if let Some(script) = script {
         folder.write("bin/thalweg-bench", format!("#!/bin/sh\n{script}\n"));
@@ -37,7 +39,7 @@ fn run(folder: &Folder, line: &str) -> Ran {
     Ran::of(line, command(folder, line).output().unwrap())
 }
 
-/// Every word arrives as it was given, and nothing is added.
+/// Every word of the command line reaches `thalweg-bench` as it was given, and nothing is added.
 #[test]
 fn words_arrive_unchanged() {
     let folder = installed("hand_over_words", Some("printf '[%s]' \"$@\""));
@@ -101,7 +103,7 @@ fn streams_and_exit_code_are_those_of_the_program() {
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (7, "out x\n", "err x\n"));
 }
 
-/// A signal to the process that was started reaches the program, which decides what to do.
+/// A signal to the process that was started as `thalweg` reaches `thalweg-bench`, which decides what to do.
 #[test]
 fn signals_reach_the_program() {
     let script = "trap 'echo asked; exit 9' INT\necho ready $$\nwhile :; do read line; done";
@@ -118,7 +120,8 @@ fn signals_reach_the_program() {
     drop(stdin);
 }
 
-/// A link to `thalweg` is followed: the other program lies beside the file, not beside the link.
+/// A symbolic link to `thalweg` is followed: `thalweg-bench` is looked for in the folder of the file, not of
+/// the link.
 #[test]
 fn the_program_is_found_behind_links() {
     let folder = installed("hand_over_links", Some("echo found"));
@@ -128,7 +131,7 @@ fn the_program_is_found_behind_links() {
     assert_eq!(Ran::of("bench", output).stdout, "found\n");
 }
 
-/// One line says what is missing and how to get it.
+/// If `thalweg-bench` cannot be started, one line says what is missing and how to get it.
 #[test]
 fn a_program_that_cannot_be_started_is_told() {
     let folder = installed("hand_over_missing", None);

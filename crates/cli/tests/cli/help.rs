@@ -1,4 +1,4 @@
-//! The output of `--help`, at 80 columns.
+//! Tests of the output of `thalweg --help`, at 80 columns.
 
 use crate::support::{Folder, assert_golden};
 
@@ -20,7 +20,7 @@ fn demo() {
     check("demo --help", "help_demo.txt");
 }
 
-/// A call without a command prints the usage.
+/// Calling `thalweg` without a command prints the usage.
 #[test]
 fn without_a_command() {
     let ran = Folder::new("no_command").run("");

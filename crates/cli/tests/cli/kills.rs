@@ -1,9 +1,11 @@
-//! Runs that are killed, or asked to end, at random moments: no file under its final name is torn, no success file stands beside
-//! missing rows, an earlier whole file is never replaced by a part, and exit codes are those of the manual.
+//! Tests of runs that are killed, or asked to end, at random moments. No file under its final name is
+//! incomplete, no success file stands beside missing rows, and a whole file of an earlier run is never
+//! replaced by a part. Exit codes are those of the manual.
 //!
-//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of the machine: while
-//! rows are written, between two files that are published, or never. `THALWEG_KILLS=300` says how many, `THALWEG_SEED_BASE` from
-//! which seed on, one seed for each; a failure names its seed, and `THALWEG_KILLS_SEED` repeats that run alone.
+//! A run is killed when a random share of its output is on the disk, so that the moment does not depend on
+//! the speed of the machine. It may be while rows are written, between the publication of two files, or
+//! never. `THALWEG_KILLS` is the number of runs and `THALWEG_SEED_BASE` the seed of the first one; each run
+//! has a seed of its own. A failure names its seed, and `THALWEG_KILLS_SEED` repeats this run alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,19 +20,19 @@ use thalweg::{Entropy, SeededEntropy};
 
 use crate::support::{Folder, number};
 
-/// Number of kills if the environment does not set one.
+/// Number of runs that are killed, if the environment does not set one.
 const KILLS: u64 = 8;
 
-/// Rows of each job.
+/// Number of rows that each job writes.
 const ROWS: u64 = 40_000;
 
 /// Number of partitions of a partitioned table.
 const PARTITIONS: u64 = 7;
 
-/// A run that has not ended after this time fails the test.
+/// A run that has not ended after this time counts as hanging and fails the test.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// Where a job writes its rows.
+/// The kind of table to which a job writes its rows.
 #[derive(Clone, Copy, Debug)]
 enum To {
     Single,
@@ -63,7 +65,7 @@ impl To {
         )
     }
 
-    /// Approximate size of all rows on the disk.
+    /// Returns the approximate size of all rows of a job on the disk.
     fn bytes(self) -> u64 {
         match self {
             To::Single | To::Directory => 8 * ROWS,
@@ -92,17 +94,17 @@ fn is_success(path: &Path) -> bool {
     name_of(path) == "_SUCCESS"
 }
 
-/// Whether the path is a file of rows under its final name.
+/// Returns whether the path is that of a file of rows under its final name.
 fn is_published(path: &Path) -> bool {
     name_of(path).starts_with("part-")
 }
 
-/// When a run is killed.
+/// The moment at which a run is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// When this many bytes are written.
+    /// The run is killed when this many bytes are written.
     Written(u64),
-    /// When this many files have their final names.
+    /// The run is killed when this many files have their final names.
     Published(u64),
 }
 
@@ -120,7 +122,8 @@ impl Moment {
     }
 }
 
-/// Sends the signal when the moment comes, unless the run ends before: how it ended, and whether the signal was sent.
+/// Sends a signal to the run when the moment comes, unless the run ends before. Returns how the run ended,
+/// and whether the signal was sent.
 fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> (ExitStatus, bool) {
     let (started, mut is_sent) = (Instant::now(), false);
     loop {
@@ -139,7 +142,7 @@ fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> (Ex
     }
 }
 
-/// The rows that a reader of the output sees, or why a file is torn.
+/// Returns the rows that a reader of the output sees, or the name of the file that is incomplete.
 fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
     let mut rows = Vec::new();
     let mut torn = None;
@@ -167,7 +170,7 @@ fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
             if !folder.path("out").exists() {
                 return Ok(rows);
             }
-            // Read by the program, because it refuses a file without its end.
+            // The output is read by the program itself, because it refuses a Parquet file without its end.
             folder.write(
                 "read.sql",
                 "CREATE TABLE U (a BIGINT, p BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', \
@@ -183,13 +186,14 @@ fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
     torn.map_or(Ok(rows), Err)
 }
 
-/// Runs a job that is killed, and the next one; whether the signal was sent before the first had ended.
+/// Runs a job that is killed, and then the same job again to its end. Returns whether the signal was sent
+/// before the first run had ended.
 fn check(seed: u64) -> bool {
     let mut draw = SeededEntropy::new(seed);
     let to = ALL[draw.below(ALL.len() as u64) as usize];
     let signal = SIGNALS[draw.below(SIGNALS.len() as u64) as usize];
     let moment = match (to, draw.below(3)) {
-        // A single file is published at once.
+        // A single file is published at once, so there is no moment between two files.
         (To::Single, _) | (_, 1..) => Moment::Written(draw.below(to.bytes() * 5 / 4)),
         _ => Moment::Published(1 + draw.below(6)),
     };
@@ -247,6 +251,7 @@ fn kills_leave_whole_files() {
     }
     let (first, count) = (number("THALWEG_SEED_BASE").unwrap_or(0), number("THALWEG_KILLS").unwrap_or(KILLS));
     let sent = (0..count).filter(|offset| check(first.wrapping_add(*offset))).count() as u64;
-    // Some are killed never, and of a few runs all may end before their moment is seen.
+    // Some runs are never killed, and of a few runs all may end before their moment is seen. So the share is
+    // checked for many runs only.
     assert!(count < 10 * KILLS || count / 4 < sent, "{sent} of {count} runs were killed");
 }

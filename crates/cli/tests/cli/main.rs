@@ -1,4 +1,4 @@
-//! The binary as a user runs it: its output on both streams, and its exit codes.
+//! Tests of the program `thalweg` as a user runs it: its output on both standard streams, and its exit codes.
 //!
 //! Output is compared with the files in `golden`. `UPDATE_GOLDEN=1 cargo test -p thalweg-cli` writes them
 //! again, and their diff is reviewed like code.
@@ -15,13 +15,14 @@ mod sql;
 mod stopping;
 mod support;
 
-/// The program that is tested.
+/// Path of the program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
-/// Folder of the golden files.
+/// Folder of the files with the expected output.
 const GOLDEN: &str = "tests/cli/golden";
 
-/// Commands, and arguments before and behind the options that make each of them end at once if all options are valid.
+/// Commands, with arguments before and behind the tested options. The arguments make each command end at once
+/// if all options are valid.
 const COMMANDS: [(&str, &[&str], &[&str]); 4] = [
     ("run", &["-e", "SELECT 1"], &[]),
     ("check", &["one.sql"], &[]),
@@ -29,5 +30,5 @@ const COMMANDS: [(&str, &[&str], &[&str]); 4] = [
     ("test", &["cases"], &[]),
 ];
 
-/// Exit code of these commands if all options are valid.
+/// Exit code of the commands in `COMMANDS` if all options are valid.
 const CODE_IF_VALID: usize = 0;

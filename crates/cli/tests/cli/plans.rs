@@ -1,11 +1,12 @@
-//! Physical plans of every example in SQL.
+//! Tests of the physical plans of every example in SQL.
 
 use std::fs;
 use std::process::Command;
 
 use crate::support::{Ran, assert_golden};
 
-/// Examples name their files from the root of the project.
+/// The physical plans of all examples are compared with a file. Examples name their files from the
+/// root of the project, so the program runs there.
 #[test]
 fn of_examples() {
     let root = fs::canonicalize("../..").unwrap();
@@ -22,7 +23,7 @@ fn of_examples() {
             command.args(["explain", &path, "--tasks", "--workers", workers]).current_dir(&root);
             let ran = Ran::of("explain", command.output().unwrap());
             assert_eq!(ran.code, 0, "{ran:?}");
-            // The logical plans have tests of their own.
+            // Only the physical plans are compared here; the logical plans have tests of their own.
             let tasks =
                 ran.stdout.split("tasks\n").skip(1).map(|part| part.split("\n\n").next().unwrap_or_default());
             text += &format!("{example}, {workers} workers\n{}\n\n", tasks.collect::<Vec<_>>().join("\n"));

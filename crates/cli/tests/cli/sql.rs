@@ -1,5 +1,5 @@
-//! `run` and `check` as a user runs them: what jobs of one run share, and where and in which shape messages
-//! appear.
+//! Tests of `thalweg run` and `thalweg check` as a user runs them: what jobs of one run share, and where and
+//! in which shape messages appear.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,24 +13,24 @@ use crate::support::{Folder, Ran};
 
 const STDIN: &str = "WITH ('connector' = 'stdin', 'format' = 'csv');\n";
 
-/// Runs `thalweg LINE` with arguments behind it and bytes on standard input.
+/// Runs `thalweg LINE`, with further arguments behind the line and bytes on standard input.
 fn run(folder: &Folder, line: &str, more: &[&str], input: &str) -> Ran {
     let mut command = folder.command(line);
     command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that does not read its input has closed the pipe.
+    // Writing fails if a command that does not read its input has closed the pipe, so the result is ignored.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     Ran::of(line, child.wait_with_output().unwrap())
 }
 
-/// The objects of a stream, one per line. A line that is not an object fails the test.
+/// Parses a stream of JSON objects, one per line. A line that is not an object fails the test.
 fn objects(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
         .collect()
 }
 
-/// Two jobs that read standard input would each get a part of it.
+/// Only one job may read the standard input, because two jobs would each get a part of it.
 #[test]
 fn the_standard_input_is_one_tables() {
     let folder = Folder::new("sql_stdin");
@@ -49,7 +49,7 @@ fn the_standard_input_is_one_tables() {
     check("SELECT a FROM T; SELECT a FROM T;", "`T` of another query reads it already");
     check("SELECT a FROM T; SELECT a FROM U;", "`T` of another query reads it already");
     check("SELECT a FROM T UNION ALL SELECT a FROM U;", "`T` reads it already");
-    // A job reads a table once, even if several parts of it use the table.
+    // Several parts of a job may use the table on the standard input, because the job reads it once.
     folder.write("q.sql", format!("{tables}SELECT a FROM T UNION ALL SELECT a FROM T;"));
     let ran = run(&folder, "run q.sql", &[], "1\n2\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 5), "{ran:?}");
@@ -90,7 +90,7 @@ fn jobs_divert_to_one_file() {
     let bad = folder.text("bad.json").unwrap();
     assert_eq!((bad.matches("\"raw\":\"x\"").count(), bad.matches("\"raw\":\"y\"").count()), (50, 50));
     let ran = folder.run("run q.sql --output json");
-    // Jobs end in any order.
+    // The jobs may end in any order, so the object is found by its name.
     let notes = objects(&ran.stderr);
     let first = notes.iter().find(|note| note["job"] == "query-3").unwrap();
     assert_eq!(first["diverted_to"], serde_json::json!(["bad.json"]), "{ran:?}");
@@ -111,7 +111,8 @@ fn two_jobs_do_not_write_one_file() {
     for (queries, commands) in [
         ("INSERT INTO T SELECT 1; INSERT INTO T SELECT 2;".to_owned(), &["run", "check"][..]),
         ("INSERT INTO T SELECT 1; INSERT INTO U SELECT 2;".to_owned(), &["run", "check"]),
-        // Only the file system shows that it is the same file.
+        // Only the file system shows that the two paths lead to the same file, so `check` does not find the
+        // conflict.
         (format!("{}INSERT INTO T SELECT 1; INSERT INTO V SELECT 2;", table("V", "also/a.csv")), &["run"]),
     ] {
         folder.write("q.sql", format!("{tables}{queries}"));
@@ -187,7 +188,7 @@ fn pieces_of_sql_are_told_apart() {
     check("run q.sql -e", &["SELECT b FROM V"], &["--> -e:1:8\n"]);
     check("run -e", &["SELECT 1; SELECT 2; SELECT 3"], &["query-1: ", "query-1-2: ", "query-1-3: "]);
     check("run -e", &["SELECT 1", "-e", "SELECT 2"], &["query-1: ", "query-1-2: "]);
-    // An incomplete statement is reported at the end of its piece.
+    // An incomplete statement is reported at the end of its own piece of SQL.
     check("run -e", &["SELECT 1 +", "-e", "SELECT 2"], &["--> -e:1:"]);
     let ran = run(&folder, "explain --json -e", &["SELECT 1", "-e", "\nSELECT 2"], "");
     let jobs: Vec<(Value, Value)> =
@@ -202,8 +203,8 @@ fn names_of_columns_stand_in_quotes_where_they_must() {
     assert_eq!(ran.stdout, "\"a,b\",\"c\"\"d\",e\n1,2,3\n", "{ran:?}");
 }
 
-/// A reader that takes the first rows and leaves has what it wanted, so there is no message, and the exit code
-/// says that not all rows were taken. A job that also writes elsewhere reports that it failed.
+/// If the reader of standard output leaves after the first rows, the run ends without a message, and the exit
+/// code says that not all rows were taken. A job that also writes elsewhere reports that it failed.
 #[test]
 fn a_reader_that_leaves_ends_the_run_in_silence() {
     let folder = Folder::new("sql_reader");
@@ -232,7 +233,8 @@ fn a_reader_that_leaves_ends_the_run_in_silence() {
     assert!(ran.code == 1 && ran.stderr.contains("SINK_CLOSED"), "{ran:?}");
 }
 
-/// Ctrl-C stops reading, and printed rows stay. With `--emit-partial`, all rows that were read are written.
+/// Ctrl-C makes a run stop reading, and rows that were printed stay. With `--emit-partial`, all rows that
+/// were read are written.
 #[test]
 fn an_interrupt_loses_no_rows() {
     for (line, means) in [
@@ -266,7 +268,7 @@ fn interrupt_loses_no_rows(line: &str, means: &str) {
     }
 }
 
-/// The failure of one job is reported while other jobs run.
+/// The failure of one job is reported at once, while other jobs of the run continue.
 #[test]
 fn a_failure_is_told_at_once() {
     let folder = Folder::new("sql_failure");
@@ -330,7 +332,7 @@ fn what_is_deep_is_run() {
     assert!(ran.stderr.contains("UNSUPPORTED: tasks_per_query is "), "{}", ran.stderr);
 }
 
-/// An engine has one policy and one number of workers.
+/// All jobs of a file share one engine, so they must ask for the same policy and the same number of workers.
 #[test]
 fn jobs_of_a_file_share_an_engine() {
     let folder = Folder::new("sql_settings");
@@ -431,7 +433,7 @@ fn progress_on_a_terminal() {
     );
     let rows = on_terminal(&folder, "run rows.sql --for 1300ms", true);
     assert!(rows.starts_with("a\r\n") && !rows.contains("rows in  ") && !rows.contains('\x1b'), "{rows:?}");
-    // Rows that go elsewhere do not suppress progress.
+    // Rows that do not go to the terminal do not suppress the line of progress.
     let aside = on_terminal(&folder, "run rows.sql --for 3s", false);
     let none = on_terminal(&folder, "run none.sql --for 3s", true);
     // With JSON output there is no progress line.
@@ -454,7 +456,7 @@ fn progress_on_a_terminal() {
     assert!(!aside.contains("the time is up"), "{aside:?}");
 }
 
-/// Everything that a command writes to a terminal: its errors, and its rows if they also go there.
+/// Returns everything that a command writes to a terminal: its errors, and its rows if they also go there.
 fn on_terminal(folder: &Folder, line: &str, has_rows: bool) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     unlockpt(&master).unwrap();
@@ -462,7 +464,7 @@ fn on_terminal(folder: &Folder, line: &str, has_rows: bool) -> String {
     let mut command = folder.command(line);
     command.stderr(terminal()).stdout(if has_rows { Stdio::from(terminal()) } else { Stdio::null() });
     let mut child = command.spawn().unwrap();
-    // From here on only the command holds the terminal, so reading fails when it ends.
+    // From here on only the command has the terminal open, so reading fails when the command ends.
     drop(command);
     let mut written = Vec::new();
     let _ = File::from(master).read_to_end(&mut written);

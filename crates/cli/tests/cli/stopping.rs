@@ -1,4 +1,4 @@
-//! Runs that are asked to end: what they publish, which exit code they have, and that they end whatever they
+//! Tests of runs that are asked to end: what they publish, their exit codes, and that they end whatever they
 //! are waiting for.
 //!
 //! No test here waits by sleeping: a test continues when it has read a line, or when the process has ended.
@@ -15,29 +15,30 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Folder, Ran};
 
-/// A process that has not ended after this time fails the test.
+/// A process that has not ended after this time counts as hanging and fails the test.
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
-/// A table whose rows end, but not during any test.
+/// Declares a table whose rows have an end, but one that no test reaches.
 const LONG: &str = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000', \
                     'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '10000000');\n";
 
-/// The standard output of a process, which is killed when it has been read for too long: a test that waits for a line that never
-/// comes fails, and does not hang.
+/// The standard output of a process. The process is killed if it is read for too long, so that a test that
+/// waits for a line that never comes fails instead of hanging.
 struct Rows {
     reader: BufReader<ChildStdout>,
-    /// When it is dropped, nobody reads, and nothing is killed.
+    /// Dropping this sender ends the watch over the process, so that nothing is killed after the last
+    /// reading.
     _watch: Sender<()>,
 }
 
 impl Rows {
-    /// With so many bytes read ahead.
+    /// Begins to read the output of a process, with at most `ahead` bytes read in advance.
     fn of(child: &mut Child, ahead: usize) -> Self {
         let (_watch, watched) = channel::<()>();
         let pid = Pid::from_child(child);
         thread::spawn(move || {
             if watched.recv_timeout(HANGS_AFTER) == Err(RecvTimeoutError::Timeout) {
-                // It may have ended by now.
+                // The result is ignored, because the process may have ended by now.
                 let _ = kill_process(pid, Signal::KILL);
             }
         });
@@ -82,7 +83,8 @@ fn ended(child: Child) -> Ran {
     }
 }
 
-/// Whether the tests themselves run with SIGHUP ignored, in which case their processes ignore it too.
+/// Returns whether the tests themselves run with SIGHUP ignored, in which case the processes they start
+/// ignore it too.
 fn is_hangup_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
@@ -110,7 +112,8 @@ fn a_bounded_job_that_is_stopped_publishes_nothing() {
     for request in requests {
         let more = if request.is_none() { " --for 1s" } else { "" };
         let (child, mut stdout) = spawn(folder.command(&format!("run q.sql{more}")));
-        // On a machine that is held up, the time may be over before the first line.
+        // On a busy machine the time may be over before the first line, so lines are read only if a signal is
+        // to be sent.
         if let Some(signal) = request {
             assert_eq!((line(&mut stdout), line(&mut stdout)), ("a".to_owned(), "1".to_owned()));
             send(&child, signal);
@@ -138,7 +141,7 @@ fn a_part_is_published_if_it_is_asked_for() {
     );
     folder.write("q.sql", sql);
     let (child, mut stdout) = spawn(folder.command("run q.sql --emit-partial"));
-    // Of one job: the other table has some rows by then, too.
+    // These rows are of one job; the table of the other job has some rows by then, too.
     let lines: Vec<String> = (0..100).map(|_| line(&mut stdout)).collect();
     assert_eq!((lines[0].as_str(), lines[99].as_str()), ("1", "100"));
     send(&child, Signal::TERM);
@@ -168,7 +171,7 @@ fn an_unbounded_job_publishes_what_is_complete() {
         stdin.write_all(b"2024-01-01 00:00:10\n2024-01-01 00:00:20\n2024-01-01 00:01:30\n").unwrap();
         assert_eq!(line(&mut stdout), "window_start,n");
         assert_eq!(line(&mut stdout), "2024-01-01 00:00:00.000,2");
-        // The input stays open.
+        // The input stays open, so the job ends only because of the signal.
         send(&child, Signal::TERM);
         let mut rest = String::new();
         stdout.read_to_string(&mut rest).unwrap();
@@ -183,7 +186,8 @@ fn an_unbounded_job_publishes_what_is_complete() {
     }
 }
 
-/// Whatever waits for a later watermark is told when it is left out, not windows alone.
+/// If anything that waits for a later watermark is left out, a note says so. This holds for windows and for
+/// waiting rows.
 #[test]
 fn rows_that_wait_for_a_watermark_are_told() {
     let folder = Folder::new("stop_waiting");
@@ -197,7 +201,7 @@ fn rows_that_wait_for_a_watermark_are_told() {
             stdin.write_all(b"2024-01-01 00:00:10,1\n2024-01-01 00:00:20,2\n").unwrap();
             assert!(line(&mut stdout).starts_with("a,ts"));
             assert!(line(&mut stdout).starts_with("1,2024-01-01 00:00:10.000"));
-            // The input stays open.
+            // The input stays open, so the job ends only because of the signal.
             send(&child, Signal::TERM);
             let mut rest = String::new();
             stdout.read_to_string(&mut rest).unwrap();
@@ -218,7 +222,7 @@ fn rows_that_wait_for_a_watermark_are_told() {
     for (query, waits) in [
         ("SELECT L.a FROM L JOIN R FOR SYSTEM_TIME AS OF L.ts ON L.a = R.a".to_owned(), true),
         (format!("SELECT L.a FROM L LEFT JOIN R {near}"), true),
-        // Pairs come out when both are there.
+        // An inner join gives a pair of rows when both are there, so no rows wait.
         (format!("SELECT L.a FROM L JOIN R {near}"), false),
         ("SELECT a FROM L".to_owned(), false),
     ] {
@@ -230,7 +234,7 @@ fn rows_that_wait_for_a_watermark_are_told() {
     }
 }
 
-/// Rows that wait for the table of a lookup join are not dropped without a message.
+/// If rows that wait for the table of a lookup join are dropped, a message says so.
 #[test]
 fn rows_that_wait_for_a_table_are_told() {
     let folder = Folder::new("stop_lookup");
@@ -253,8 +257,8 @@ fn rows_that_wait_for_a_table_are_told() {
     assert!(ran.code == 1 && ran.stderr.contains("STOPPED_EARLY"), "{ran:?}");
 }
 
-/// A job that writes without end to a pipe that no process reads. After the first byte, the job is in the
-/// system call.
+/// Starts a job that writes without end to a pipe that no process reads. After its first byte the job is
+/// stuck in a system call.
 fn stuck(folder: &Folder, more: &str) -> (Child, Rows) {
     folder.write(
         "stuck.sql",
@@ -269,7 +273,7 @@ fn stuck(folder: &Folder, more: &str) -> (Child, Rows) {
     (child, stdout)
 }
 
-/// A drain that takes too long ends, and the error names what the drain waits for.
+/// A drain that exceeds `--drain-timeout` ends, and the error names what the drain waits for.
 #[test]
 fn a_drain_ends_at_its_deadline() {
     let folder = Folder::new("stop_deadline");
@@ -285,17 +289,18 @@ fn a_drain_ends_at_its_deadline() {
             drop(stdout);
             ran.stderr.contains("query-2") && ran.stderr.contains("operator `")
         };
-        // The thread that looks on names what it waits for; if that is held up for long, another ends the process.
+        // Usually the thread that watches the jobs names what they wait for. If this thread is held up,
+        // another one ends the process without a name, so there are several attempts.
         assert!((0..3).any(|_| is_named()), "{output}: neither job nor operator was named");
     }
-    // The end of the time set by `--for` counts like a signal.
+    // The end of the time set by `--for` counts as a request to end, like a signal.
     let (child, _stdout) = stuck(&folder, "--for 3s --drain-timeout 300ms");
     let ran = ended(child);
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
 }
 
-/// A drain also ends at its deadline where a thread waits for a peer that does not read. A bounded job that is within
-/// one firing of very many windows stops at once.
+/// A drain also ends at its deadline if a thread waits for a peer that does not read. A bounded job stops at
+/// once even during the firing of very many windows.
 #[test]
 fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     let folder = Folder::new("stop_waits");
@@ -311,12 +316,13 @@ fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     );
     let (child, _stdout) = spawn(folder.command("run socket.sql --drain-timeout 300ms"));
     let (mut peer, _) = listener.accept().unwrap();
-    // After the first bytes come more than the buffers of a connection hold.
+    // After these first bytes the job sends more than the buffers of a connection hold, so it gets stuck.
     peer.read_exact(&mut [0; 3]).unwrap();
     send(&child, Signal::TERM);
     let ran = ended(child);
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
-    // 2,000 keys in 8,640 windows each, all of which end with the input.
+    // The input has 2,000 keys in 8,640 windows each. All windows end at the end of the input, so one firing
+    // is very long.
     folder.write(
         "firing.sql",
         "CREATE TABLE T (n INT, ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen',
@@ -333,7 +339,7 @@ fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
     assert!(ran.code == 3 && ran.stderr.contains("stopped early"), "{ran:?}");
 }
 
-/// The second request ends a run at once, with the exit code of its signal.
+/// A second request to end ends a run at once, with the exit code of its signal.
 #[test]
 fn a_second_request_ends_at_once() {
     let folder = Folder::new("stop_twice");
@@ -362,7 +368,7 @@ fn a_hangup_asks_once_or_not_at_all() {
         let (child, mut stdout) = spawn(folder.command("run q.sql"));
         assert_eq!(line(&mut stdout), "a");
         send(&child, Signal::HUP);
-        // The process may have ended by now.
+        // The result is ignored, because the process may have ended by now.
         let _ = kill_process(Pid::from_child(&child), Signal::HUP);
         rest_of(stdout);
         assert_eq!(ended(child).code, 3);
@@ -373,7 +379,8 @@ fn a_hangup_asks_once_or_not_at_all() {
     let (child, mut stdout) = spawn(command);
     assert_eq!(line(&mut stdout), "a");
     send(&child, Signal::HUP);
-    // If the SIGHUP had counted, this would be the second request, and would end the run at once.
+    // If the ignored SIGHUP had counted as a request, this signal would be the second one and end the run at
+    // once.
     send(&child, Signal::TERM);
     rest_of(stdout);
     assert_eq!(ended(child).code, 3);

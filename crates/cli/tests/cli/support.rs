@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use thalweg::{Entropy, SeededEntropy};
 
-/// An empty folder for one test, in which the binary runs.
+/// An empty folder for one test, in which the tested program runs.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -28,13 +28,13 @@ impl Folder {
         fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// The text of a file, if it exists.
+    /// Returns the text of a file in the folder, if the file exists.
     pub fn text(&self, name: &str) -> Option<String> {
         fs::read(self.path(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The binary, with a width of 80 and without the environment variables of the tester that change its
-    /// output.
+    /// Returns a command that runs the tested program at a width of 80 columns, without environment variables
+    /// of the tester that change its output.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(crate::PROGRAM);
         command.current_dir(&self.0).args(line.split_whitespace());
@@ -46,13 +46,13 @@ impl Folder {
         command
     }
 
-    /// Runs a command line to its end.
+    /// Runs a command line of the tested program to its end.
     pub fn run(&self, line: &str) -> Ran {
         Ran::of(line, self.command(line).output().unwrap())
     }
 }
 
-/// Random numbers that follow from a seed, so that it names what was drawn.
+/// Random numbers that follow from a seed, so that a failure can be repeated by its seed.
 pub struct Random(SeededEntropy);
 
 impl Random {
@@ -65,7 +65,7 @@ impl Random {
     }
 }
 
-/// A variable of the environment that is a number, if it is set.
+/// Returns the number in a variable of the environment, if it is set.
 ///
 /// # Panics
 /// If it is set to something else.
@@ -74,7 +74,7 @@ pub fn number(key: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))
 }
 
-/// How a command line ended.
+/// The outcome of a command line: its exit code and its output.
 #[derive(Debug)]
 pub struct Ran {
     #[expect(dead_code, reason = "shown when a test fails")]
@@ -93,7 +93,7 @@ impl Ran {
     }
 }
 
-/// Runs each line and returns its output and its exit code as text.
+/// Runs each command line and returns its output and its exit code as text.
 pub fn told(folder: &Folder, lines: &[&str]) -> String {
     let told = |line: &&str| {
         let ran = folder.run(line);
@@ -104,7 +104,8 @@ pub fn told(folder: &Folder, lines: &[&str]) -> String {
     lines.iter().map(told).collect()
 }
 
-/// Compares `text` with the golden file `name`, or writes the file again if `UPDATE_GOLDEN` is set.
+/// Compares `text` with the file `name` of expected output, or writes this file again if `UPDATE_GOLDEN` is
+/// set.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
     let path = Path::new(crate::GOLDEN).join(name);

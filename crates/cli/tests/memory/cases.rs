@@ -1,12 +1,14 @@
-//! The cases: queries and inputs that need far more memory than their text or their files suggest.
+//! Tests of memory with queries and inputs that need far more memory than their text or their files
+//! suggest.
 
 use super::peak::{Folder, check_command};
 use super::{check, files};
 
-/// Errors about memory.
+/// The error codes with which a query may be refused for lack of memory.
 const MEMORY: &[&str] = &["STATE_LIMIT", "RESULT_TOO_LONG", "BUDGET_TOO_SMALL"];
 
-/// A table of `rows` made-up rows, as fast as they are taken.
+/// Returns the declaration of a table of `rows` generated rows, which come as fast as they are
+/// taken.
 fn datagen(name: &str, rows: u64, columns: &str, options: &str) -> String {
     format!(
         "CREATE TABLE {name} ({columns}) WITH ('connector' = 'datagen', 'rows-per-second' = \
@@ -20,7 +22,8 @@ fn blackhole(columns: &str) -> String {
 
 const SEQUENCE: &str = ", 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '100000000'";
 
-/// Rows whose event time is a millisecond later each.
+/// Returns the declaration of a table whose rows each have an event time 1 ms later than the row
+/// before.
 fn timed(rows: u64, columns: &str, options: &str) -> String {
     let columns = format!("n BIGINT, {columns}ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts");
     datagen("t", rows, &columns, &format!("{SEQUENCE}{options}"))
@@ -70,7 +73,7 @@ fn repeat_of_many_long_texts() {
     check("repeat_many", 256, &repeat(1000), &[]);
 }
 
-/// Each row has a text of its own length.
+/// Rows whose texts have different lengths, of up to 2 MB, are handled within the memory budget.
 #[test]
 fn repeat_of_columns() {
     let sql = format!(
@@ -262,7 +265,7 @@ fn three_hundred_groups() {
     check("groups_300_256", 256, &groups_sql(300), MEMORY);
 }
 
-/// As many as the budget takes, with some memory left for their state.
+/// 200 groups are about as many as the budget takes, with some memory left for their state.
 #[test]
 #[ignore = "slow: cargo xtask deep memory"]
 fn two_hundred_groups() {

@@ -1,4 +1,4 @@
-//! An input file that is small on disk and large in memory.
+//! Writes an input file that is small on disk and large in memory.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,7 +10,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-/// A parquet file of `rows` rows with one text column `x`, each of which refers to one dictionary entry of `bytes` bytes.
+/// Writes a Parquet file of `rows` rows with one text column `x`. All rows refer to the same dictionary entry
+/// of `bytes` bytes.
 pub fn long_dictionary(path: &Path, rows: usize, bytes: usize) {
     let text = "x".repeat(bytes);
     let column = Arc::new(StringArray::from_iter_values((0..1).map(|_| &text)));
@@ -22,7 +23,8 @@ pub fn long_dictionary(path: &Path, rows: usize, bytes: usize) {
         .build();
     let mut writer =
         ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
-    // One by one, because the writer itself must not need the memory that the reader is not allowed to use.
+    // Rows are written one by one, because the writer itself must not need the memory that the reader is not
+    // allowed to use.
     for _ in 0..rows {
         writer.write(&batch).unwrap();
     }

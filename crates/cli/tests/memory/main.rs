@@ -1,5 +1,5 @@
-//! The memory of the program as the system sees it: `thalweg run` holds at most the memory budget and 64 MiB, or refuses
-//! what does not fit with a stable code.
+//! Tests of the memory of the program as the system sees it: `thalweg run` holds at most the memory budget
+//! and 64 MiB, or refuses what does not fit with a stable code.
 //!
 //! Each case runs the real program and reads the peak of its resident size. The quick cases run in `cargo test`; all of them
 //! run in `cargo xtask deep memory`, which prints one line per case.
@@ -12,7 +12,7 @@ use std::fs;
 
 use peak::{Folder, check_command};
 
-/// The program that is tested.
+/// Path of the program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// Runs `sql` with a budget and checks the peak of the resident size. `codes` are the allowed error codes. If

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Time between two readings of the peak. The peak never falls, so a reading misses only the growth of the last moment.
+/// Time between two readings of the peak of memory. The peak never falls, so only the growth after the last
+/// reading is missed.
 const READING: Duration = Duration::from_millis(1);
 
-/// Memory that the program may hold in addition to its budget.
+/// Memory in MiB that the program may hold in addition to its budget.
 const BESIDE_MIB: u64 = 64;
 
 /// Runs a command line and checks the peak of the resident size. `codes` are the allowed error codes. If there are none, the
@@ -30,13 +31,13 @@ pub fn check_command(name: &str, folder: &Folder, budget_mib: u64, line: &str, c
     }
 }
 
-/// An empty folder for one case, in which the program runs.
+/// An empty folder for one test, in which the tested program runs.
 pub struct Folder(PathBuf);
 
-/// How a run ended.
+/// The outcome of a run: its peak of memory, its exit code and its errors.
 pub struct Outcome {
     pub peak_mib: u64,
-    /// The exit code; 255 if a signal ended the program.
+    /// The exit code of the program; 255 if a signal ended it.
     pub code: i32,
     pub stderr: String,
 }
@@ -92,7 +93,7 @@ impl Drop for Folder {
     }
 }
 
-/// The peak of the resident size so far; none if the program has ended.
+/// Returns the peak of the process's resident size so far; `None` if the process has ended.
 fn resident_peak_kib(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

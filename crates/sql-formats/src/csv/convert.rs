@@ -1,4 +1,4 @@
-//! Conversion of fields to SQL values.
+//! Conversion of the fields of CSV records to SQL values.
 //!
 //! Numbers and timestamps may have blanks around them; days, times and bytes may not. A BOOLEAN is true if it is
 //! `true` in any case, and false otherwise. Times are cut to the digits of their type. A blank field is an ARRAY
@@ -14,15 +14,16 @@ use crate::column::{Column, Values};
 use crate::json::{unit, wrong};
 use crate::value::{self, TimestampForm, trim};
 
-/// A converter of the fields of one record.
+/// A converter of the fields of one CSV record.
 pub(super) struct Convert<'a> {
     pub(super) options: &'a CsvOptions,
-    /// Number of fields which became NULL because they did not fit.
+    /// Number of fields of the record that became NULL because they did not fit the type of their column.
     pub(super) ignored: u64,
 }
 
 impl Convert<'_> {
-    /// Appends a field to a column, or leaves the column unchanged on an error. A missing field is NULL.
+    /// Converts a field and appends it to a column; on an error the column stays unchanged. A missing field
+    /// is NULL.
     #[inline]
     pub(super) fn append(&mut self, field: Option<&str>, column: &mut Column) -> Result<(), String> {
         let Some(text) = field.filter(|text| !self.is_null(text)) else {
@@ -51,7 +52,7 @@ impl Convert<'_> {
         self.options.null.as_deref() == Some(text) || (self.options.empty_is_null && text.is_empty())
     }
 
-    /// Appends the parts of a value; returns false if it is NULL.
+    /// Appends the parts of one value to the vectors of its column. Returns false if the value is NULL.
     fn value(&mut self, text: &str, of: &SqlType, values: &mut Values) -> Result<bool, String> {
         match values {
             Values::Bytes { bytes, .. } if of.is_text() => bytes.extend_from_slice(text.as_bytes()),
@@ -91,13 +92,14 @@ impl Convert<'_> {
     }
 }
 
-/// Returns the elements of a field.
+/// Returns the elements of a CSV field that holds an ARRAY or a ROW.
 fn elements<'a>(options: &'a CsvOptions, text: &'a str) -> impl Iterator<Item = &'a str> {
     let is_empty = trim(text).is_empty();
     text.split(options.between.as_str()).filter(move |_| !is_empty)
 }
 
-/// Appends a scalar other than text; returns `None` if it does not fit, and false if it is NULL.
+/// Appends a scalar other than text. Returns `None` if the text does not fit the type, and false if the value
+/// is NULL.
 fn scalar(text: &str, of: &SqlType, values: &mut Values) -> Option<bool> {
     match values {
         Values::Boolean(values) => values.append(trim(text).eq_ignore_ascii_case("true")),

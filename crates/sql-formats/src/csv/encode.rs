@@ -1,4 +1,4 @@
-//! Rows as CSV.
+//! Encoding of rows as CSV records.
 //!
 //! Texts, times, bytes, decimals and joined elements get quotes where Jackson writes them. Jackson quotes a text of
 //! more than 24 characters, and one with the escape character or with a character not above both the delimiter and
@@ -19,16 +19,17 @@ use crate::value::{
 };
 use crate::{Encoder, FormatColumn, FormatError, RowKind, only_inserts};
 
-/// Texts with more UTF-16 units than this are not searched for special characters; they are always quoted.
+/// CSV fields with more UTF-16 units than this are not searched for special characters; they are always
+/// quoted.
 const SEARCHED_MAX: usize = 24;
 
-/// An encoder of CSV.
+/// An encoder of rows as CSV.
 pub(in super::super) struct CsvEncoder {
     options: CsvOptions,
     names: Vec<String>,
-    /// Lowest character which needs no quotes.
+    /// Lowest character that needs no quotes in a field.
     safe: u8,
-    /// A field whose need for quotes is not yet known.
+    /// The text of the field being written, until it is known whether the field needs quotes.
     field: Vec<u8>,
 }
 
@@ -89,7 +90,8 @@ impl CsvEncoder {
 
     fn needs_quotes(&self, field: &[u8]) -> bool {
         let escape = self.options.marks.escape;
-        // Bytes of characters beyond ASCII are above all marks. A character of four bytes counts as two UTF-16 units.
+        // Bytes of characters beyond ASCII are above all special characters of CSV. A character of four bytes
+        // counts as two UTF-16 units.
         let is_head = |byte: u8| byte & 0xC0 != 0x80;
         let count: usize =
             field.iter().map(|byte| usize::from(is_head(*byte)) + usize::from(0xF0 <= *byte)).sum();
@@ -117,7 +119,7 @@ impl CsvEncoder {
             Cell::Row { fields, row } => {
                 self.write_elements(fields.iter().map(|(_, cells)| cells.at(row)), to);
             }
-            // Binding has refused this type.
+            // Columns of type MAP are refused when the format is bound, so there is no such value here.
             Cell::Map { .. } => {}
         }
     }

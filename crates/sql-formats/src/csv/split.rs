@@ -1,7 +1,7 @@
-//! Splits records into fields, as Jackson's `CsvDecoder` does.
+//! Splits CSV records into fields, as Jackson's `CsvDecoder` does.
 //!
-//! Most lines have neither quotes nor escapes: they are searched for delimiters, and nothing is copied. Others pass
-//! through [`Split::unquote`], byte by byte where needed, into a text without quotes and escapes.
+//! Most lines have neither quotes nor escapes: they are searched for delimiters, and nothing is copied. Other
+//! lines pass through [`Split::unquote`], byte by byte where needed, into a text without quotes and escapes.
 //!
 //! `csv-core` is not used here, because it differs from Jackson. It knows escapes only within quotes. It adds text
 //! behind a closing quote to the field, where Jackson finds the record broken. It also copies all fields. A test uses
@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 
 use crate::RECORD_BYTES_MAX;
 
-/// The special characters.
+/// The special characters of CSV: delimiter, quote and others, as set by options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) delimiter: u8,
@@ -20,40 +20,41 @@ pub(super) struct Marks {
     pub(super) has_comments: bool,
 }
 
-/// The next record of the input. `len` is without the line end, `taken` with it.
+/// The next CSV record of the input. `len` is its length without the line end, `taken` the length with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
-    /// A record, whose fields are in [`Split::fields`].
+    /// A complete record, whose fields are in [`Split::fields`].
     Fields { len: usize, taken: usize },
-    /// A line without any byte: one empty field.
+    /// A line without any byte, which counts as one empty field.
     Empty { taken: usize },
-    /// A comment, which is skipped.
+    /// A comment line, which is skipped.
     Passed { taken: usize },
-    /// The first line of a record whose quotes are wrong.
+    /// The first line of a record whose quotes are wrong, for the given reason.
     Broken { len: usize, taken: usize, reason: &'static str },
-    /// A line longer than a record may be.
+    /// A line that is longer than a record may be.
     TooLong,
-    /// The beginning of a record, or no bytes at all.
+    /// The beginning of a record whose end is not in the input yet, or no bytes at all.
     Unfinished,
 }
 
-/// A splitter of one record after the other.
+/// Splits one CSV record after the other into fields.
 pub(super) struct Split {
     marks: Marks,
-    /// Start and end of each field in [`Split::text`].
+    /// Start and end of each field of the record in [`Split::text`].
     fields: Vec<(usize, usize)>,
-    /// Fields without quotes and escapes, one behind the other, of a record which has some.
+    /// The fields of a record that has quotes or escapes, without these characters, one field behind the
+    /// other.
     unquoted: Vec<u8>,
     is_unquoted: bool,
-    /// Number of bytes of the next record which are known to hold no line end.
+    /// Number of bytes of the next record that were searched and have no line end.
     searched: usize,
 }
 
-/// The reasons why no end of a record was found.
+/// The reasons why the end of a CSV record was not found.
 enum Open {
-    /// More bytes may complete the record.
+    /// More bytes of the input may complete the record.
     Unfinished,
-    /// More bytes cannot complete the record.
+    /// More bytes of the input cannot complete the record, for the given reason.
     Broken(&'static str),
 }
 
@@ -66,12 +67,13 @@ impl Split {
         &self.fields
     }
 
-    /// Returns the text to which the ranges of the fields refer; `raw` is the record.
+    /// Returns the text to which the ranges of the fields refer: the text without quotes and escapes, or else
+    /// `raw`, the record as it is in the input.
     pub(super) fn text<'a>(&'a self, raw: &'a [u8]) -> &'a [u8] {
         if self.is_unquoted { &self.unquoted } else { raw }
     }
 
-    /// Splits the record at the front of `rest`.
+    /// Splits the CSV record at the front of `rest`. `is_last` says that no bytes follow behind `rest`.
     pub(super) fn next(&mut self, rest: &[u8], is_last: bool) -> Record {
         self.fields.clear();
         self.is_unquoted = false;
@@ -100,7 +102,8 @@ impl Split {
                 Ok((len, taken)) => self.done(Record::Fields { len, taken }),
                 Err(Open::Broken(reason)) => self.done(Record::Broken { len, taken, reason }),
                 Err(Open::Unfinished) => {
-                    // The end of the first line is known; it is searched again from there when there are more bytes.
+                    // The end of the first line is known. When there are more bytes, the search for the end
+                    // of the record starts from there.
                     self.searched = len;
                     Record::Unfinished
                 }
@@ -128,10 +131,11 @@ impl Split {
         }
     }
 
-    /// Splits a record with quotes or escapes; returns its length without and with its line end.
+    /// Splits a CSV record that has quotes or escapes. Returns the length of the record without and with its
+    /// line end.
     fn unquote(&mut self, rest: &[u8], is_last: bool) -> Result<(usize, usize), Open> {
         self.unquoted.clear();
-        // One byte more than the greatest record, for its line end.
+        // The window has one byte more than the greatest record, for the line end.
         let is_cut = RECORD_BYTES_MAX < rest.len();
         let window = &rest[..rest.len().min(RECORD_BYTES_MAX + 1)];
         let is_end = is_last && !is_cut;
@@ -142,7 +146,7 @@ impl Split {
             let start = self.unquoted.len();
             if quote.is_some() && window.get(at).copied() == quote {
                 at = self.quoted(window, at + 1, is_end).ok_or_else(|| open("a quote is not closed"))?;
-                // Blanks may follow a closing quote.
+                // Blanks may follow the closing quote of a field; they are skipped.
                 while matches!(window.get(at), Some(b' ' | b'\t')) && window.get(at) != Some(&delimiter) {
                     at += 1;
                 }
@@ -177,8 +181,8 @@ impl Split {
         }
     }
 
-    /// Moves from behind an opening quote to behind the closing one; `None` if there is none, or if more bytes are
-    /// needed.
+    /// Copies the content of a quoted field up to its closing quote. Returns the position behind this quote,
+    /// or `None` if there is none or more bytes are needed.
     fn quoted(&mut self, window: &[u8], mut at: usize, is_end: bool) -> Option<usize> {
         let quote = self.marks.quote?;
         loop {
@@ -200,8 +204,8 @@ impl Split {
     }
 }
 
-/// Returns the position behind the line end at `at`; the end of the input counts as one. `None` if bytes are needed
-/// to see whether a newline follows a carriage return.
+/// Returns the position behind the line end at `at`; the end of the input counts as a line end. Returns
+/// `None` if more bytes are needed to see whether a newline follows a carriage return.
 fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
     match rest.get(at..)? {
         [] if is_last => Some(at),
@@ -212,7 +216,7 @@ fn line_end(rest: &[u8], at: usize, is_last: bool) -> Option<usize> {
     }
 }
 
-/// Returns the character for which an escaped character stands.
+/// Returns the character for which an escaped character of CSV stands.
 fn escaped(byte: u8) -> u8 {
     match byte {
         b'0' => 0,

@@ -10,8 +10,8 @@ const PLAIN: &str = "csv csv.null-literal=null";
 const CUSTOM: &str =
     "csv csv.escape-character=* csv.quote-character=' csv.array-element-delimiter=: csv.field-delimiter=;";
 
-/// Reads a field of a type between two others as `expected`, and writes it again. If `is_same`, the output equals the
-/// field, as in Flink.
+/// Checks that a field between two other fields is read as `expected`, and writes it again. If `is_same`, the
+/// output must equal the field, as in Flink.
 fn check_field(format: &str, of: &str, field: &str, expected: &str, is_same: bool) {
     let delimiter = if format == CUSTOM { ';' } else { ',' };
     let (table, line) =
@@ -22,7 +22,7 @@ fn check_field(format: &str, of: &str, field: &str, expected: &str, is_same: boo
     }
 }
 
-/// Cases of Flink's `testSerializeDeserialize`.
+/// CSV fields of many types are read and written as in Flink's `testSerializeDeserialize`.
 #[test]
 fn values_of_flinks_tests() {
     let check = |of: &str, field: &str, expected: &str| check_field(PLAIN, of, field, expected, true);
@@ -55,7 +55,7 @@ fn values_of_flinks_tests() {
     check("TIME(1)", "12:12:12.2", "12:12:12.200");
 }
 
-/// Cases of Flink's `testSerializeDeserializeCustomizedProperties`.
+/// Other delimiters and quotes are handled as in Flink's `testSerializeDeserializeCustomizedProperties`.
 #[test]
 fn other_characters() {
     let reads = |of: &str, field: &str, expected: &str| check_field(CUSTOM, of, field, expected, false);
@@ -80,7 +80,7 @@ fn other_characters() {
 
 const TABLE: &str = "f0 STRING, f1 INT, f2 STRING";
 
-/// Flink's tests of rows which are too short, too long, wrong or comments.
+/// CSV records that are too short, too long, wrong or comments are handled as in Flink's tests.
 #[test]
 fn rows_that_do_not_fit() {
     let ignoring = "csv csv.ignore-parse-errors=true";
@@ -97,7 +97,7 @@ fn rows_that_do_not_fit() {
         "#Test,12,Test\nTest,12,\"x\n#y\"\n# \"\n",
         "(Test, 12, x\n#y)",
     );
-    // One more field is accepted if it is blank.
+    // One more field than the table has columns is accepted if it is blank.
     check("csv", TABLE, "Test,12,Test,\nTest,13,Test, \n", "(Test, 12, Test) (Test, 13, Test)");
     check("csv", TABLE, "a,1,b,,", "!1 at 0: the record has 5 fields, but the table 3 columns");
     check(
@@ -116,7 +116,8 @@ fn rows_that_do_not_fit() {
     );
 }
 
-/// Empty fields are texts; other types need the NULL literal. Numbers may have blanks around them.
+/// Empty CSV fields are empty texts; columns of other types need the NULL literal. Numbers may have blanks
+/// around them.
 #[test]
 fn empty_fields() {
     check("csv", "a STRING, b STRING", ",\"\"", "(, )");
@@ -166,7 +167,8 @@ fn empty_fields() {
     check("csv", "a DECIMAL(2, 0), b INT", "100,1", "(NULL, 1)");
 }
 
-/// Line ends of all kinds, also within quotes; empty lines.
+/// CSV records may end with any kind of line end, which may also be inside quotes. Empty lines are skipped,
+/// except in a table of one column.
 #[test]
 fn lines() {
     check("csv", "a INT, b STRING", "\u{feff}1,a\r\n2,b\r3,c\n\n\r\n4,d", "(1, a) (2, b) (3, c) (4, d)");
@@ -183,7 +185,7 @@ fn lines() {
     check("csv", "a INT, b STRING", "", "");
 }
 
-/// Wrong quotes cost one line, and the following lines are read.
+/// Wrong quotes make one line a bad record, and the following lines are read.
 #[test]
 fn wrong_quotes() {
     let table = "a INT, b STRING";
@@ -198,7 +200,7 @@ fn wrong_quotes() {
         "1,\"a\\\"\n2,b\\",
         "!1 at 0: a quote is not closed !2 at 7: nothing follows an escape",
     );
-    // A quote which is never closed in a large file.
+    // A quote that is never closed makes one bad record of a large file, and the other lines are read.
     let format = bind("csv", table).expect("it is bound");
     let mut bytes = b"1,\"a\n".to_vec();
     for row in 2..200_000 {
@@ -211,7 +213,8 @@ fn wrong_quotes() {
     assert_eq!((found.rows.len(), found.bad), (199_998, vec!["1 at 0: a quote is not closed".to_owned()]));
 }
 
-/// A field of the greatest length of a record, with one byte more, and a line which is longer still.
+/// A field of the greatest length of a record is read. With one byte more, or many more, its line is one bad
+/// record.
 #[test]
 fn long_records() {
     let format = bind("csv", "a STRING").expect("it is bound");
@@ -230,8 +233,8 @@ fn long_records() {
     }
 }
 
-/// Jackson's rule of quotes: long texts, and characters before the comma. Without a literal, NULL and empty texts are
-/// written alike.
+/// Fields are quoted by Jackson's rule: long texts, and texts with a character before the comma in ASCII.
+/// Without a NULL literal, NULL and empty texts are written alike.
 #[test]
 fn rows_are_written() {
     let check = |format: &str, table: &str, line: &str, expected: &str| {
@@ -268,7 +271,7 @@ fn rows_are_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// csv-core splits well-formed records in the same way.
+    /// The crate csv-core, as an oracle, splits well-formed CSV records into the same fields.
     #[test]
     fn csv_core_agrees(
         records in prop::collection::vec(prop::collection::vec(("[a-c\",\n ]{0,6}", any::<bool>()), 1..4), 1..6)

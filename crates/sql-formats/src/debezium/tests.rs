@@ -1,4 +1,5 @@
-//! Tests of changes: Flink's documentation and the rows of its `DebeziumJsonSerDeSchemaTest`.
+//! Tests of the format `debezium-json`, with examples of Flink's documentation and the rows of its
+//! `DebeziumJsonSerDeSchemaTest`.
 
 use crate::tests::{bind, check as check_format, read, rewrite};
 
@@ -6,7 +7,7 @@ const TABLE: &str = "id INT NOT NULL, name STRING, description STRING, weight FL
 
 fn check(line: &str, expected: &str) {
     check_format("debezium-json", TABLE, line, expected);
-    // The input again in an envelope with a schema.
+    // The same records are read again, each as the payload of an outer object with a schema.
     let lines: Vec<_> = line
         .lines()
         .map(|line| format!("{{\"schema\":{{\"type\":\"struct\",\"fields\":[{{}}]}},\"payload\":{line}}}"))
@@ -16,7 +17,8 @@ fn check(line: &str, expected: &str) {
     assert_eq!(rows, read(&bind("debezium-json", TABLE).expect("it is bound"), line.as_bytes()).rows);
 }
 
-/// Every operation; unused parts are ignored, and keys come in any order.
+/// Every operation of Debezium gives its rows. Unused parts of a record are ignored, and keys come in
+/// any order.
 #[test]
 fn operations() {
     check(
@@ -35,7 +37,7 @@ fn operations() {
     check("\n \n", "");
 }
 
-/// A change without a part that its operation needs is bad as a whole.
+/// A Debezium record that lacks a part which its operation needs is bad as a whole.
 #[test]
 fn bad_changes() {
     check(
@@ -70,7 +72,8 @@ fn bad_changes() {
     );
 }
 
-/// Both halves of an update are written as separate changes for Debezium: a deleted row and a created one.
+/// The two halves of an update are written as separate changes for Debezium: a deleted row and a created
+/// row.
 #[test]
 fn changes_are_written() {
     let update = "{\"before\":{\"id\":106,\"name\":\"hammer\",\"description\":\"16oz carpenter's hammer\",\"weight\":1.0},\

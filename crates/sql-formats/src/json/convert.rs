@@ -30,27 +30,27 @@ use super::text::{compact, unescape};
 use crate::column::{Column, Values};
 use crate::value::{self, TimestampForm, trim};
 
-/// Options for the conversion of values.
+/// Options that say how JSON values are converted to SQL values.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct ValueRules {
-    /// True if a missing value is an error; otherwise it is NULL.
+    /// Whether a missing value makes the record bad; otherwise the value is NULL.
     pub(in super::super) fails_on_missing: bool,
-    /// True if a value which does not fit is NULL; otherwise it is an error.
+    /// Whether a value that does not fit its column becomes NULL; otherwise it makes the record bad.
     pub(in super::super) ignores_bad: bool,
-    /// Form of timestamps.
+    /// The form in which timestamps are written in the input.
     pub(in super::super) form: TimestampForm,
 }
 
-/// A converter of the values of one line.
+/// A converter of the JSON values of one line.
 pub(in super::super) struct Convert<'a> {
     pub(in super::super) text: &'a str,
     pub(in super::super) rules: ValueRules,
-    /// Number of values which became NULL because they did not fit.
+    /// Number of JSON values of the line that became NULL because they did not fit their column.
     pub(in super::super) ignored: u64,
 }
 
 impl Convert<'_> {
-    /// Appends a value to a column, or leaves the column unchanged on an error.
+    /// Converts a JSON value and appends it to a column; on an error the column stays unchanged.
     ///
     /// Inside arrays, maps and rows, an ignored value becomes NULL at its own position, and the value around it
     /// stays.
@@ -80,10 +80,11 @@ impl Convert<'_> {
         Ok(())
     }
 
-    /// Appends the parts of a value which is not missing; returns false if it is NULL.
+    /// Appends the parts of a JSON value that is not missing to the vectors of its column. Returns false if
+    /// the value is NULL.
     #[inline]
     fn value(&mut self, slot: Slot, of: &SqlType, values: &mut Values) -> Result<bool, String> {
-        // The most frequent case: text without escapes.
+        // Text without escapes is the most frequent case, so it is handled first.
         if let (Kind::Text, Values::Bytes { bytes, .. }, true) = (slot.kind, &mut *values, of.is_text()) {
             bytes.extend_from_slice(slot.of(self.text).as_bytes());
             return Ok(true);
@@ -110,7 +111,7 @@ impl Convert<'_> {
         if matches!(slot.kind, Kind::Array | Kind::Object) {
             return Err(wrong(slot.of(text), of));
         }
-        // Numbers and dates need no escapes, but JSON allows them.
+        // Numbers and dates need no escapes, but JSON allows escapes in any string.
         let mut letters = Vec::new();
         let plain = match slot.kind {
             Kind::Escaped => {
@@ -137,7 +138,8 @@ impl Convert<'_> {
         found
     }
 
-    /// Appends the entries of an object: the last value of each key, in the order in which the keys first appear.
+    /// Appends the entries of a JSON object to a MAP: the last value of each key, in the order in which the
+    /// keys first appear.
     fn map(&mut self, slot: Slot, of: &SqlType, key: &mut Column, value: &mut Column) -> Result<(), String> {
         if slot.kind != Kind::Object {
             return Err(wrong(slot.of(self.text), of));
@@ -186,7 +188,8 @@ impl Convert<'_> {
     }
 }
 
-/// Appends a scalar other than text; returns `None` if it does not fit, and false if it is NULL.
+/// Appends a scalar other than text. Returns `None` if the JSON value does not fit the type, and false if the
+/// value is NULL.
 fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: TimestampForm) -> Option<bool> {
     let is_word = matches!(kind, Kind::True | Kind::False);
     match values {
@@ -219,11 +222,12 @@ fn scalar(text: &str, kind: Kind, of: &SqlType, values: &mut Values, form: Times
         }
         Values::None | Values::List { .. } | Values::Map { .. } | Values::Row(_) => return None,
     }
-    // `true` and `false` are valid for BOOLEAN only.
+    // The words `true` and `false` are valid for BOOLEAN columns only.
     (!is_word || *of == SqlType::Boolean).then_some(true)
 }
 
-/// Reads a whole number. An unquoted number with a point or an exponent is cut off, if it is in the range of `T`.
+/// Reads a whole number from a JSON value. An unquoted number with a point or an exponent is cut off, if it
+/// is in the range of `T`.
 fn whole<T: FromStr + Into<i64> + Bounds>(text: &str, kind: Kind) -> Option<i64> {
     if kind != Kind::Float {
         return value::integer::<T>(trim(text)).map(T::into);
@@ -232,7 +236,8 @@ fn whole<T: FromStr + Into<i64> + Bounds>(text: &str, kind: Kind) -> Option<i64>
     (T::MIN <= value && value <= T::MAX).then_some(value as i64)
 }
 
-/// The range of a whole number as doubles, with which Jackson compares floating-point numbers.
+/// The range of an integer type as doubles. Jackson compares floating-point numbers with these bounds before
+/// it converts them.
 trait Bounds {
     const MIN: f64;
     const MAX: f64;
@@ -252,7 +257,7 @@ fn instant(text: &str, of: &SqlType, form: TimestampForm, is_instant: bool) -> O
     value::in_unit(value::timestamp(text, form, is_instant)?, unit(of))
 }
 
-/// Returns the unit of the column of a timestamp.
+/// Returns the time unit in which a column of this timestamp type is stored.
 pub(in super::super) fn unit(of: &SqlType) -> TimeUnit {
     match of.arrow() {
         DataType::Timestamp(unit, _) => unit,
@@ -260,9 +265,9 @@ pub(in super::super) fn unit(of: &SqlType) -> TimeUnit {
     }
 }
 
-/// Makes the message that a text does not fit a type.
+/// Makes the error message which says that a text does not fit a type.
 pub(in super::super) fn wrong(text: &str, of: &SqlType) -> String {
-    /// Number of characters of a value which are shown.
+    /// Number of characters of a wrong value that the message shows.
     const LETTERS_MAX: usize = 64;
     let shown: String = text.chars().take(LETTERS_MAX).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };

@@ -1,4 +1,4 @@
-//! Rows as JSON lines.
+//! Encoding of rows as JSON lines.
 //!
 //! Sources: Flink's `RowDataToJsonConverters`, `JsonRowDataSerializationSchema`, and Jackson's output for their
 //! nodes. Floating-point numbers are written as in Java, with `NaN` and infinities in quotes; decimals without
@@ -16,7 +16,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::JsonOptions;
 
-/// Options for writing.
+/// Options that say how rows are written as JSON.
 #[derive(Clone, Debug)]
 pub(in super::super) struct EncodeRules {
     pub(super) form: TimestampForm,
@@ -25,7 +25,7 @@ pub(in super::super) struct EncodeRules {
     pub(in super::super) omits_null: bool,
 }
 
-/// The treatment of NULL as the key of a map.
+/// The treatment of NULL as the key of a map, which JSON cannot represent.
 #[derive(Clone, Debug)]
 pub(in super::super) enum NullKeys {
     Fail,
@@ -65,11 +65,11 @@ impl Encoder for JsonEncoder {
     }
 }
 
-/// A writer of rows as objects.
+/// A writer of rows as JSON objects.
 pub(in super::super) struct JsonRow {
     rules: EncodeRules,
     names: Vec<String>,
-    /// Names as JSON keys: in quotes, with a colon.
+    /// The column names as JSON keys: in quotes, followed by a colon.
     keys: Vec<Vec<u8>>,
 }
 
@@ -88,7 +88,7 @@ impl JsonRow {
         cells_of(rows.columns(), &self.names)
     }
 
-    /// Appends a row.
+    /// Appends a row as a JSON object.
     pub(in super::super) fn write<'a>(
         &self,
         cells: &'a [Cells<'a>],

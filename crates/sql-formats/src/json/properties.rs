@@ -1,4 +1,5 @@
-//! Tests of the scan against serde_json: both accept the same documents and find the same values in them.
+//! Tests of the JSON scanner against serde_json: both accept the same documents and find the same values in
+//! them.
 //!
 //! Differences by design are left out: control characters in strings, which Flink accepts and serde_json does not;
 //! numbers beyond the range of a double, which are infinite in Java; and nesting, which has its own test.
@@ -8,14 +9,14 @@ use serde_json::Value;
 
 use crate::tests::{bind, decode};
 
-/// Generates documents of any kind, up to four levels deep.
+/// Generates JSON documents of any kind, up to four levels deep.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
-        // serde_json reads other doubles slightly inexactly.
+        // Other doubles are left out, because serde_json reads them slightly inexactly.
         any::<i32>().prop_map(|eighths| Value::from(f64::from(eighths) / 8.0)),
         ".{0,8}".prop_map(Value::from),
         "[\\\\\"/\u{8}\n\u{7f}é😀]{0,5}".prop_map(Value::from),
@@ -29,7 +30,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes a document with different blanks, and with unnecessary escapes.
+/// Writes a JSON document as text, in a style with other blanks or with unnecessary escapes.
 fn text(value: &Value, style: u8) -> String {
     let text = if style & 1 == 0 {
         value.to_string()
@@ -39,7 +40,7 @@ fn text(value: &Value, style: u8) -> String {
     if style & 2 == 0 {
         return text;
     }
-    // Writes every character beyond ASCII as an escape.
+    // In this style every character beyond ASCII is written as an escape.
     let mut escaped = String::new();
     for letter in text.chars() {
         if letter.is_ascii() {
@@ -54,7 +55,7 @@ fn text(value: &Value, style: u8) -> String {
     escaped
 }
 
-/// Returns a value as text as Java does; a string becomes its content.
+/// Returns a JSON value as text like Java does; a string becomes its content.
 fn as_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => None,
@@ -63,7 +64,8 @@ fn as_text(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Reads a line with the text columns `a`, `b` and `c`: each value as a document, or `None` if the line is bad.
+/// Reads a JSON line with the text columns `a`, `b` and `c`. Returns each value as a document, or `None` if
+/// the line is bad.
 fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
     let format = bind("json", "a STRING, b STRING, c STRING").expect("it is bound");
     let mut decoder = format.decoder(&[0, 1, 2]);
@@ -82,7 +84,8 @@ fn scanned(line: &str) -> Option<Vec<Option<Value>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Values are found whatever stands around them, and nested documents are equal.
+    /// The wanted values of a JSON object are found whatever surrounds them, and nested documents equal those
+    /// of serde_json.
     #[test]
     fn values_agree(entries in prop::collection::vec(("[a-d]", value()), 0..6), style in 0_u8..4) {
         let document = Value::Object(entries.into_iter().collect());
@@ -100,7 +103,7 @@ proptest! {
         }
     }
 
-    /// A document with a few changed bytes is accepted by both, or by neither.
+    /// A JSON document with a few changed bytes is accepted by the scanner and by serde_json, or by neither.
     #[test]
     fn mutations_agree(
         entries in prop::collection::vec(("[a-d]", value()), 0..5),
@@ -122,7 +125,7 @@ proptest! {
         let expected: Result<Value, _> = serde_json::from_str(&line);
         let reason = expected.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let is_left_out = reason.contains("control character") || reason.contains("out of range");
-        // An array stands for rows; other documents are no rows.
+        // Only objects are compared, because an array stands for several rows and other documents for none.
         if is_left_out || !line.trim_start().starts_with('{') {
             return Ok(());
         }
@@ -131,11 +134,11 @@ proptest! {
         if let (Some(found), Ok(expected)) = (found, expected) {
             for (key, found) in ["a", "b", "c"].into_iter().zip(found) {
                 match expected.get(key) {
-                    // Numbers stay as written.
+                    // Numbers are not changed by the scanner, so they are compared as doubles.
                     Some(Value::Number(number)) => {
                         let found = found.as_ref().and_then(Value::as_str).and_then(|text| text.parse::<f64>().ok());
                         let (found, expected) = (found.unwrap_or(f64::NAN), number.as_f64().unwrap_or(0.0));
-                        // serde_json reads doubles slightly inexactly.
+                        // A small difference is allowed, because serde_json reads doubles slightly inexactly.
                         prop_assert!((found - expected).abs() <= expected.abs() * 1e-14, "{} {}", found, expected);
                     }
                     Some(Value::Array(_) | Value::Object(_)) => prop_assert!(found.is_some()),
@@ -145,7 +148,8 @@ proptest! {
         }
     }
 
-    /// The line before does not change how a line is read: known gaps only make reading faster.
+    /// A line is read in the same way whatever the line before it was: the kept gaps between values only make
+    /// reading faster.
     #[test]
     fn lines_do_not_lean_on_each_other(
         lines in prop::collection::vec((prop::collection::vec(("[a-d]{1,2}", value()), 0..5), 0_u8..4, 0_usize..12), 1..6)
@@ -154,7 +158,7 @@ proptest! {
             .into_iter()
             .map(|(entries, style, cut)| {
                 let line = text(&Value::Object(entries.into_iter().collect()), style);
-                // Some lines are cut off at a character.
+                // Some lines are cut off at a character, so that they are not complete documents.
                 let end = if cut < 8 { line.len() } else { line.len().saturating_sub(cut) };
                 line.chars().scan(0, |len, letter| { *len += letter.len_utf8(); (*len <= end).then_some(letter) }).collect()
             })

@@ -8,7 +8,7 @@ use memchr::memchr2;
 
 use crate::DEPTH_MAX;
 
-/// A value: its kind and its position in the line. A string is without its quotes.
+/// A value found in a line: its kind and its position. The position of a string is without its quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Slot {
     pub(super) kind: Kind,
@@ -16,21 +16,21 @@ pub(in super::super) struct Slot {
     pub(super) end: u32,
 }
 
-/// The kind of a value, as far as its bytes tell.
+/// The kind of a JSON value, as far as its first bytes and its form tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Kind {
-    /// No value.
+    /// The key of the value does not occur in the object.
     Missing,
     Null,
     True,
     False,
-    /// A number without point and exponent.
+    /// A number without a decimal point and exponent.
     Integer,
-    /// Any other number.
+    /// A number with a decimal point or an exponent.
     Float,
-    /// A string without escapes.
+    /// A string that has no escapes.
     Text,
-    /// A string with escapes.
+    /// A string that has escapes.
     Escaped,
     Array,
     Object,
@@ -39,7 +39,7 @@ pub(in super::super) enum Kind {
 impl Slot {
     pub(in super::super) const MISSING: Slot = Slot { kind: Kind::Missing, start: 0, end: 0 };
 
-    /// Returns whether the value is missing or `null`.
+    /// Returns whether the JSON value is missing or `null`.
     pub(in super::super) fn is_nothing(&self) -> bool {
         matches!(self.kind, Kind::Missing | Kind::Null)
     }
@@ -48,12 +48,12 @@ impl Slot {
         self.kind == Kind::Object
     }
 
-    /// Returns the beginning of the value, for messages.
+    /// Returns the first 32 characters of the JSON value, for error messages.
     pub(in super::super) fn shown(&self, text: &str) -> String {
         self.of(text).chars().take(32).collect()
     }
 
-    /// Returns the value as written.
+    /// Returns the JSON value as it is written in the line.
     pub(super) fn of<'a>(&self, text: &'a str) -> &'a str {
         &text[self.start as usize..self.end as usize]
     }
@@ -62,14 +62,14 @@ impl Slot {
 /// The reason why a text is not a JSON document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Broken {
-    /// Position in bytes from the start of the text.
+    /// Position of the error in bytes from the start of the text.
     at: usize,
-    /// Expected token.
+    /// The token that should be at the position of the error.
     wanted: &'static str,
 }
 
 impl Broken {
-    /// Returns the reason, for messages.
+    /// Returns the reason as a sentence for error messages.
     pub(super) fn reason(&self, text: &str) -> String {
         match text.get(self.at..).and_then(|rest| rest.chars().next()) {
             Some(found) => {
@@ -80,7 +80,7 @@ impl Broken {
     }
 }
 
-/// A scanner of one line.
+/// A scanner of one line of JSON.
 pub(in super::super) struct Scan<'a> {
     text: &'a [u8],
     pub(super) at: usize,
@@ -91,7 +91,7 @@ impl<'a> Scan<'a> {
         Scan { text: text.as_bytes(), at: 0 }
     }
 
-    /// Scans the inside of a value which was found before.
+    /// Creates a scanner of the inside of a value that was found before.
     pub(in super::super) fn within(text: &'a str, slot: Slot) -> Self {
         Scan { text: &text.as_bytes()[..slot.end as usize], at: slot.start as usize }
     }
@@ -101,12 +101,12 @@ impl<'a> Scan<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Returns the bytes from a position up to the current one.
+    /// Returns the bytes of the line from a position up to the current one.
     pub(super) fn since(&self, start: usize) -> &'a [u8] {
         &self.text[start..self.at]
     }
 
-    /// Returns whether these bytes come next, and moves behind them if so.
+    /// Returns whether these bytes come next in the line, and moves behind them if so.
     #[inline]
     pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
         let is_next = self.text[self.at..].starts_with(bytes);
@@ -123,7 +123,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns whether `byte` comes next, and moves behind it if so.
+    /// Returns whether `byte` comes next in the line, and moves behind it if so.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
@@ -136,7 +136,7 @@ impl<'a> Scan<'a> {
         if self.eat(byte) { Ok(()) } else { Err(self.broken(wanted)) }
     }
 
-    /// Checks that only blanks follow.
+    /// Checks that only blanks follow up to the end of the line.
     pub(in super::super) fn expect_end(&mut self) -> Result<(), Broken> {
         self.pass_blanks();
         if self.at == self.text.len() { Ok(()) } else { Err(self.broken("the end")) }
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
         Broken { at: self.at, wanted }
     }
 
-    /// Scans the value which begins here, inside `depth` containers.
+    /// Scans the JSON value at the current position. `depth` is the number of arrays and objects around it.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<Slot, Broken> {
         let start = self.at;
@@ -169,7 +169,7 @@ impl<'a> Scan<'a> {
         Ok(Slot { kind, start: start as u32, end: self.at as u32 })
     }
 
-    /// Scans the object which begins here, and calls `each` with every key and its value.
+    /// Scans the JSON object at the current position, and calls `each` with every key and its value.
     pub(super) fn members(&mut self, depth: usize, mut each: impl FnMut(Slot, Slot)) -> Result<(), Broken> {
         self.enter(b'{', depth)?;
         if self.eat(b'}') {
@@ -187,7 +187,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Scans the array which begins here, and calls `each` with every value.
+    /// Scans the JSON array at the current position, and calls `each` with every value.
     pub(super) fn items(&mut self, depth: usize, mut each: impl FnMut(Slot)) -> Result<(), Broken> {
         self.enter(b'[', depth)?;
         if self.eat(b']') {
@@ -204,7 +204,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Scans a key, its colon and blanks, up to its value.
+    /// Scans the key of an object, its colon and the blanks up to its value.
     pub(super) fn key(&mut self) -> Result<Slot, Broken> {
         if self.peek() != Some(b'"') {
             return Err(self.broken("a key in quotes"));
@@ -216,7 +216,8 @@ impl<'a> Scan<'a> {
         Ok(key)
     }
 
-    /// Moves behind the opening bracket of a container which stands inside `depth` others.
+    /// Moves behind the opening bracket of an array or object. `depth` is the number of arrays and objects
+    /// around it, which has a bound.
     pub(super) fn enter(&mut self, bracket: u8, depth: usize) -> Result<(), Broken> {
         if DEPTH_MAX <= depth {
             return Err(self.broken("at most 64 levels of nesting"));
@@ -226,7 +227,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Scans a value one level down. Not inlined, because [`Scan::value`] would otherwise be inlined into itself.
+    /// Scans a value one level deeper. This function is not inlined, because [`Scan::value`] would otherwise
+    /// be inlined into itself.
     #[inline(never)]
     fn nested(&mut self, depth: usize) -> Result<Slot, Broken> {
         self.value(depth + 1)
@@ -245,7 +247,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Scans a string whose first escape is at `at`.
+    /// Scans a string whose first escape is at the position `at`.
     #[cold]
     fn escaped(&mut self, start: usize, at: usize) -> Result<Slot, Broken> {
         self.at = at;
@@ -266,7 +268,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Scans four hexadecimal digits behind a `u`, and a second such escape if the first is half of a surrogate pair.
+    /// Scans the four hexadecimal digits behind `\u`, and a second such escape if the first is half of a
+    /// surrogate pair.
     fn code_unit(&mut self) -> Result<(), Broken> {
         let unit = self.hexadecimal()?;
         if matches!(unit, 0xD800..=0xDBFF) {
@@ -284,7 +287,7 @@ impl<'a> Scan<'a> {
         Err(self.broken("the right half of a letter beyond U+FFFF"))
     }
 
-    /// Reads the four hexadecimal digits behind a `u`.
+    /// Reads the four hexadecimal digits behind `\u` in an escape of a string.
     fn hexadecimal(&mut self) -> Result<u32, Broken> {
         self.at += 1;
         let mut value = 0;

@@ -92,7 +92,8 @@ fn values_of_flinks_tests() {
     fits("id STRING", "{\"id\":\"\tstring field\"}", "(\tstring field)");
 }
 
-/// Numbers in strings and in odd forms, at the ends of their ranges, and words where numbers should be.
+/// Numbers are read from strings, in odd forms and at the ends of their ranges. A word in place of a number
+/// makes the record bad.
 #[test]
 fn numbers() {
     check("a TINYINT, b SMALLINT", r#"{"a":-128,"b":"+32767"}"#, "(-128, 32767)");
@@ -120,7 +121,8 @@ fn numbers() {
     check("a DAYS, b MONTHS", r#"{"a":86400000,"b":14}"#, "(PT86400S, 1 years 2 mons)");
 }
 
-/// Text with escapes, text beyond ASCII, and text from other values; lengths are not enforced.
+/// Text columns take text with escapes, text beyond ASCII, and other JSON values as text. The lengths of
+/// their types are not enforced.
 #[test]
 fn texts() {
     check("a STRING", r#"{"a":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00x"}"#, "(\"\\/\u{8}\u{c}\n\r\té😀x)");
@@ -169,7 +171,7 @@ fn days_and_times() {
     );
 }
 
-/// ARRAY, MAP and ROW inside each other, empty, NULL, and with duplicate keys.
+/// ARRAY, MAP and ROW are read when they are nested, empty, NULL, or have duplicate keys.
 #[test]
 fn nested_values() {
     let table = "a ARRAY<ROW<x INT, y MAP<STRING, ARRAY<INT>>>>";
@@ -193,7 +195,8 @@ fn nested_values() {
     );
 }
 
-/// A bad value in the last column removes the values before it, nested ones included.
+/// A value that does not fit the last column removes the values of the columns before it, nested ones
+/// included.
 #[test]
 fn bad_records_leave_nothing() {
     check(
@@ -205,7 +208,8 @@ fn bad_records_leave_nothing() {
     );
 }
 
-/// NULL in NOT NULL columns, and missing keys with and without the option that refuses them.
+/// NULL in a NOT NULL column makes the record bad. A missing key does so only with the option that refuses
+/// missing keys.
 #[test]
 fn missing_and_null() {
     let table = "a INT NOT NULL, b STRING";
@@ -222,7 +226,7 @@ fn missing_and_null() {
         "{\"a\":1}\n{\"a\":null,\"r\":null}\n{\"a\":1,\"r\":{}}",
         "(NULL, NULL) !1 at 0 r: is missing !3 at 28 r: field 'x': is missing",
     );
-    // An ignored value in a NOT NULL column leaves the record out.
+    // If errors are ignored, a record whose ignored value belongs to a NOT NULL column is left out.
     let format = bind("json json.ignore-parse-errors=true", table).expect("it is bound");
     let found = read(&format, b"{\"a\":\"x\"}\n{\"a\":2,\"b\":[}\n{\"a\":3,\"b\":1}\n");
     assert_eq!((found.rows, found.bad.len()), (vec!["(3, 1)".to_owned()], 0));
@@ -232,8 +236,8 @@ fn missing_and_null() {
     assert_eq!((found.rows, found.ignored.values), (vec!["(NULL, NULL)".to_owned()], 2));
 }
 
-/// Keys in any order and notation, known gaps which do not fit, duplicate keys, and keys which are prefixes of each
-/// other.
+/// Keys are found in any order and notation. They are found, too, if they are duplicate, if one is the prefix
+/// of another, or if the gaps kept from the line before do not match.
 #[test]
 fn keys() {
     let table = "a INT, ab INT, b INT";
@@ -245,14 +249,14 @@ fn keys() {
          (NULL, NULL, NULL)",
     );
     check("a INT", "{\"A\":1}", "(NULL)");
-    // More keys, and longer keys, than are kept.
+    // An object may have more keys, and longer keys, than the scanner keeps gaps for.
     let many: String = (0..3_000).map(|key| format!("\"k{key}\":{key},")).collect();
     let long = "x".repeat(1_000);
     let line = format!("{{{many}\"{long}\":0,\"a\":1}}\n");
     check("a INT", &line.repeat(2), "(1) (1)");
 }
 
-/// Texts which are not documents; the error tells where they go wrong.
+/// A text that is not a JSON document is a bad record, and the error tells where the text is wrong.
 #[test]
 fn broken_documents() {
     let check = |line: &str, reason: &str| check("a INT", line, &format!("!1 at 0: {reason}"));
@@ -286,7 +290,7 @@ fn broken_documents() {
     check_format("json", "a INT", b"{\"a\":1,\"b\":\"\xff\"}", "!1 at 0: byte 12 of the record is no UTF-8");
 }
 
-/// The greatest number of levels, and one more.
+/// The greatest number of nested levels is accepted, and one level more is a bad record.
 #[test]
 fn depth_is_bounded() {
     let nested = |levels: usize| format!("{{\"b\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
@@ -297,7 +301,8 @@ fn depth_is_bounded() {
     check("a INT", &nested(100_000), reason);
 }
 
-/// Line ends, blank lines and a byte order mark; skipped lines are counted, too.
+/// Lines of JSON may end in any way; blank lines and a byte order mark are skipped. Skipped lines count in
+/// line numbers.
 #[test]
 fn lines() {
     check(
@@ -314,7 +319,7 @@ fn lines() {
     );
 }
 
-/// Arrays of rows are read as a whole or not at all.
+/// A line with an array of rows gives all of its rows, or none if one of them is bad.
 #[test]
 fn arrays_of_rows() {
     let table = "col1 BIGINT, col2 STRING";
@@ -329,7 +334,7 @@ fn arrays_of_rows() {
     );
 }
 
-/// An array with the greatest number of rows, and with one more.
+/// An array with the greatest number of rows is read; with one row more the record is bad.
 #[test]
 fn rows_of_a_record_are_bounded() {
     let format = bind("json", "a INT").expect("it is bound");
@@ -339,7 +344,7 @@ fn rows_of_a_record_are_bounded() {
     }
 }
 
-/// A line which is too long is one bad record, and the next line is read.
+/// A JSON line that is too long is one bad record, and the next line is read.
 #[test]
 fn long_lines() {
     let format = bind("json", "a STRING").expect("it is bound");
@@ -353,7 +358,7 @@ fn long_lines() {
     assert_eq!(found.position.lines, 3);
 }
 
-/// Output of Flink's tests: all types, both forms of timestamps and of decimals, NULL.
+/// Rows are written as in Flink's tests: all types, both forms of timestamps and of decimals, and NULL.
 #[test]
 fn rows_are_written() {
     let same = |format: &str, table: &str, line: &str| {

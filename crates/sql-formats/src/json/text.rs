@@ -4,8 +4,8 @@ use memchr::memchr;
 
 use super::scan::{Kind, Scan, Slot};
 
-/// Appends the content of a string, with its escapes decoded. The string was scanned before, so its escapes are
-/// valid.
+/// Appends the content of a JSON string with its escapes decoded. The string was scanned before, so its
+/// escapes are valid.
 pub(super) fn unescape(mut text: &str, to: &mut Vec<u8>) {
     while let Some(at) = memchr(b'\\', text.as_bytes()) {
         to.extend_from_slice(&text.as_bytes()[..at]);
@@ -16,7 +16,7 @@ pub(super) fn unescape(mut text: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Returns the content of a string; `None` if the value is not a string.
+/// Returns the content of a JSON string; `None` if the value is not a string.
 pub(in super::super) fn string_of<'a>(
     slot: Slot,
     text: &'a str,
@@ -32,8 +32,8 @@ pub(in super::super) fn string_of<'a>(
     }
 }
 
-/// Decodes the escape whose backslash is before `text`; returns the character and the bytes of the escape behind the
-/// backslash.
+/// Decodes a JSON escape; `text` begins behind its backslash. Returns the character, and how many bytes the
+/// escape has behind the backslash.
 fn escape(text: &str) -> (char, usize) {
     let letter = match text.bytes().next() {
         Some(b'b') => '\u{8}',
@@ -50,7 +50,7 @@ fn escape(text: &str) -> (char, usize) {
             if !(0xD800..0xE000).contains(&first) {
                 return (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5);
             }
-            // The scan has checked both halves: `uD83D\uDE00`.
+            // The scan has checked that both halves of a surrogate pair are there, as in `uD83D\uDE00`.
             let second = unit(7).unwrap_or(0);
             let code = 0x1_0000 + ((first & 0x3FF) << 10 | second & 0x3FF);
             return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11);
@@ -90,7 +90,7 @@ pub(in super::super) fn write_string(text: &[u8], to: &mut Vec<u8>) {
     to.push(b'"');
 }
 
-/// Appends a value as a document without blanks: strings as by [`write_string`], numbers as written.
+/// Appends a JSON value as a document without blanks: strings as by [`write_string`], numbers as written.
 ///
 /// Differs from Flink: numbers with a point or an exponent are not rewritten (`1.0e2` stays, where Java writes
 /// `100.0`), and of a duplicate key both values stay.
@@ -105,7 +105,7 @@ pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
         Kind::Array => {
             to.push(b'[');
             let mut comma = Comma::default();
-            // The depth was checked in the first scan, so counting restarts at 0.
+            // The nesting depth was checked in the first scan, so counting it restarts at 0 here.
             let scanned = Scan::within(text, slot).items(0, |item| {
                 comma.write(to);
                 compact(text, item, to);
@@ -132,7 +132,7 @@ pub(super) fn compact(text: &str, slot: Slot, to: &mut Vec<u8>) {
     }
 }
 
-/// A writer of a comma before every value but the first.
+/// Writes a comma before every value of a JSON array or object but the first one.
 #[derive(Default)]
 pub(super) struct Comma {
     is_due: bool,

@@ -1,5 +1,5 @@
-//! Finds the wanted values of an object, guided by the object before. Records of one input mostly have the same keys
-//! in the same order and notation.
+//! Finds the wanted values of a JSON object, guided by the object that was read before. Records of one input
+//! mostly have the same keys in the same order and notation.
 //!
 //! ```text
 //! {"user_id": "8f3a...", "ad_type": "banner", ...}
@@ -13,12 +13,12 @@
 use super::scan::{Broken, Kind, Scan, Slot};
 use super::text;
 
-/// Bounds on the number and length of kept gaps, because keys come from outside. Objects with more or longer keys are
-/// read without a guide from there on.
+/// Bounds on the number and the length of kept gaps, because keys come from outside. An object with more or
+/// longer keys is read without kept gaps from that point on.
 const GAPS_MAX: usize = 1_024;
 const GAP_BYTES_MAX: usize = 256;
 
-/// A finder of the values of some keys.
+/// Finds the values of some keys in JSON objects.
 pub(in super::super) struct Walk {
     keys: Vec<String>,
     gaps: Vec<Gap>,
@@ -34,8 +34,8 @@ impl Walk {
         Walk { keys: keys.into_iter().collect(), gaps: Vec::new() }
     }
 
-    /// Scans the object which begins here, inside `depth` others. Each slot gets the value of its key, the last one
-    /// if there are several.
+    /// Scans the JSON object at the current position; `depth` is the number of arrays and objects around it.
+    /// Each slot gets the value of its key, and the last value if the key occurs several times.
     #[inline]
     pub(in super::super) fn object(
         &mut self,
@@ -45,12 +45,13 @@ impl Walk {
         slots: &mut [Slot],
     ) -> Result<(), Broken> {
         slots.fill(Slot::MISSING);
-        // Blanks before the first key belong to its gap.
+        // The blanks before the first key belong to the first gap.
         scan.expect(b'{', "'{'")?;
         for place in 0.. {
             let key = match self.gaps.get(place) {
                 Some(gap) if scan.passes(&gap.bytes) => {
-                    // This object may have more blanks than the one before.
+                    // The gap matched, but this object may have more blanks before the value than the object
+                    // before.
                     scan.pass_blanks();
                     gap.key
                 }
@@ -67,7 +68,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads an unknown gap and keeps it. Returns `None` at the end of the object.
+    /// Reads the next gap between two values key by key, and keeps it for the next object. Returns `None` at
+    /// the end of the object.
     fn gap(
         &mut self,
         text: &str,

@@ -1,4 +1,4 @@
-//! Tests of lines and numbers without encoding.
+//! Tests of the format `raw`: lines and numbers without encoding.
 
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::tests::{bind, check, decode, rewrite};
 use crate::{Format, RowKind};
 
-/// Lines are text or bytes; empty lines are values.
+/// In the format `raw`, lines are text or bytes, and empty lines are empty values.
 #[test]
 fn lines() {
     check(
@@ -20,7 +20,8 @@ fn lines() {
     assert_eq!(rewrite("raw", "a STRING", "a\n\nä").as_deref(), Ok("a\n\nä\n"));
 }
 
-/// Numbers of every width, in both byte orders, with bytes which are line ends.
+/// The format `raw` reads numbers of every width, in both byte orders, even if their bytes look
+/// like line ends.
 #[test]
 fn numbers() {
     check("raw", "a INT", [0, 0, 10, 13, 255, 255, 255, 255], "(2573) (-1)");
@@ -51,7 +52,7 @@ fn numbers() {
     assert_eq!(decode(&format, &[0], &[0; 12], 5, 2).rows.len(), 3);
 }
 
-/// Rows without a raw form are an error, not a wrong line.
+/// Rows that the format `raw` cannot represent give an error and not a wrong line.
 #[test]
 fn unwritable_rows() {
     let write = |format: &Format, kinds: Option<&[RowKind]>, value: Option<i32>| {

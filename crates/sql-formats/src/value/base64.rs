@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Position of each byte in the alphabet; 64 for bytes which are not in it.
+/// Position of each byte value in the alphabet of base64; 64 for bytes that are not in the alphabet.
 const PLACES: [u8; 256] = {
     let mut places = [64; 256];
     let mut place = 0;

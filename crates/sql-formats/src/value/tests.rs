@@ -10,7 +10,8 @@ fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     String::from_utf8(to).expect("text")
 }
 
-/// The examples of `Double.toString` and its limits: 10^-3, 10^7, the least, the greatest, zeros.
+/// Doubles are printed as in the examples of Java's `Double.toString` and at its limits: 10^-3, 10^7, the
+/// least, the greatest, zeros.
 #[test]
 fn doubles_are_printed_as_java_prints_them() {
     let check = |value: f64, expected: &str| assert_eq!(text(|to| write_f64(value, to)), expected);
@@ -42,7 +43,7 @@ fn doubles_are_printed_as_java_prints_them() {
     check(f32::MAX, "3.4028235E38");
 }
 
-/// Flink's tests of both forms of decimals, and zeros.
+/// Decimals are printed in both forms as in Flink's tests, zeros included.
 #[test]
 fn decimals_are_printed_as_jackson_prints_them() {
     let check = |value: i128, scale: u8, scientific: &str, plain: &str| {
@@ -97,7 +98,7 @@ fn decimals_are_read_and_rounded() {
     }
 }
 
-/// Numbers accepted by Java and not by Rust, and the reverse.
+/// Floating-point numbers are accepted exactly if Java accepts them, also where Rust differs.
 #[test]
 fn floats_are_read_as_java_reads_them() {
     let check = |text: &str, expected: Option<f64>| assert_eq!(float::<f64>(text), expected, "{text}");
@@ -130,7 +131,7 @@ fn floats_are_read_as_java_reads_them() {
     }
 }
 
-/// Days read strictly, and days which count on into the next month.
+/// Dates are read strictly, or so that a day beyond its month counts into the next month.
 #[test]
 fn days_are_read() {
     let check = |text: &str, strict: Option<i32>, loose: Option<i32>| {
@@ -168,7 +169,7 @@ fn days_are_read() {
     }
 }
 
-/// Both forms of midnight, fractions of any length, and invalid times.
+/// Times of day are read with both forms of midnight and fractions of any length; invalid times are refused.
 #[test]
 fn times_are_read() {
     let check = |text: &str, expected: Option<i32>| assert_eq!(time(text), expected, "{text}");
@@ -199,7 +200,8 @@ fn times_are_read() {
     assert_eq!(time_loose("24:00"), None);
 }
 
-/// The forms of Flink's documentation; days beyond their month, and hour 24, as its formatters read them.
+/// Timestamps are read in the forms of Flink's documentation. Days beyond their month, and the hour 24, are
+/// read as by Flink's formatters.
 #[test]
 fn timestamps_are_read() {
     use TimestampForm::{Iso, IsoWithOffset, Sql};
@@ -229,7 +231,7 @@ fn timestamps_are_read() {
     check("2019-11-12 18:00:12 ", Sql, false, None);
 }
 
-/// Units at their borders: nanoseconds end in 1677 and 2262.
+/// Timestamps convert to each time unit up to its limits; 64-bit nanoseconds end in 1677 and 2262.
 #[test]
 fn instants_are_held_in_units() {
     let check = |instant, unit, expected: Option<i64>| {
@@ -248,7 +250,7 @@ fn instants_are_held_in_units() {
     check((i64::MAX / 1_000 + 1, 0), TimeUnit::Millisecond, None);
 }
 
-/// Days are written and read back; also unusual years.
+/// Dates are written and read back unchanged, also in unusual years.
 #[test]
 fn days_there_and_back() {
     for days in (-800_000..3_000_000).step_by(61) {
@@ -267,7 +269,7 @@ fn days_there_and_back() {
     assert_eq!(text(|to| write_time(43_932_230, to)), "12:12:12.23");
 }
 
-/// The test vectors of RFC 4648, section 10, and invalid base64.
+/// Base64 agrees with the test vectors of RFC 4648, section 10, and invalid base64 is refused.
 #[test]
 fn base64_there_and_back() {
     let check = |plain: &str, coded: &str| {

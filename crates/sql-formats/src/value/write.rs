@@ -1,4 +1,4 @@
-//! Values as text in Java's forms.
+//! Writes numbers, dates and times as text in the forms that Java prints.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use arrow::datatypes::TimeUnit;
 
 use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
 
-/// Writes a whole number.
+/// Writes a whole number in decimal digits.
 pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
     put(to, format_args!("{value}"));
 }
@@ -72,7 +72,7 @@ pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to
     }
 }
 
-/// Writes a day: `yyyy-MM-dd`, with a sign before years with more than four digits or before 0.
+/// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
     let (year, month, day) = date_of_days(days);
     if year < 0 {
@@ -117,7 +117,8 @@ fn write_clock(seconds: i64, nanos: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a float. `scientific` is its absolute value in Rust's form: `d.ddde-7`.
+/// Writes a floating-point number. `scientific` is its absolute value as Rust prints it, in the form
+/// `d.ddde-7`.
 fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &[u8], to: &mut Vec<u8>) {
     if is_nan {
         to.extend_from_slice(b"NaN");
@@ -157,7 +158,7 @@ fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &
     }
 }
 
-/// A buffer for the digits of one number; Rust writes at most 40 bytes.
+/// A buffer for the digits of one floating-point number; Rust writes at most 40 bytes.
 struct Digits {
     bytes: [u8; 48],
     len: usize,
@@ -182,7 +183,7 @@ impl Write for Digits {
     }
 }
 
-/// Writes to memory, which never fails.
+/// Writes formatted text to memory, which never fails.
 fn put(to: &mut impl Write, text: std::fmt::Arguments<'_>) {
     let written = to.write_fmt(text);
     debug_assert!(written.is_ok(), "memory takes what is written to it");

@@ -1,27 +1,32 @@
-//! Bad records: what becomes of them, and how many are too many.
+//! Bad records, which cannot be decoded: how a table handles them, and how large a share of them fails the
+//! query.
 //!
 //! | option, ours | default | |
 //! |---|---|---|
 //! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts and passes over; `divert:FILE` writes them to a file |
 //! | `thalweg.bad-share-max` | `0.01` | a larger share of any 10,000 consecutive records fails the query; `1` lets all pass |
 //!
-//! Records are counted by the lines on which they begin, in each split of a table on its own: a small input may be bad all
-//! over as long as it holds no more bad records than that.
+//! A window of 10,000 records is measured by the lines on which its records begin, in each split of a table
+//! on its own. So a small input may consist of bad records only, as long as it has no more of them than one
+//! window may have.
 //!
-//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`, where bytes that
-//! are no UTF-8 stand in Base64 under `raw_base64` instead. Of a record that is too long only the beginning stands there, and
-//! `"truncated":true,"length":..` behind it: the bytes of all of it up to its line end. The file is created at the first bad
-//! record and published when all splits that divert to it have ended, and also when one of them fails, for then people want
-//! to see what was wrong. A query that is cancelled takes it away, unless another job that diverts to it has ended: what that
-//! one diverted is kept.
+//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`.
+//! Bytes that are no UTF-8 are written in Base64 under `raw_base64` instead of `raw`. If a record is too
+//! long, `raw` has only its beginning. `"truncated":true,"length":..` follow, where `length` is the number of
+//! bytes of the whole record up to its line end. The file is created at the first bad record. It is published
+//! when all splits that divert to it have ended, and also when one of them fails, because the user then wants
+//! to see the bad records. A cancelled query removes the file, unless another job that diverts to the same
+//! file has ended: the records of that job are kept.
 //!
-//! A file that an earlier run diverted to does not outlast a run that reads its input without bad records: it is removed when all
-//! jobs have read their input to its end, for it would be taken for what this run found. A job that was asked to end before may have
-//! found none because it read little. Only a file that begins as diverted records do is removed.
+//! A diverted file of an earlier run is removed if this run finds no bad records and all its jobs have read
+//! their input to its end. Otherwise the file would be taken for what this run found. If a job was asked to
+//! end early, the file stays, because the job may have found no bad records only because it read little. Only
+//! a file that begins as diverted records do is removed.
 //!
-//! The records of a split stand in the order of the input.
+//! The diverted records of one split are in the order of its input.
 //!
-//! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
+//! The options do not belong to a format. Options of formats such as `json.ignore-parse-errors` apply first,
+//! and a record that they ignore is not a bad record.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Write};
@@ -39,20 +44,21 @@ use super::job_end::JobEnd;
 use super::options::Given;
 use crate::error::SqlError;
 
-/// The window, in consecutive records, in which bad records are counted.
+/// The length, in records, of the window in which bad records are counted and compared with the allowed
+/// share.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;
 
-/// The default of the share of a window that may be bad.
+/// The default for the share of the records of a window that may be bad.
 pub const BAD_SHARE_MAX: f64 = 0.01;
 
-/// Bytes collected before they are written to the diverted file.
+/// Bytes of diverted bad records that are collected in memory before they are written to their file.
 const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 
-/// The options of a table for bad records.
+/// The options of a table that say how bad records are handled.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BadOptions {
     on_bad: OnBad,
-    /// How many records of a window may be bad; `None` for no limit.
+    /// How many records of a window of 10,000 may be bad; `None` for no limit.
     bad_max: Option<usize>,
 }
 
@@ -64,7 +70,7 @@ enum OnBad {
 }
 
 impl BadOptions {
-    /// Reads the options of a table.
+    /// Reads the options for bad records of a table.
     ///
     /// # Errors
     /// [`SqlError`] if a value is not valid.
@@ -92,7 +98,7 @@ impl BadOptions {
         Ok(BadOptions { on_bad, bad_max })
     }
 
-    /// Returns the file to which records are diverted, as written in the options.
+    /// Returns the file to which bad records are diverted, as written in the options of the table.
     pub fn diverts_to(&self) -> Option<&str> {
         match &self.on_bad {
             OnBad::Divert(file) => Some(file),
@@ -105,17 +111,18 @@ impl BadOptions {
 pub(super) struct BadRecords {
     options: BadOptions,
     diversion: Option<Arc<Diversion>>,
-    /// The job of the split.
+    /// The number of the job that reads the split.
     job: u64,
-    /// How that job ends.
+    /// Tells whether the job of the split was asked to end early.
     end: JobEnd,
-    /// The last bad record, while its length is not known yet.
+    /// The last bad record, if it is too long and its length is not known yet.
     cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
-    /// How many of the next bad records were counted already, before the position at which reading continues.
+    /// How many of the next bad records are skipped, because they were counted before the position at which
+    /// reading continues.
     known: u64,
-    /// Lines of all inputs before the current one.
+    /// Number of lines of all inputs of the split before the current one.
     lines_before: u64,
     is_over: bool,
 }
@@ -141,7 +148,7 @@ impl BadRecords {
         }
     }
 
-    /// Tells how the job ends.
+    /// Sets the state that tells whether the job was asked to end early.
     pub(super) fn with_end(mut self, end: JobEnd) -> Self {
         self.end = end;
         self
@@ -165,7 +172,8 @@ impl BadRecords {
         if self.diversion.is_some() {
             let mut line = diverted(input, record);
             if RECORD_BYTES_MAX <= record.raw.len() {
-                // The length is appended when the end of the record is found.
+                // The JSON line of a record that is too long stays unfinished: its length is appended when
+                // the end of the record is found.
                 line.truncate(line.len() - END.len());
                 self.end_cut(None)?;
                 self.cut = Some(Cut { line, offset: record.offset });
@@ -214,18 +222,19 @@ impl BadRecords {
         }
     }
 
-    /// Returns the offset of the record whose end is not known yet, if there is one.
+    /// Returns the offset of the bad record whose end is not known yet, if there is one.
     pub(super) fn cut_offset(&self) -> Option<u64> {
         self.cut.as_ref().map(|cut| cut.offset)
     }
 
-    /// Finishes the record that is too long; `length` is its length in bytes, or `None` if it is unknown.
+    /// Finishes the JSON line of the bad record that is too long. `length` is the length of the record in
+    /// bytes, or `None` if it is unknown.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
     pub(super) fn end_cut(&mut self, length: Option<u64>) -> Result<(), ConnectError> {
         let Some(Cut { mut line, .. }) = self.cut.take() else { return Ok(()) };
-        // A record of exactly the greatest length is complete.
+        // A record of exactly the greatest length is complete, so it is not marked as truncated.
         if length.is_none_or(|length| RECORD_BYTES_MAX as u64 != length) {
             let length = length.map_or("null".to_owned(), |length| length.to_string());
             let _ = write!(line, ",\"truncated\":true,\"length\":{length}");
@@ -234,16 +243,17 @@ impl BadRecords {
         self.divert(&line)
     }
 
-    /// Notes the end of an input with this many lines.
+    /// Notes that the split has read one of its inputs to the end. The input had `lines` lines.
     pub(super) fn pass_input(&mut self, lines: u64) {
         self.lines_before += lines;
     }
 
-    /// Publishes the records diverted before a failure, as far as possible. Returns the failure, which is
-    /// what the user sees.
+    /// Publishes the bad records that were diverted before a failure, as far as possible. Returns the
+    /// failure, which is what the user sees.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
-        // The first failure is reported, so this one is dropped.
+        // The user is shown the first failure of the query, so a further error of the diverted file is
+        // dropped.
         let _ = self.end_cut(None);
         if let Some(diversion) = &self.diversion {
             let is_kept = diversion.give_up(self.job);
@@ -254,7 +264,7 @@ impl BadRecords {
         failure
     }
 
-    /// Ends this split; the last split publishes the diverted records.
+    /// Ends the handling of bad records for this split. The last split of all publishes the diverted records.
     ///
     /// # Errors
     /// [`ConnectError::DivertFailed`].
@@ -275,13 +285,14 @@ impl BadRecords {
         self.count
     }
 
-    /// Returns whether bad records are written to a file. Such a file must be written again when reading
-    /// starts elsewhere.
+    /// Returns whether bad records are written to a file. When reading starts again from a saved position,
+    /// such a file must be written again from its beginning.
     pub(super) fn diverts(&self) -> bool {
         self.diversion.is_some()
     }
 
-    /// Returns how many of the next bad records are already counted.
+    /// Returns how many of the next bad records are already counted, because they lie before the position at
+    /// which reading continues.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
@@ -291,7 +302,8 @@ impl BadRecords {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        // All splits that divert to the file share its buffer; each reports its share of it.
+        // All splits that divert to one file share its buffer, so each of them reports an equal part of the
+        // bytes.
         let diverted = self
             .diversion
             .as_ref()
@@ -305,7 +317,7 @@ impl BadRecords {
         state.put(&self.recent.lines)
     }
 
-    /// Reads the saved state without applying it.
+    /// Reads the saved counts of bad records without applying them.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state, or belong to other options.
@@ -319,14 +331,14 @@ impl BadRecords {
         Ok(SavedBad { count, lines_before, recent: RecentBad { lines, next } })
     }
 
-    /// Continues with saved state.
+    /// Continues counting bad records from saved state.
     pub(super) fn restore(&mut self, saved: SavedBad) {
         (self.count, self.lines_before, self.recent) = (saved.count, saved.lines_before, saved.recent);
     }
 }
 
-/// A split dropped before its end removes the records diverted by its job, unless other jobs have written
-/// there, too.
+/// A split that is dropped before its end removes the bad records that its job has diverted, unless other
+/// jobs have written to the same file.
 impl Drop for BadRecords {
     fn drop(&mut self) {
         if let Some(diversion) = self.diversion.as_ref().filter(|_| !self.is_over) {
@@ -335,28 +347,30 @@ impl Drop for BadRecords {
     }
 }
 
-/// The beginning of a record that is too long, as an unfinished line of JSON.
+/// The beginning of a bad record that is too long, as a line of JSON without its end.
 struct Cut {
     line: Vec<u8>,
     offset: u64,
 }
 
-/// Saved state: the count of bad records, and the latest ones.
+/// Saved state of a split: its count of bad records, and the lines of the latest ones.
 pub(super) struct SavedBad {
     pub(super) count: u64,
     lines_before: u64,
     recent: RecentBad,
 }
 
-/// The lines of the latest bad records, one more than a window may have; a ring when full.
+/// The lines of the latest bad records, one more than a window may have. When full, the vector is used as a
+/// ring.
 struct RecentBad {
     lines: Vec<u64>,
-    /// The index of the oldest line, once the ring is full.
+    /// The index of the oldest line in the vector, when the vector is full and used as a ring.
     next: usize,
 }
 
 impl RecentBad {
-    /// Adds a bad record; returns whether it and the `bad_max` records before it lie in one window.
+    /// Adds the line of a bad record. Returns whether this record and the `bad_max` bad records before it lie
+    /// in one window.
     fn is_one_too_many(&mut self, line: u64, bad_max: usize) -> bool {
         if self.lines.len() <= bad_max {
             self.lines.push(line);
@@ -373,7 +387,7 @@ impl RecentBad {
 pub(super) struct Diversions(Arc<Mutex<HashMap<FileKey, Weak<Diversion>>>>);
 
 impl Diversions {
-    /// Returns the diversion to `path`, or opens a new one.
+    /// Returns the shared file of bad records at `path`, or opens a new one.
     pub(super) fn to(&self, disk: Arc<dyn Disk>, path: &Path) -> Arc<Diversion> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, diversion| diversion.strong_count() > 0);
@@ -389,7 +403,7 @@ impl Diversions {
     }
 }
 
-/// A file of bad records, written by several splits.
+/// A file of bad records, to which several splits write.
 pub(super) struct Diversion {
     path: PathBuf,
     disk: Arc<dyn Disk>,
@@ -400,32 +414,36 @@ pub(super) struct Diversion {
 struct DiversionState {
     file: Option<InProgressFile>,
     text: Vec<u8>,
-    /// The number of open splits of each job.
+    /// The number of splits of each job that are still open.
     writers: BTreeMap<u64, usize>,
-    /// Jobs that have failed; no more records of them are accepted.
+    /// Jobs that have failed. The file accepts no more bad records of them.
     given_up: BTreeSet<u64>,
-    /// Whether the file must be published: a job has ended, or has failed because of its records.
+    /// Whether the file of bad records must be published, because a job has ended, or has failed because of
+    /// its records.
     is_kept: bool,
-    /// A job was asked to end before its input had ended.
+    /// Whether a job was asked to end before its input had ended.
     is_cut: bool,
-    /// Whether the file was published, or a write failed; no more records are accepted.
+    /// Whether the file of bad records was published, or a write to it failed. It accepts no more records
+    /// then.
     is_closed: bool,
-    /// Whether a write failed, so that the diverted records are lost.
+    /// Whether a write to the file of bad records failed, so that its records are lost.
     is_broken: bool,
-    /// Jobs that have diverted records.
+    /// Jobs that have written bad records to the file.
     diverting: BTreeSet<u64>,
 }
 
 impl Diversion {
     fn state(&self) -> MutexGuard<'_, DiversionState> {
-        // The state is consistent between any two statements; a panic elsewhere fails the query in any case.
+        // A poisoned lock is used as it is: the state is consistent between any two statements, and a panic
+        // elsewhere fails the query in any case.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, job: u64, line: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if state.given_up.contains(&job) {
-            // Another split of the job has failed, and the records diverted before that are published.
+            // Another split of the job has failed. The records diverted before that are published, and this
+            // one is dropped.
             return Ok(());
         }
         if state.is_broken {
@@ -443,15 +461,16 @@ impl Diversion {
             if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
         })();
         if written.is_err() {
-            // The file lacks a record, so it must not be published. Other jobs with records in it get the
-            // error at their next write or at their end.
+            // The file of bad records lacks a record, so it must not be published. Other jobs with records in
+            // it get the error at their next write or at their end.
             (state.file, state.is_closed, state.is_broken) = (None, true, true);
             state.text = Vec::new();
         }
         written
     }
 
-    /// A split of a job has ended, whose input may have been cut short.
+    /// Notes that a split of a job has ended. `is_cut` says whether the job was asked to end before its input
+    /// had ended.
     fn leave(&self, job: u64, is_cut: bool) -> io::Result<()> {
         let mut state = self.state();
         state.is_cut |= is_cut;
@@ -468,8 +487,8 @@ impl Diversion {
         if is_empty && is_whole { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
-    /// Ends a job that fails: accepts no more of its records, and publishes the file if no other job writes
-    /// to it. Returns whether there are diverted records that are or will be published.
+    /// Ends a job that fails: the file accepts no more of its bad records, and is published if no other job
+    /// writes to it. Returns whether there are diverted records that are or will be published.
     fn give_up(&self, job: u64) -> bool {
         let mut state = self.state();
         let has_any = state.file.is_some();
@@ -479,13 +498,14 @@ impl Diversion {
         has_any && (!state.writers.is_empty() || state.publish().is_ok())
     }
 
-    /// Handles the drop of a split before its end.
+    /// Handles a split that is dropped before its end: the last one publishes the file of bad records, or
+    /// removes it if no job needs it.
     fn drop_out(&self, job: u64) {
         let mut state = self.state();
         state.is_last(job);
         if state.writers.is_empty() && !state.is_closed {
             if state.is_kept {
-                // A failure here has no receiver left.
+                // An error at this publication is ignored, because no split is left to report it.
                 let _ = state.publish();
             } else {
                 (state.file, state.is_closed) = (None, true);
@@ -494,13 +514,13 @@ impl Diversion {
     }
 }
 
-/// Returns the error for jobs whose records were lost because the file could not be written.
+/// Returns the error for jobs whose bad records were lost because their file could not be written.
 fn broken() -> io::Error {
     io::Error::other("an earlier bad record could not be written there, and those before it are lost")
 }
 
 impl DiversionState {
-    /// Counts down the open splits of a job; returns whether this was the last one.
+    /// Reduces the number of open splits of a job by one. Returns whether this was its last split.
     fn is_last(&mut self, job: u64) -> bool {
         let Some(left) = self.writers.get_mut(&job) else { return false };
         *left -= 1;
@@ -516,7 +536,8 @@ impl DiversionState {
             file.write_all(&self.text)?;
         }
         self.text.clear();
-        // The memory of one long record is not held forever.
+        // The buffer of the file shrinks to its usual size, so that one long record does not hold memory for
+        // the rest of the run.
         self.text.shrink_to(DIVERT_BUFFER_BYTES);
         Ok(())
     }
@@ -533,7 +554,8 @@ fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let mut start = Vec::with_capacity(START.len());
     match disk.open(path) {
         Ok(file) => file.take(START.len() as u64).read_to_end(&mut start)?,
-        // No such file, or one that this program could not have written.
+        // There is no file at the path, or one that this program could not have written, since it cannot be
+        // read.
         Err(_) => return Ok(()),
     };
     if start != START {
@@ -548,18 +570,18 @@ fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     }
 }
 
-/// The first bytes of every diverted record.
+/// The first bytes of the JSON line of every diverted record.
 const START: &[u8] = b"{\"file\":";
 
-/// The last bytes of every diverted record.
+/// The last bytes of the JSON line of every diverted record.
 const END: &[u8] = b"}\n";
 
-/// Formats a bad record as a line of JSON.
+/// Formats a bad record as the line of JSON that is written to the file of bad records.
 fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
     let mut line = Vec::with_capacity(record.raw.len() + 256);
     line.extend_from_slice(START);
     write_json_text(input, &mut line);
-    // Writing to a vector does not fail.
+    // The result is ignored, because writing to a vector does not fail.
     let _ = write!(line, ",\"offset\":{},\"line\":{},\"column\":", record.offset, record.line);
     match record.column {
         Some(column) => write_json_text(column, &mut line),
@@ -582,7 +604,7 @@ fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
     line
 }
 
-/// Writes text in double quotes. Source: RFC 8259, section 7.
+/// Writes text as a JSON string in double quotes. Source: RFC 8259, section 7.
 fn write_json_text(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
     for byte in text.bytes() {

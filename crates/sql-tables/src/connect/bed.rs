@@ -31,11 +31,12 @@ impl Folder {
         Folder(path)
     }
 
-    /// Writes a file, replacing an existing one, and creates missing directories.
+    /// Writes a file of the temporary folder, replacing an existing one, and creates missing directories.
     pub(super) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // A rename gives the file a new identity, as a write to the old file would not.
+        // A rename gives the file a new identity; writing to the existing file would keep the old
+        // identity.
         let aside = path.with_extension("put");
         fs::write(&aside, bytes).unwrap();
         fs::rename(aside, path).unwrap();
@@ -45,7 +46,7 @@ impl Folder {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
 
-    /// Returns the names of all files below, including hidden ones, sorted.
+    /// Returns the names of all files below the temporary folder, including hidden ones, sorted.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         walk(&self.0, &self.0, &mut names);
@@ -53,7 +54,7 @@ impl Folder {
         names
     }
 
-    /// Returns a world whose relative paths begin in this folder.
+    /// Returns a world of connectors whose relative paths begin in the temporary folder.
     pub(super) fn world(&self) -> World {
         World { base: self.0.clone(), ..World::default() }
     }
@@ -168,7 +169,7 @@ pub(super) fn batch(table: &Table, lines: &str) -> RecordBatch {
     decoder.finish().rows
 }
 
-/// Writes rows to a table and ends the query.
+/// Writes rows to a table through its sink and ends the query.
 pub(super) fn write(
     table: &Table,
     world: &World,
@@ -180,14 +181,14 @@ pub(super) fn write(
     sink.finish().map_err(|fault| fault.to_string())
 }
 
-/// Returns the saved position of a source.
+/// Returns the saved position of a source as bytes.
 pub(super) fn saved(source: &dyn RowSource) -> Vec<u8> {
     let mut state = StateWriter::default();
     source.save(&mut state).unwrap();
     state.into_bytes()
 }
 
-/// Restores a saved position of a source.
+/// Continues a source from a saved position.
 pub(super) fn restore(source: &mut dyn RowSource, bytes: &[u8]) -> Result<(), String> {
     let mut state = StateReader::new(bytes);
     source.load(&mut state).map_err(|error| error.to_string())?;

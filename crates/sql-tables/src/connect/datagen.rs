@@ -45,10 +45,10 @@ use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::Table;
 use column::{Column, Moment};
 
-/// The greatest size of a generated row.
+/// The greatest size of one generated row, in bytes.
 const ROW_BYTES_MAX: u64 = 16 << 20;
 
-/// The greatest size of a generated batch, unless it has only one row.
+/// The greatest size of a generated batch in bytes, unless the batch has only one row.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -95,7 +95,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
 
 struct DataGen<'a> {
     table: &'a Table,
-    /// Columns with their places in the table.
+    /// The generated columns, each with its place in the table.
     columns: Vec<(usize, Column)>,
     row_bytes: u64,
     rate: u64,
@@ -112,8 +112,8 @@ impl Connection for DataGen<'_> {
         let column = |place: &usize| {
             let (index, (_, column)) =
                 self.columns.iter().enumerate().find(|(_, (known, _))| known == place)?;
-            // The table name and the column index enter the seed, so that columns and tables draw different
-            // numbers.
+            // The table name and the column index enter the seed of a column, so that columns and tables draw
+            // different numbers.
             let name =
                 self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
             Some((random::at(name, index as u64), column.clone()))
@@ -133,20 +133,20 @@ impl Connection for DataGen<'_> {
 
 struct DataGenSource {
     schema: SchemaRef,
-    /// The columns with their seeds.
+    /// The generated columns, each with the seed of its values.
     columns: Vec<(u64, Column)>,
     zone: Tz,
     batch_rows_max: u64,
     rate: u64,
     rows_max: Option<u64>,
-    /// Count of rows generated so far.
+    /// Number of rows that the source has generated so far.
     made: u64,
-    /// The time at which the rate began, and the number of the first row under it.
+    /// The time at which the configured rate began, and the number of the first row generated at that rate.
     pace: Option<(ProcessingTime, u64)>,
 }
 
 impl DataGenSource {
-    /// Returns how many further rows are due now.
+    /// Returns how many rows beyond those already generated are due at `now` by the configured rate.
     fn due(&mut self, now: ProcessingTime) -> u64 {
         let (begin, first) = *self.pace.get_or_insert((now, self.made));
         let elapsed = u128::from(now.nanos_since(begin));
@@ -154,7 +154,7 @@ impl DataGenSource {
         u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.made)
     }
 
-    /// Returns the time at which a row is due.
+    /// Returns the time at which a row is due by the configured rate.
     fn due_at(&self, row: u64) -> ProcessingTime {
         let (begin, first) = self.pace.unwrap_or_default();
         let nanos = (u128::from(row - first) * NANOS_PER_SECOND).div_ceil(u128::from(self.rate));
@@ -197,7 +197,7 @@ impl RowSource for DataGenSource {
         state.put(&self.made)
     }
 
-    /// Continues with the next row; the rate starts anew.
+    /// Continues with the row behind the saved position; the time by which rows are due starts anew.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

@@ -1,9 +1,9 @@
-//! Decoding of bytes into rows: a buffer between the reader and a format's decoder. It gives at most the
-//! requested number of rows at a time, and decoding can continue from any row.
+//! Decoding of bytes into rows, by a buffer between the reader of an input and the decoder of a format. At
+//! most the requested number of rows is given out at a time, and decoding can continue from any row.
 //!
-//! A record may make many rows (an array of objects), of which only some are requested now. The others wait
-//! here. The saved position is then the position before their records, with the number of rows behind it that
-//! were already given out.
+//! A record may make many rows (an array of objects), of which only some are requested now. The other rows
+//! wait in the buffer. The saved position is then the position before their records, with the number of rows
+//! behind it that were already given out.
 
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{StateError, StateReader, StateWriter};
@@ -12,30 +12,32 @@ use thalweg_sql_formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind}
 use super::bad::BadRecords;
 use super::error::ConnectError;
 
-/// Bytes read at a time.
+/// Bytes of an input that are read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// The most that is buffered: a record of the greatest length, the bytes that show it is too long, and
-/// another read.
+/// The most bytes of an input that are buffered: a record of the greatest length, the bytes that show that it
+/// is too long, and another read.
 const BUFFER_BYTES_MAX: usize = RECORD_BYTES_MAX + READ_BYTES;
 
-/// Turns bytes into rows.
+/// Turns the bytes of an input into rows, with a buffer for bytes that are not decoded yet.
 pub(super) struct Decoding {
     decoder: Box<dyn Decoder>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Whether the last byte read ends a line; true before the first byte.
+    /// Whether the last byte read from the input ends a line; true before the first byte.
     ends_line: bool,
     waiting: Option<Waiting>,
-    /// The position at which the pending rows of the decoder begin; `bad_since` counts bad records behind it.
+    /// The position in the input at which the rows begin that the decoder has not given out; `bad_since`
+    /// counts bad records behind this position.
     before: Position,
     bad_since: u64,
-    /// How many of the next rows were given out before.
+    /// How many of the next decoded rows are dropped, because they were given out before the saved position
+    /// was taken.
     skips: u64,
 }
 
-/// Decoded rows, some of which may have been given out.
+/// Decoded rows that wait to be given out; the first of them may have been given out already.
 struct Waiting {
     rows: RecordBatch,
     kinds: Option<Vec<RowKind>>,
@@ -43,18 +45,18 @@ struct Waiting {
     bad: u64,
 }
 
-/// Whether more bytes follow the buffer.
+/// Tells whether more bytes of the input follow those in the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum More {
-    /// More bytes are available at once.
+    /// More bytes of the input are available at once.
     Now,
-    /// More bytes may come later; complete records are given out.
+    /// More bytes of the input may come later. Rows of complete records are given out now.
     Later,
-    /// No more bytes follow.
+    /// No more bytes of the input follow.
     Never,
 }
 
-/// The result of a step.
+/// The result of one step of decoding: rows, or a request for more bytes.
 pub(super) enum Step {
     Rows(RecordBatch, Option<Vec<RowKind>>),
     WantsBytes,
@@ -75,7 +77,8 @@ impl Decoding {
         }
     }
 
-    /// Begins a new input, or continues at a position in one; bytes are expected from there.
+    /// Begins a new input, or continues at a position in an input. The next bytes in the buffer must be those
+    /// at the position.
     pub(super) fn start(&mut self, at: Position) {
         self.decoder.start(at);
         (self.start, self.end, self.ends_line, self.waiting) = (0, 0, true, None);
@@ -94,7 +97,7 @@ impl Decoding {
         &mut self.buffer[self.end..]
     }
 
-    /// Notes that `count` bytes were read into the space.
+    /// Notes that `count` bytes of the input were read into the space returned by `room`.
     pub(super) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
         if let (true, Some(last)) = (count > 0, self.buffer[..self.end].last()) {
@@ -108,8 +111,8 @@ impl Decoding {
         self.decoder.position().lines + u64::from(!self.ends_line)
     }
 
-    /// Returns at most `rows_max` rows, or asks for more bytes. If no more bytes follow, the request for
-    /// bytes is the end.
+    /// Returns at most `rows_max` decoded rows, or asks for more bytes of the input. If no more bytes follow,
+    /// the request means the end.
     ///
     /// # Errors
     /// [`ConnectError`] if a bad record of `input` fails the query.
@@ -130,7 +133,8 @@ impl Decoding {
             let mut failure = None;
             let mut bad_count = 0;
             let base = self.decoder.position().offset;
-            // A record that is too long ends before the next bad record is found, and is diverted before it.
+            // The end of a record that is too long is found before the next bad record, so that the long
+            // record is diverted first.
             let bytes = &self.buffer[self.start..self.end];
             end_cut(bytes, base, more, bad)?;
             let taken = self.decoder.take(bytes, more == More::Never, rows_max, &mut |record| {
@@ -149,7 +153,8 @@ impl Decoding {
                 self.decode();
             } else if taken.wants_more {
                 if taken.bytes == 0 && BUFFER_BYTES_MAX + READ_BYTES < self.end - self.start {
-                    // A correct decoder also consumes records that are too long.
+                    // This is reached only if a decoder is wrong, because a correct decoder also consumes
+                    // records that are too long.
                     let reason = "a record is longer than can be buffered".to_owned();
                     return Err(ConnectError::Corrupt { path: input.into(), reason });
                 }
@@ -158,7 +163,7 @@ impl Decoding {
         }
     }
 
-    /// Moves the decoder's rows to the rows that wait.
+    /// Takes the finished rows from the decoder and keeps them until they are given out.
     fn decode(&mut self) {
         let Decoded { rows, kinds } = self.decoder.finish();
         let skipped = usize::try_from(self.skips).unwrap_or(usize::MAX).min(rows.num_rows());
@@ -187,7 +192,7 @@ impl Decoding {
         Some((waiting.rows.slice(given, count), kinds))
     }
 
-    /// Returns the position of the next byte that is not decoded yet.
+    /// Returns the position of the next byte of the input that is not decoded yet.
     pub(super) fn position(&self) -> Position {
         self.decoder.position()
     }
@@ -208,7 +213,7 @@ impl Decoding {
         }
     }
 
-    /// Continues an input whose bytes come from the saved position on.
+    /// Continues an input from a saved position. The next bytes in the buffer must be those at the position.
     pub(super) fn start_again(&mut self, resume: Resume, bad: &mut BadRecords) {
         self.start(resume.at);
         self.skips = resume.rows;
@@ -216,15 +221,15 @@ impl Decoding {
     }
 }
 
-/// Reports the length of the record whose end is searched, if the bytes, which start at `base`, contain its
-/// end.
+/// Looks in `bytes` for the end of the bad record that is too long, and reports the length of this record if
+/// it is found. `base` is the offset of the first byte.
 fn end_cut(bytes: &[u8], base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
     let length = bad.cut_offset().and_then(|offset| end_of_cut(bytes, base, offset, more));
     length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
 }
 
 /// Returns the length of the over-long record that begins at `offset`, if its end is among `bytes`, which
-/// begin at `base`. It ends with the first line end behind the kept part.
+/// begin at `base`. The record ends with the first line end behind the part that is kept.
 fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     let kept = (offset + RECORD_BYTES_MAX as u64).saturating_sub(base);
     let behind = bytes.get(usize::try_from(kept).ok()?..)?;
@@ -236,7 +241,8 @@ fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
     Some(base + end - offset)
 }
 
-/// A position to continue at, with the rows and bad records behind it that were already handled.
+/// A position in an input from which decoding can continue, with the numbers of rows and bad records behind
+/// it that were already handled.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Resume {
     pub(super) at: Position,

@@ -9,7 +9,7 @@
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the random bits at a place of the stream of a seed.
+/// Returns the 64 random bits at a place of the stream of a seed.
 #[inline(always)]
 pub(super) fn at(seed: u64, place: u64) -> u64 {
     let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));
@@ -36,7 +36,8 @@ pub(super) fn split(bits: u64, count: u64) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    /// Choices are even over the whole range, and the bits that remain are random.
+    /// Numbers drawn from random bits are spread evenly over the whole range, and the bits that a draw leaves
+    /// are random, too.
     #[test]
     fn choices_are_even_and_what_they_leave_is_random() {
         let mut counts = [[0_u64; 4]; 3];

@@ -12,10 +12,10 @@ use thalweg_sql_formats::BadRecord;
 
 use super::bad::BAD_WINDOW_RECORDS;
 
-/// The place of a record, for users who look for it.
+/// The place of a record in its input, for users who look for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordPlace {
-    /// The file, or the name of the stream.
+    /// The file, or the name of the stream, that has the record.
     pub input: String,
     /// The line on which the record begins, from 1 on.
     pub line: u64,
@@ -43,81 +43,82 @@ impl fmt::Display for RecordPlace {
     }
 }
 
-/// The reason why a connector cannot go on.
+/// The reason why a connector cannot continue to read its input.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// `BAD_RECORD`: a record could not be decoded, and bad records fail the query.
     BadRecord {
-        /// The place of the record.
+        /// The place of the record that could not be decoded.
         place: RecordPlace,
-        /// The fault of the record.
+        /// The reason why the record could not be decoded.
         reason: String,
     },
     /// `TOO_MANY_BAD`: the share of bad records is too large.
     TooManyBad {
-        /// The place of the record that exceeded the limit.
+        /// The place of the bad record that exceeded the limit.
         place: RecordPlace,
-        /// The fault of the record.
+        /// The reason why that record could not be decoded.
         reason: String,
-        /// How many of [`BAD_WINDOW_RECORDS`] may be bad.
+        /// How many of [`BAD_WINDOW_RECORDS`] consecutive records may be bad.
         bad_max: usize,
-        /// The file with the bad records up to this one, if they were diverted.
+        /// The file with the bad records up to the one that exceeded the limit, if they were diverted.
         diverted: Option<PathBuf>,
     },
     /// `DIVERT_FAILED`: the file for bad records cannot be written.
     DivertFailed {
-        /// The file for bad records.
+        /// The path of the file for bad records.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The error of the operating system when the file for bad records was written.
         source: io::Error,
     },
-    /// A file of lines cannot be read on.
+    /// A file of lines of text cannot be read any further.
     File(CsvError),
     /// `SOURCE_CHANGED`: a file was replaced, shortened, appended to or removed after it was found.
     Changed {
-        /// The file.
+        /// The file that was replaced, shortened, appended to or removed.
         path: PathBuf,
-        /// The difference.
+        /// The way in which the file differs from the version that was found.
         change: String,
     },
     /// `SOURCE_CHANGED`: a file of a watched directory was replaced or written to after it was read.
     ChangedLater {
-        /// The file.
+        /// The file that was replaced or written to after it was read.
         path: PathBuf,
-        /// The difference.
+        /// The way in which the file differs from the version that was read.
         change: &'static str,
     },
     /// `SOURCE_CORRUPT`: the content of a file violates its format.
     Corrupt {
-        /// The file.
+        /// The file whose content violates its format.
         path: PathBuf,
-        /// The fault.
+        /// The violation of the format that was found in the file.
         reason: String,
     },
     /// `SOURCE_MISMATCH`: a value in a file or in its path does not fit a column of the table.
     Mismatch {
-        /// The file.
+        /// The file with the value that does not fit.
         path: PathBuf,
-        /// The column.
+        /// The column of the table that the value does not fit.
         column: String,
-        /// The mismatch.
+        /// The reason why the value does not fit the column.
         reason: String,
     },
     /// `PAGE_TOO_LARGE`: reading a file of columns needs more memory than the budget has for it.
     PageTooLarge {
-        /// The file.
+        /// The file whose pages need too much memory.
         path: PathBuf,
-        /// Bytes of the pages in memory at once, and of the rows that are read at a time.
+        /// Bytes needed to read the file: its pages in memory at once, and the rows that are read at a
+        /// time.
         bytes: usize,
-        /// The memory budget.
+        /// The memory budget of the engine, in bytes.
         budget_bytes: usize,
     },
-    /// `SOURCE_UNREADABLE`: the operating system refuses to read it.
+    /// `SOURCE_UNREADABLE`: the operating system refuses to read a file or a stream.
     Unreadable {
-        /// The name of the input.
+        /// The name of the file or stream that cannot be read.
         name: String,
-        /// The error of the operating system.
+        /// The error of the operating system when the file or stream was read.
         source: io::Error,
     },
 }

@@ -30,24 +30,24 @@ use crate::panics::caught;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::Table;
 
-/// The capacity of a feed.
+/// The capacity of the buffer between a thread that reads a stream and its source, in bytes.
 pub const FEED_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes read at a time.
+/// Bytes of a stream that its thread reads at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// The pause of a thread whose stream is empty and does not block.
+/// The pause of a reading thread whose stream has no bytes at present and does not block.
 const NAP: Duration = Duration::from_millis(10);
 
-/// The delay until an empty feed is polled again.
+/// The delay until a source polls the empty buffer of its stream again, in nanoseconds.
 const IDLE_NS: u64 = 2_000_000;
 
-/// A stream that a thread reads.
+/// A stream that a separate thread reads into a bounded buffer.
 pub(super) struct Feed(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when there is room again, or the reader of the feed is gone.
+    /// Signalled when the buffer has room again, or when the source that takes its bytes is gone.
     has_room: Condvar,
 }
 
@@ -56,12 +56,12 @@ struct State {
     bytes: VecDeque<u8>,
     is_over: bool,
     failure: Option<io::Error>,
-    /// Whether the reader of the feed is gone.
+    /// Whether the source that takes the bytes of the buffer is gone.
     is_dropped: bool,
 }
 
 impl Feed {
-    /// Starts a thread which reads the stream that `open` opens.
+    /// Starts a thread that opens a stream by `open` and reads it into the buffer.
     pub(super) fn start(
         name: &str,
         open: impl FnOnce() -> io::Result<Box<dyn Read + Send>> + Send + 'static,
@@ -69,7 +69,7 @@ impl Feed {
         let shared = Arc::new(Shared { state: Mutex::default(), has_room: Condvar::new() });
         let filled = Arc::clone(&shared);
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // A panic of the reader must not leave its source waiting forever.
+            // A panic of the reading thread becomes an error, so that the source does not wait forever.
             let read = AssertUnwindSafe(|| open().and_then(|mut stream| filled.fill(stream.as_mut())));
             let outcome = caught(read).unwrap_or_else(|_| Err(io::Error::other("its reader panicked")));
             let mut state = filled.lock();
@@ -79,11 +79,11 @@ impl Feed {
         Ok(Feed(shared))
     }
 
-    /// Moves available bytes into `into`; returns their number, and whether more may come.
+    /// Moves available bytes from the buffer into `into`. Returns their number, and whether more may come.
     fn take(&self, into: &mut [u8]) -> io::Result<(usize, More)> {
         let mut state = self.0.lock();
         let mut count = 0;
-        // The bytes lie in at most two pieces.
+        // The buffer is a ring, so its bytes lie in at most two pieces.
         for _ in 0..2 {
             count += state.bytes.read(&mut into[count..])?;
         }
@@ -112,11 +112,13 @@ impl Drop for Feed {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent between any two statements.
+        // A poisoned lock is used as it is, because the state of the buffer is consistent between any two
+        // statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads to the end of the stream, or until the reader of the feed is gone.
+    /// Reads the stream into the buffer until the stream ends, or until the source that takes the bytes is
+    /// gone.
     fn fill(&self, stream: &mut dyn Read) -> io::Result<()> {
         let mut read = vec![0; READ_BYTES];
         loop {
@@ -125,14 +127,15 @@ impl Shared {
                 Ok(count) => count,
                 Err(error) => match error.kind() {
                     io::ErrorKind::Interrupted => continue,
-                    // A stream with a timeout lets its thread check whether the feed is still read.
+                    // A read that times out adds no bytes. So the thread of a stream with a timeout can
+                    // check whether the source still exists.
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => 0,
                     _ => return Err(error),
                 },
             };
             let mut state = self.lock();
             if count == 0 {
-                // The stream has no bytes at present.
+                // The stream has no bytes at present, so its thread pauses.
                 state = self.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner).0;
             }
             while FEED_BYTES_MAX - READ_BYTES < state.bytes.len() && !state.is_dropped {
@@ -146,7 +149,7 @@ impl Shared {
     }
 }
 
-/// A source of the rows of a stream.
+/// A source of the rows of a stream that a separate thread reads.
 pub(super) struct StreamSource {
     feed: Feed,
     name: String,
@@ -155,7 +158,7 @@ pub(super) struct StreamSource {
     bad: BadRecords,
 }
 
-/// The content of a stream, by the options of its table.
+/// The content of a stream: its format and its columns, by the options of its table.
 pub(super) struct Stream<'a> {
     pub(super) table: &'a Table,
     pub(super) format: Format,
@@ -176,7 +179,8 @@ impl Stream<'_> {
             SqlError::new(Code::Invalid, message).at(self.table.options_place)
         })?;
         let held = record_columns(self.table);
-        // Metadata and partitions were refused, so all columns are in the records.
+        // Metadata and partition columns of streams were refused when the table was checked, so all columns
+        // are in the records.
         let places: Vec<usize> =
             wanted.iter().filter_map(|place| held.iter().position(|known| known == place)).collect();
         Ok(Box::new(StreamSource {
@@ -190,7 +194,8 @@ impl Stream<'_> {
 }
 
 impl StreamSource {
-    /// Reads at most one full feed, whether that gives rows or not, so that other tasks may run.
+    /// Reads at most as many bytes as the buffer of the stream can hold, even if they give no rows, so that
+    /// other tasks may run.
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
         let mut more = More::Now;
         let mut left_bytes = FEED_BYTES_MAX;
@@ -253,7 +258,8 @@ impl RowSource for StreamSource {
         self.bad.save(state)
     }
 
-    /// Continues with the bytes that come from now on.
+    /// Continues from a saved position with the bytes that come from now on; earlier bytes of the stream
+    /// are lost.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.decoding.start(Position::default());
         let saved = self.bad.load(state)?;

@@ -1,4 +1,4 @@
-//! File access of connectors beyond a [`Disk`]: directories, and files with random access.
+//! File access that connectors need beyond a [`Disk`]: directories, locks, and files with random access.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thalweg_connectors::RealDisk;
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// A disk with directories.
+/// A disk with directories, and with locks that tell which files a run is writing.
 pub trait Files: Disk {
     /// Lists the entries of a directory, in no order.
     ///
@@ -60,18 +60,18 @@ pub trait Files: Disk {
     fn open_file(&self, path: &Path) -> io::Result<File>;
 }
 
-/// The kind of entry at a path.
+/// The kind of directory entry that a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// No entry.
+    /// The path has no entry.
     Nothing,
-    /// A regular file.
+    /// The path names a regular file.
     File,
-    /// A directory.
+    /// The path names a directory.
     Directory,
-    /// A symbolic link, whatever its target.
+    /// The path names a symbolic link, whatever its target.
     Link,
-    /// A pipe, a device or a socket.
+    /// The path names a pipe, a device or a socket.
     Special,
 }
 
@@ -94,13 +94,13 @@ pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<O
 /// An entry of a directory.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Entry {
-    /// The path of the entry.
+    /// The path of the directory entry.
     pub path: PathBuf,
     /// Whether the entry is a directory, or a link to a directory.
     pub is_directory: bool,
 }
 
-/// The operating system's files.
+/// Access to the files of the operating system, as connectors need it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFiles;
 
@@ -154,13 +154,13 @@ const CREATE_TRIES: usize = 16;
 
 /// Tells whether a run holds the lock of the file at a path.
 enum Held {
-    /// This process holds the lock as long as the file is open.
+    /// No other run held the lock. This process holds it as long as the file is open.
     ByUs(File),
-    /// A run is writing to it.
+    /// Another run holds the lock, because it is writing to the file.
     ByAnother,
-    /// The file system has no locks.
+    /// The file system has no locks, so nothing is known about other runs.
     Unknown(File),
-    /// The file is gone, or was replaced.
+    /// The file is gone, or was replaced by another one.
     Gone,
 }
 
@@ -273,7 +273,7 @@ impl Files for RealFiles {
     }
 }
 
-/// A file which is locked against other writers.
+/// A file that is being written and is locked against other writers.
 struct LockedFile(File);
 
 impl Write for LockedFile {
@@ -292,10 +292,11 @@ impl WriteFile for LockedFile {
     }
 }
 
-/// The identity of a file by its path, whether it exists or not, because one file has many paths.
+/// The identity of a file by its directory and name, whether the file exists or not, because one file has
+/// many paths.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct FileKey {
-    /// The identity of the directory, if it exists.
+    /// The identity of the directory that contains the file, if the directory exists.
     directory: Option<(u64, u64)>,
     /// The file name in the directory; the whole path if the directory does not exist.
     name: PathBuf,
@@ -316,17 +317,17 @@ impl FileKey {
     }
 }
 
-/// The content of a file that is published as a whole.
+/// The content of a file that is published as a whole: rows or bad records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
-    /// The rows of one sink.
+    /// The file holds the rows of one sink.
     Rows,
-    /// Bad records, of any number of tables.
+    /// The file holds bad records, of any number of tables.
     BadRecords,
 }
 
 impl Purpose {
-    /// Returns whether one file can serve both purposes.
+    /// Returns whether one file can serve both purposes: only several sets of bad records can share a file.
     pub(super) fn goes_with(self, other: Purpose) -> bool {
         self == Purpose::BadRecords && other == Purpose::BadRecords
     }
@@ -337,8 +338,8 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns whether a path is `root` or lies below it, under any name. Directories are compared by identity,
-/// because `..` and links give a directory many names.
+/// Returns whether a path is `root` or lies below it, under any of its names. Directories are compared by
+/// identity, because `..` and links give a directory many names.
 pub(super) fn is_below(files: &dyn Files, path: &Path, root: &Path) -> bool {
     let path = absolute(path);
     if path.starts_with(absolute(root)) {
@@ -361,7 +362,7 @@ pub(super) fn is_below(files: &dyn Files, path: &Path, root: &Path) -> bool {
     false
 }
 
-/// Adds the path to an error.
+/// Adds the path to the message of an error of the operating system.
 pub(super) fn of_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -88,7 +88,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     let bad = BadOptions::bind(given)?;
     let pattern = match given.text("source.path.regex-pattern") {
         None => None,
-        // The pattern must match the whole path.
+        // The anchors are added because the pattern must match the whole path of a file.
         Some(text) => Some(pattern::compile(&format!("^(?:{text})$")).map_err(|refusal| {
             given.wrong("source.path.regex-pattern", format!("'{text}' is no pattern: {refusal:?}"))
         })?),
@@ -130,7 +130,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     }))
 }
 
-/// Returns the metadata that the connector gives for a file.
+/// Returns the metadata columns that the connector offers for each file: their names and types.
 fn metadata() -> [(&'static str, SqlType); 4] {
     [
         ("file.path", SqlType::STRING),
@@ -177,7 +177,7 @@ fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
     Ok(table.partitioned_by.clone())
 }
 
-/// Limits at which an open file is closed.
+/// Limits of size and age at which an open file is closed and a new one is begun.
 #[derive(Clone, Copy, Debug)]
 struct Rolling {
     bytes: u64,
@@ -249,11 +249,11 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
     }
 }
 
-/// The content of files.
+/// The content of the files of a table: lines of records, or Parquet columns.
 enum FileFormat {
-    /// Records, one after the other.
+    /// The files have records one after the other, in this format.
     Lines(Format),
-    /// Parquet columns.
+    /// The files are Parquet files, with these options.
     Parquet(ParquetOptions),
 }
 
@@ -293,7 +293,7 @@ impl Connection for FileSystem<'_> {
         let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
         if let Some(file) = self.bad.diverts_to() {
             let path = world.path(file);
-            // Identities are compared, too, because one file has many paths.
+            // The identities of files are compared, too, because one file has many paths.
             let identity = world.files.identity(&path).map(|identity| identity.file).ok();
             if is_below(world.files.as_ref(), &path, &reading.listing.root)
                 || files.iter().any(|file| Some(file.identity.file) == identity)
@@ -315,7 +315,8 @@ impl Connection for FileSystem<'_> {
                 ),
             });
         }
-        // With watching, a single split looks for new files, so that one place knows which files were read.
+        // A table whose directory is watched has a single split that looks for new files, so that one place
+        // knows which files were read.
         let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
         let mut by_split: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for (place, file) in files.into_iter().enumerate() {

@@ -14,39 +14,39 @@ use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, Stat
 use super::layout::batch_of;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
-/// A generator of rows by number.
+/// A generator that makes any row of a table from its number.
 pub(super) trait Generate: Send {
-    /// Returns the time at which a row is due, in nanoseconds of a schedule. No row is due before the
-    /// previous one.
+    /// Returns the time at which a row is due, in nanoseconds since the schedule began. No row is due before
+    /// the previous one.
     fn nanos_at(&self, row: u64) -> u64;
 
-    /// Generates the requested columns of `count` rows from `first` on.
+    /// Generates the requested columns of `count` rows, beginning with the row number `first`.
     ///
     /// # Errors
     /// An [`ArrowError`] if arrays do not fit together.
     fn make(&self, first: u64, count: usize) -> Result<Vec<ArrayRef>, ArrowError>;
 
-    /// Returns the bytes held for data generated in advance.
+    /// Returns the bytes of data that the generator has made in advance.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// A generator as a source of rows.
+/// A source of rows that a generator makes at their scheduled times.
 pub(super) struct Generated<G> {
-    /// The name of the table.
+    /// The name of the generated table.
     pub table: String,
     /// The schema of the requested columns.
     pub schema: SchemaRef,
-    /// The generator.
+    /// The generator of the rows.
     pub generator: G,
-    /// The most rows generated at once.
+    /// The most rows of the table that are generated at once.
     pub batch_rows_max: u64,
-    /// The total number of rows; `None` for no end.
+    /// The total number of rows of the table; `None` if it has no end.
     pub rows_max: Option<u64>,
-    /// Whether all rows are due at once.
+    /// Whether all rows are due at once, without a rate.
     pub is_max: bool,
-    /// Count of rows generated so far; 0 at the beginning.
+    /// Number of rows generated so far; 0 at the beginning.
     pub made: u64,
     /// The time at which the rate began, and the nanosecond of the schedule at that time; `None` at the
     /// beginning.
@@ -54,12 +54,12 @@ pub(super) struct Generated<G> {
 }
 
 impl<G: Generate> Generated<G> {
-    /// Returns how many of the next `limit` rows are due, and when the row behind them is due.
+    /// Returns how many of the next `limit` rows are due at `now`, and when the row behind them is due.
     fn due(&mut self, now: ProcessingTime, limit: u64) -> (u64, ProcessingTime) {
         let made = self.made;
         let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
         let nanos = origin.saturating_add(now.nanos_since(begin));
-        // Bisection finds the first row that is not due.
+        // Bisection finds the first row that is not due yet.
         let (mut is_due, mut is_not) = (0, limit);
         while is_due < is_not {
             let middle = is_due + (is_not - is_due) / 2;
@@ -111,7 +111,7 @@ impl<G: Generate> RowSource for Generated<G> {
         state.put(&self.made)
     }
 
-    /// Continues with the next row; the rate starts anew.
+    /// Continues with the row behind the saved position; the time by which rows are due starts anew.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.made = state.take()?;
         self.pace = None;

@@ -26,15 +26,15 @@ use thalweg_sql_functions::functions::cast::text::{
 };
 use thalweg_sql_functions::types::SqlType;
 
-/// Writes values of one type.
+/// Writes the values of one SQL type as Java's `toString` does.
 pub(super) struct JavaText(Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>);
 
-/// The use of the text.
+/// The purpose of the text, on which its form depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Use {
-    /// Printing.
+    /// The text is printed by the connector `print`.
     Print,
-    /// Naming a partition.
+    /// The text names the directory of a partition.
     Partition,
 }
 
@@ -156,7 +156,7 @@ where
     T::Native: std::fmt::Display,
 {
     primitive::<T>(|value, out| {
-        // Writing to a String does not fail, here and below.
+        // Results of `write!` are ignored in this file, because writing to a String does not fail.
         let _ = write!(out, "{value}");
     })
 }
@@ -181,7 +181,7 @@ fn timestamp(digits: u8, is_instant: bool) -> Writing {
     }
 }
 
-/// Writes `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
+/// Writes a date as `yyyy-MM-dd`, with a sign before years of more than four digits and before years below 0.
 fn write_day(days: i64, out: &mut String) {
     let (year, month, day) = civil_of_days(days);
     let sign = match year {
@@ -195,11 +195,12 @@ fn write_day(days: i64, out: &mut String) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seconds {
     Always,
-    /// Left out if they are 0.
+    /// Seconds are left out if they and the fraction are 0.
     IfAny,
 }
 
-/// Writes `HH:mm`, `HH:mm:ss`, and as many groups of three digits of a second as are needed.
+/// Writes a time of day as `HH:mm` or `HH:mm:ss`, with as many groups of three digits of a second as are
+/// needed.
 fn write_clock(seconds: i64, nanos: u32, shown: Seconds, out: &mut String) {
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let _ = write!(out, "{hour:02}:{minute:02}");
@@ -218,7 +219,7 @@ fn write_clock(seconds: i64, nanos: u32, shown: Seconds, out: &mut String) {
     };
 }
 
-/// Writes as `BigDecimal.toString`: with an exponent below 10^-6.
+/// Writes a decimal as Java's `BigDecimal.toString` does: with an exponent if the value is below 10^-6.
 fn write_big_decimal(value: i128, scale: u8, out: &mut String) {
     let digits = value.unsigned_abs().to_string();
     let exponent = digits.len() as i32 - 1 - i32::from(scale);
@@ -236,7 +237,7 @@ fn write_big_decimal(value: i128, scale: u8, out: &mut String) {
     let _ = write!(out, "E{exponent}");
 }
 
-/// Writes as `Arrays.toString`: bytes are signed.
+/// Writes bytes as Java's `Arrays.toString` does, where bytes are signed.
 fn write_bytes(bytes: &[u8], out: &mut String) {
     let write = |place: usize, out: &mut String| {
         let _ = write!(out, "{}", bytes[place] as i8);
@@ -244,7 +245,7 @@ fn write_bytes(bytes: &[u8], out: &mut String) {
     list(bytes.len(), write, '[', ']', out);
 }
 
-/// Writes as `Period.toString` of years and months.
+/// Writes a number of months as Java's `Period.toString` does, in years and months.
 fn write_period(months: i32, out: &mut String) {
     let (years, months) = (months / 12, months % 12);
     if years == 0 && months == 0 {
@@ -260,7 +261,7 @@ fn write_period(months: i32, out: &mut String) {
     }
 }
 
-/// Writes as `Duration.toString`: hours, minutes and seconds, each with the sign.
+/// Writes milliseconds as Java's `Duration.toString` does: hours, minutes and seconds, each with the sign.
 fn write_duration(millis: i64, out: &mut String) {
     if millis == 0 {
         out.push_str("PT0S");

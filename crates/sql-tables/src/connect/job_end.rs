@@ -10,7 +10,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// The end of one job; clones share it.
+/// Tells how one job ends: whether it is bounded, and whether a source was asked to end early. Clones share
+/// the state.
 #[derive(Clone, Debug, Default)]
 pub struct JobEnd {
     is_bounded: bool,
@@ -18,7 +19,7 @@ pub struct JobEnd {
 }
 
 impl JobEnd {
-    /// Creates the end of a bounded or an unbounded job.
+    /// Creates the state of a job that has not ended. `is_bounded` says whether all of its inputs end.
     pub fn new(is_bounded: bool) -> Self {
         JobEnd { is_bounded, is_cut: Arc::default() }
     }
@@ -28,17 +29,19 @@ impl JobEnd {
         self.is_bounded
     }
 
-    /// Records that a source was asked to end before its input has.
+    /// Records that a source of the job was asked to end before its input had ended.
     pub(crate) fn note_cut(&self) {
         self.is_cut.get_or_init(|| ());
     }
 
-    /// Whether a source was asked to end before its input has, be the job bounded or not.
+    /// Returns whether a source of the job was asked to end before its input had ended, for bounded and
+    /// unbounded jobs alike.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.get().is_some()
     }
 
-    /// Returns whether the job has its whole result. Call it after its streams have ended.
+    /// Returns whether the job has its whole result. The answer is final only after the streams of the job
+    /// have ended.
     pub fn is_complete(&self) -> bool {
         !self.is_bounded || !self.is_cut()
     }

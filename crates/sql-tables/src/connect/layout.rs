@@ -14,7 +14,8 @@ use super::options::Given;
 use crate::error::{Code, SqlError};
 use crate::table::{Table, TableColumn, TableColumnKind};
 
-/// Returns the places of the columns in records: physical columns that are no partition columns.
+/// Returns the places of the table columns that are stored in records: physical columns that are no
+/// partition columns.
 pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     let is_held = |place: &usize| {
         matches!(table.columns[*place].kind, TableColumnKind::Physical)
@@ -23,11 +24,11 @@ pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     (0..table.columns.len()).filter(is_held).collect()
 }
 
-/// Binds the format `format` to the columns in records.
+/// Binds the format named `format` to the table columns that are stored in records.
 ///
 /// # Errors
-/// [`SqlError`] if no format of this crate, nor one of `others`, has that name, or an option or a column is
-/// not allowed.
+/// [`SqlError`] if neither this crate nor `others` has a format of that name, or if an option or a column
+/// is not allowed.
 pub(super) fn bind_format(given: &mut Given<'_>, format: &str, others: &[&str]) -> Result<Format, SqlError> {
     let table = given.table();
     let options = given.with_prefix(&format!("{format}."));
@@ -76,10 +77,10 @@ fn sql_error(
     }
 }
 
-/// Checks that the connector has the metadata that the table declares.
+/// Checks that the connector has all metadata that the table declares.
 ///
 /// # Errors
-/// [`Code::Invalid`] if the connector has no metadata of that name.
+/// [`Code::Invalid`] if the connector has no metadata of a declared name.
 pub(super) fn check_metadata(
     table: &Table,
     connector: &str,
@@ -103,7 +104,7 @@ pub(super) fn check_metadata(
     Ok(())
 }
 
-/// Returns the schema of the columns at `places`.
+/// Returns the Arrow schema of the table columns at `places`.
 pub(super) fn schema_of(table: &Table, places: &[usize]) -> SchemaRef {
     let field = |place: &usize| {
         let column = &table.columns[*place];
@@ -118,18 +119,18 @@ pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) 
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).ok()
 }
 
-/// Returns, for each column in records, its place among the written columns.
+/// Returns, for each table column that is stored in records, its place among the written columns.
 ///
 /// # Errors
-/// [`Code::Invalid`] if one of them is not written.
+/// [`Code::Invalid`] if such a column is not written.
 pub(super) fn record_places(table: &Table, columns: &[usize]) -> Result<Vec<usize>, SqlError> {
     places_among(table, &record_columns(table), columns)
 }
 
-/// Returns, for each column at `places` of a table, its place among the written columns.
+/// Returns, for each table column at `places`, its place among the written columns.
 ///
 /// # Errors
-/// [`Code::Invalid`] if one of them is not written.
+/// [`Code::Invalid`] if such a column is not written.
 pub(super) fn places_among(
     table: &Table,
     places: &[usize],

@@ -11,14 +11,14 @@ use super::RowSink;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::{Table, TableColumnKind};
 
-/// A source of rows in memory.
+/// A source that gives rows from memory, for tests.
 pub struct Given {
     batches: Arc<Vec<RecordBatch>>,
-    /// The places of the requested columns among the columns of the rows.
+    /// The places of the requested columns among the columns of the rows in memory.
     columns: Vec<usize>,
     /// The kind of change of each row, over all batches; `None` if all rows are inserts.
     kinds: Option<Arc<Vec<RowKind>>>,
-    /// The batch and the row that come next.
+    /// The index of the batch, and of the row in this batch, that come next.
     next: (usize, usize),
 }
 
@@ -73,16 +73,16 @@ impl RowSource for Given {
     }
 }
 
-/// Collected rows, each batch with its kinds of change.
+/// Rows that a sink has collected, each batch with its kinds of change.
 pub type Collected = Arc<Mutex<Vec<(RecordBatch, Option<Vec<RowKind>>)>>>;
 
-/// A sink that collects rows.
+/// A sink that collects rows in memory, for tests.
 pub struct Collect {
     rows: Collected,
 }
 
 impl Collect {
-    /// Collects rows into `rows`.
+    /// Creates a sink that collects its rows in `rows`.
     pub fn new(rows: Collected) -> Self {
         Collect { rows }
     }

@@ -1,4 +1,4 @@
-//! The real network behind [`Net`].
+//! Implements the network interface [`Net`] of connectors by the operating system.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use thalweg_model::net::{Connection, Listener, Net};
 
-/// The timeout of connecting.
+/// How long an attempt to open a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The operating system's TCP.
+/// Network access through the TCP of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealNet;
 

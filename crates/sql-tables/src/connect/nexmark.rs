@@ -59,13 +59,13 @@ use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::{Table, TableColumn};
 
-/// The greatest size to which one event may be filled up.
+/// The greatest size in bytes to which one Nexmark event may be filled up.
 const SIZE_BYTES_MAX: u64 = 1 << 20;
 
-/// The greatest size of a generated batch, unless it has only one row.
+/// The greatest size of a generated batch of Nexmark events in bytes, unless the batch has only one row.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
 
-/// The greatest rate or proportion.
+/// The greatest rate or proportion that an option of Nexmark may have.
 const NUMBER_MAX: u32 = i32::MAX as u32;
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -100,7 +100,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         number(given, "bid.hot-ratio.bidders", 4, 1)?,
         number(given, "auction.hot-ratio.sellers", 4, 1)?,
     ];
-    // The average size of the other fields of each kind.
+    // The last number of each line is the average size of the other fields of that kind of event, in bytes.
     let extra = [
         average(given, "person.avg-size", 200, 62)?,
         average(given, "auction.avg-size", 500, 110)?,
@@ -127,7 +127,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
         .collect::<Result<_, SqlError>>()?;
     let rows_max = match kind {
         None => events_max,
-        // A kind without events ends at once.
+        // A table of a kind without events ends at once.
         Some(kind) if mix.count(kind, mix.round()) == 0 => Some(0),
         Some(kind) => events_max.map(|events| mix.count(kind, events)),
     };
@@ -135,7 +135,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     Ok(Box::new(Nexmark { table, kind, columns, mix, schedule, hot, extra, base_millis, rows_max, is_max }))
 }
 
-/// Reads an integer option of at least `least`.
+/// Reads an integer option of at least `least`. Without the option it has the value `unless`.
 fn number(given: &mut Given<'_>, key: &str, unless: u32, least: u32) -> Result<u32, SqlError> {
     let what = format!("a whole number from {least} to {NUMBER_MAX}");
     match given.number::<u32>(key, &what)?.unwrap_or(unless) {
@@ -144,7 +144,7 @@ fn number(given: &mut Given<'_>, key: &str, unless: u32, least: u32) -> Result<u
     }
 }
 
-/// Returns the average length of the column `extra` of a kind.
+/// Reads the average size of a kind of event, and returns the average length of its column `extra`.
 fn average(given: &mut Given<'_>, key: &str, unless: u64, others: u64) -> Result<u64, SqlError> {
     match given.bytes(key)?.unwrap_or(unless) {
         bytes if bytes <= SIZE_BYTES_MAX => Ok(bytes.saturating_sub(others)),
@@ -152,13 +152,13 @@ fn average(given: &mut Given<'_>, key: &str, unless: u64, others: u64) -> Result
     }
 }
 
-/// Parses a time to milliseconds.
+/// Parses a timestamp to milliseconds since 1970.
 pub(super) fn millis_of(text: &str) -> Option<i64> {
     let time = NaiveDateTime::parse_from_str(text.trim(), "%Y-%m-%d %H:%M:%S%.f").ok()?;
     Some(time.and_utc().timestamp_millis())
 }
 
-/// Returns the content of a declared column.
+/// Returns the Nexmark field that a declared column holds.
 fn bind_column(declared: &TableColumn, kind: Option<Kind>) -> Result<Column, SqlError> {
     let name = declared.name.as_str();
     let wrong_type = |of: &SqlType| {
@@ -223,7 +223,7 @@ fn unknown(name: &str, known: &[&str]) -> SqlError {
 struct Nexmark<'a> {
     table: &'a Table,
     kind: Option<Kind>,
-    /// Columns with their places in the table.
+    /// The Nexmark columns that the table declares, each with its place in the table.
     columns: Vec<(usize, Column)>,
     mix: Mix,
     schedule: Schedule,
@@ -289,7 +289,7 @@ impl Connection for Nexmark<'_> {
     }
 }
 
-/// Generates the requested columns of all events, or of the events of one kind.
+/// Generates the requested columns of all Nexmark events, or of the events of one kind.
 struct Nexmarks {
     columns: Vec<Column>,
     figures: Figures,

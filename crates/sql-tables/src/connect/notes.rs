@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of different notes that a run keeps.
+/// The greatest number of different notes that a run keeps.
 pub const NOTES_MAX: usize = 100;
 
 /// The notes of a run; clones share them.
@@ -15,9 +15,9 @@ pub struct Notes(Arc<Mutex<Kept>>);
 
 #[derive(Default)]
 struct Kept {
-    /// All notes of the run, in the order of arrival.
+    /// All notes of the run, in the order in which they were added.
     texts: Vec<String>,
-    /// The number of notes that were taken.
+    /// The number of notes that were already taken to be shown.
     taken: usize,
 }
 
@@ -30,7 +30,7 @@ impl Notes {
         }
     }
 
-    /// Returns the notes added since the last call.
+    /// Returns the notes that were added since the last call.
     pub fn take(&self) -> Vec<String> {
         let mut kept = self.kept();
         let new = kept.texts[kept.taken..].to_vec();

@@ -20,33 +20,33 @@ use crate::error::{Code, Place, SqlError};
 use crate::secrets::{MASK, is_secret};
 use crate::table::{OptionValue, Table};
 
-/// The prefix of keys that only this engine has.
+/// The prefix of option keys that only this engine has.
 pub const OWN_PREFIX: &str = "thalweg.";
 
 /// The options of one table while they are read.
 pub struct Given<'a> {
     table: &'a Table,
-    /// Keys that were not read yet.
+    /// Keys of options that are given and were not read yet.
     left: BTreeSet<&'a str>,
-    /// Keys that the connector asked for.
+    /// Keys of all options that the connector asked for, given or not.
     known: BTreeSet<String>,
-    /// The name of the connector, for messages.
+    /// The name of the connector, for error messages.
     connector: &'a str,
 }
 
 impl<'a> Given<'a> {
-    /// Creates the options of a table, all unread.
+    /// Creates the options of a table. None of them counts as read yet.
     pub fn new(table: &'a Table) -> Self {
         let left = table.options.keys().map(String::as_str).collect();
         Given { table, left, known: BTreeSet::new(), connector: "" }
     }
 
-    /// Returns the table.
+    /// Returns the table whose options are read.
     pub fn table(&self) -> &'a Table {
         self.table
     }
 
-    /// Reads the connector's name, which appears in messages from now on.
+    /// Reads the option `connector`. Its value appears in error messages from now on.
     ///
     /// # Errors
     /// [`Code::Invalid`] if the table has no connector.
@@ -60,7 +60,7 @@ impl<'a> Given<'a> {
         Ok(self.connector)
     }
 
-    /// Returns the value of an option, if it is given.
+    /// Returns the value of a table option, if the option is given.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
         if !self.known.contains(key) {
             self.known.insert(key.to_owned());
@@ -146,7 +146,7 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// Checks an option of Flink for the parallelism; it has no effect here.
+    /// Checks an option of Flink for the parallelism. The option has no effect in this engine.
     ///
     /// # Errors
     /// [`Code::Invalid`] if the value is not a number above 0.
@@ -181,7 +181,8 @@ impl<'a> Given<'a> {
         self.table.options.iter().filter_map(own).collect()
     }
 
-    /// Returns the error for a wrong value: `reason` follows the key, and a secret value is masked in it.
+    /// Returns the error for a wrong value of an option. `reason` follows the key in the message, and a
+    /// secret value is masked in it.
     pub fn wrong(&self, key: &str, reason: impl AsRef<str>) -> SqlError {
         let mut reason = reason.as_ref().to_owned();
         if let Some(option) =
@@ -192,12 +193,12 @@ impl<'a> Given<'a> {
         SqlError::new(Code::Invalid, format!("option '{key}': {reason}")).at(self.place(key))
     }
 
-    /// Returns the place of an option; the place of all options if it is not given.
+    /// Returns the place of an option in the SQL text, or the place of WITH if the option is not given.
     pub fn place(&self, key: &str) -> Place {
         self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
     }
 
-    /// Refuses unread options.
+    /// Refuses options that no connector or format has read.
     ///
     /// # Errors
     /// [`Code::UnknownOption`] for the first unread option.
@@ -243,7 +244,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes <= i64::MAX as u64)
 }
 
-/// Splits a text into a number and a lower-case unit.
+/// Splits a text such as `10 s` into a number and a lower-case unit.
 fn number_and_unit(text: &str) -> Option<(u64, String)> {
     let text = text.trim();
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -255,7 +256,8 @@ fn number_and_unit(text: &str) -> Option<(u64, String)> {
 mod tests {
     use super::*;
 
-    /// Durations of Flink's documentation and its `TimeUtilsTest`, and invalid ones.
+    /// Durations from Flink's documentation and its `TimeUtilsTest` are parsed as by Flink, and invalid ones
+    /// are refused.
     #[test]
     fn durations_are_those_of_flink() {
         let check = |text: &str, nanos: Option<u64>| {
@@ -281,7 +283,7 @@ mod tests {
         check("1 é", None);
     }
 
-    /// Memory sizes of Flink's `MemorySizeTest`, and invalid ones.
+    /// Memory sizes from Flink's `MemorySizeTest` are parsed as by Flink, and invalid ones are refused.
     #[test]
     fn memory_sizes_are_those_of_flink() {
         let check = |text: &str, bytes: Option<u64>| assert_eq!(parse_bytes(text), bytes, "{text}");

@@ -66,7 +66,7 @@ struct PrintSink {
     name: &'static str,
     writer: Shared,
     before: String,
-    /// The writers of the columns' values.
+    /// The writers of values as text, one for each printed column.
     texts: Vec<JavaText>,
     lines: String,
 }

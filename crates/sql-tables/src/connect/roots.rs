@@ -16,15 +16,15 @@ use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
 use super::files::{Entry, Files, Standing, absolute};
 
-/// File access below some directories.
+/// File access that is restricted to some directories and the directories below them.
 pub(crate) struct Rooted {
     files: Arc<dyn Files>,
-    /// The real paths of the roots.
+    /// The real paths of the directories below which access is allowed.
     roots: Vec<PathBuf>,
 }
 
 impl Rooted {
-    /// Creates access to the files below `roots`, which must exist.
+    /// Creates access to the files below the directories `roots`, which must exist.
     ///
     /// # Errors
     /// The root that cannot be resolved, and the reason.
@@ -34,12 +34,12 @@ impl Rooted {
         Ok(Rooted { files, roots })
     }
 
-    /// Refuses a path that leads out of the roots.
+    /// Refuses a path whose real path lies below none of the allowed directories.
     fn check(&self, path: &Path) -> io::Result<()> {
         self.check_real(&self.real(&absolute(path))?)
     }
 
-    /// Refuses a name whose directory leads out of the roots.
+    /// Refuses a name if the real path of its directory lies below none of the allowed directories.
     fn check_name(&self, path: &Path) -> io::Result<()> {
         let path = absolute(path);
         match (path.parent(), path.file_name()) {
@@ -60,7 +60,8 @@ impl Rooted {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, told))
     }
 
-    /// Returns the real path of the existing part of a path, with the missing part appended.
+    /// Returns the real path of a path that may not exist in full: links are resolved in the part that
+    /// exists, and the rest is appended.
     fn real(&self, path: &Path) -> io::Result<PathBuf> {
         match self.files.real_path(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -165,7 +166,7 @@ mod tests {
         ))
     }
 
-    /// No path reads or writes outside of the roots, and files below them are accessible.
+    /// No path reads or writes outside of the allowed directories, and files below them are accessible.
     #[test]
     fn paths_do_not_lead_out_of_the_roots() {
         let folder = Folder::new();
@@ -194,7 +195,8 @@ mod tests {
         ] {
             told(rows_of(&of(path, ""), &world, 10).unwrap_err());
         }
-        // A link inside of an allowed directory leads out of it.
+        // A link inside of an allowed directory that leads out of it is refused, and so are other paths that
+        // lead out.
         told(rows_of(&of("in", ""), &world, 10).unwrap_err());
         for path in ["secret/new", "in/link/new", "new", "out/../new"] {
             told(write(&of(path, ""), &world, "{\"a\":1}", None).unwrap_err());

@@ -30,7 +30,7 @@ use super::{Abilities, Connection, RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 
-/// How often the reading thread checks whether its feed is still read.
+/// How often the thread that reads a socket checks whether its source still exists.
 const WAKE: Duration = Duration::from_millis(100);
 
 pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
@@ -104,7 +104,7 @@ impl Connection for Socket<'_> {
     }
 }
 
-/// Connects to the first address of a host that answers.
+/// Connects to the first address of a host that accepts a connection.
 fn connect(net: &dyn Net, hostname: &str, port: u16) -> io::Result<Box<dyn NetConnection>> {
     let addresses: Vec<SocketAddr> = (hostname, port).to_socket_addrs()?.collect();
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
@@ -117,7 +117,7 @@ fn connect(net: &dyn Net, hostname: &str, port: u16) -> io::Result<Box<dyn NetCo
     Err(failure)
 }
 
-/// Converts records that end in another byte to lines.
+/// Converts records that end in another delimiter to lines.
 struct Delimited {
     connection: Box<dyn NetConnection>,
     delimiter: u8,

@@ -33,12 +33,13 @@ pub(super) fn bind_stdout<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connectio
     check_metadata(given.table(), "stdout", &[])?;
     let format = given.required("format", "json")?;
     let format = bind_format(given, format, &[])?;
-    // The encoder is created here so that an error is reported before anything runs.
+    // An encoder is created here and dropped, so that an error of the format is reported before the query
+    // runs.
     encoder(given.table(), &format)?;
     Ok(Box::new(Stdout { table: given.table(), format }))
 }
 
-/// Reads the format of a stream and its options for bad records.
+/// Reads the format of a stream, and its options for bad records.
 pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<Stream<'a>, SqlError> {
     check_metadata(given.table(), connector, &[])?;
     let format = given.required("format", "json")?;
@@ -46,7 +47,7 @@ pub(super) fn bind_stream<'a>(given: &mut Given<'a>, connector: &str) -> Result<
     Ok(Stream { table: given.table(), format, bad: BadOptions::bind(given)? })
 }
 
-/// Creates the encoder of a format.
+/// Creates the encoder of a table's format.
 pub(super) fn encoder(table: &crate::table::Table, format: &Format) -> Result<Box<dyn Encoder>, SqlError> {
     format.encoder().map_err(|error| SqlError::new(Code::Invalid, error.to_string()).at(table.options_place))
 }
@@ -98,7 +99,7 @@ impl Connection for Stdout<'_> {
     }
 }
 
-/// A stream which several sinks write to, one batch at a time.
+/// An output stream that several sinks share, each of which writes one batch at a time.
 pub(super) struct Shared(pub(super) Output);
 
 impl Write for Shared {
@@ -106,7 +107,7 @@ impl Write for Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
 
-    /// Writes all bytes under one lock, so that other writers cannot interleave.
+    /// Writes all bytes under one lock, so that the output of other sinks is not mixed with them.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes)
     }
@@ -116,11 +117,11 @@ impl Write for Shared {
     }
 }
 
-/// A sink of records of a format, to a stream.
+/// A sink that encodes rows as records of a format and writes them to a stream.
 pub(super) struct Encoded<W> {
     pub(super) name: &'static str,
     pub(super) writer: W,
-    /// The places, among the written columns, of the columns in records.
+    /// The places, among the written columns, of the columns that are stored in records.
     pub(super) places: Vec<usize>,
     pub(super) encoder: Box<dyn Encoder>,
     pub(super) text: Vec<u8>,
@@ -131,7 +132,7 @@ impl<W: Write + Send> RowSink for Encoded<W> {
         self.text.clear();
         let rows = rows.project(&self.places).map_err(|error| failed(self.name, io::Error::other(error)))?;
         let encoded = self.encoder.write(&rows, kinds, &mut self.text);
-        // Rows before a row that cannot be encoded are still written.
+        // If a row cannot be encoded, the rows before it are still written.
         self.writer
             .write_all(&self.text)
             .and_then(|()| self.writer.flush())
@@ -148,7 +149,7 @@ impl<W: Write + Send> RowSink for Encoded<W> {
     }
 }
 
-/// Returns the error of a stream that cannot be written.
+/// Returns the error of an output stream that cannot be written.
 pub(super) fn failed(name: &str, source: io::Error) -> SinkError {
     let target = name.to_owned();
     match source.kind() {

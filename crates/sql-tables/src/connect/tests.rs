@@ -1,4 +1,5 @@
-//! Wrong options are refused, by name and place, before anything is opened; and the small connectors.
+//! Tests of the small connectors. Wrong options are refused, by name and place, before anything is
+//! opened.
 
 use std::io::{Cursor, Read, Write};
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use super::bed::{Folder, batch, drain, rows_of, sources, table, write};
 use super::net::RealNet;
 use super::*;
 
-/// Returns the error of a table with these options in WITH, or an empty text.
+/// Returns the error of a table with these options in WITH, or an empty text if the table is valid.
 fn wrong(options: &str) -> String {
     let declaration = format!("CREATE TABLE t (a INT, b STRING) WITH ({options})");
     check(&table(&declaration)).err().map_or(String::new(), |error| error.to_string())
@@ -144,7 +145,7 @@ fn connectors_and_options_are_checked_by_name() {
     );
 }
 
-/// The place of an error is the place of the key.
+/// An error about an option has the place of the option's key in the SQL text.
 #[test]
 fn errors_stand_where_their_key_stands() {
     let of = |declaration: &str| {
@@ -228,7 +229,7 @@ fn a_table_is_used_as_it_can_be() {
     assert!(check_source(&changes).unwrap().gives_changes);
 }
 
-/// A writer whose bytes the test can read.
+/// An output stream whose bytes the test can read.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<u8>>>);
 
@@ -248,7 +249,7 @@ impl Seen {
     }
 }
 
-/// Rows are printed as in Flink's documentation of `print`.
+/// Rows are printed as in Flink's documentation of the connector `print`.
 #[test]
 fn print_shows_rows_as_flink_does() {
     let seen = Seen::default();
@@ -267,7 +268,8 @@ fn print_shows_rows_as_flink_does() {
     assert_eq!(error.text(), "out> +I[2, null, null, null]\n");
 }
 
-/// A stream that refuses output is named in the error; a closed reader is reported as such.
+/// The error names an output stream that refuses output; a reader that has closed the stream is reported
+/// as such.
 #[test]
 fn streams_that_refuse_fail_the_query() {
     struct Closed(std::io::ErrorKind);
@@ -312,7 +314,8 @@ fn stdin_to_rows_and_rows_to_stdout() {
     assert!(error.contains("has no form for -D"), "{error}");
 }
 
-/// The error of a bad record in a stream names the stream; a reader that fails or panics ends the query.
+/// The error of a bad record in a stream names the stream. An input stream that fails or panics ends the
+/// query.
 #[test]
 fn streams_that_fail_are_told() {
     struct Failing(bool);
@@ -334,7 +337,7 @@ fn streams_that_fail_are_told() {
     check(Box::new(Failing(true)), "its reader panicked");
 }
 
-/// Input longer than a feed passes through it.
+/// Input that is longer than the buffer of a stream passes through the buffer without loss.
 #[test]
 fn a_feed_is_bounded_and_loses_nothing() {
     let lines: Vec<String> = (0..300_000).map(|row| format!("{row},abcdefgh")).collect();
@@ -349,7 +352,7 @@ fn a_feed_is_bounded_and_loses_nothing() {
 
 #[test]
 fn sockets_are_read_and_written() {
-    // A port that is free at present: the listener of the test takes it at once.
+    // The port is free at present, and the listener of the test takes it at once.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut listener = RealNet.listen(SocketAddr::from(([127, 0, 0, 1], free))).unwrap();
     let peer = std::thread::spawn(move || {
@@ -368,7 +371,7 @@ fn sockets_are_read_and_written() {
     assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["1,x", "2,NULL"]);
     write(&of(""), &world, "{\"a\":3,\"b\":\"y\"}", None).unwrap();
     assert_eq!(peer.join().unwrap(), "{\"a\":3,\"b\":\"y\"}\n");
-    // No listener is left.
+    // The listener is gone, so reading and writing both fail.
     let error = rows_of(&of(""), &world, 1).unwrap_err();
     assert!(error.contains(&format!("socket 127.0.0.1:{free} cannot be read")), "{error}");
     let error = write(&of(""), &world, "", None).unwrap_err();

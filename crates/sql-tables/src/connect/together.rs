@@ -11,18 +11,18 @@ use super::files::{Purpose, absolute};
 use crate::error::{Code, Place, SqlError};
 use crate::table::Table;
 
-/// The tables of a run, which are added one after the other.
+/// The check for conflicts among the tables of a run, which are added one after the other.
 pub struct Together<'a> {
     world: &'a World,
     stdin: Stdin,
-    /// The table that writes each file, and its purpose.
+    /// For each written file, the table that writes it, and whether it writes rows or bad records.
     files: BTreeMap<PathBuf, (String, Purpose)>,
 }
 
-/// The reader of the standard input.
+/// The user of the standard input.
 enum Stdin {
     Free,
-    /// The SQL itself comes from the standard input.
+    /// The SQL text itself comes from the standard input.
     Sql,
     /// A table of a job reads the standard input.
     Read {
@@ -32,18 +32,19 @@ enum Stdin {
 }
 
 impl<'a> Together<'a> {
-    /// Creates a check without tables. If `is_sql_from_stdin`, no table may read the standard input.
+    /// Creates a check without tables. If `is_sql_from_stdin`, the SQL text comes from the standard input
+    /// and no table may read it.
     pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
         let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
         Together { world, stdin, files: BTreeMap::new() }
     }
 
-    /// Adds a table that a job reads. Repeated calls are allowed, because a job reads each of its tables
-    /// once.
+    /// Adds a table that a job reads. Repeated calls with the same table are allowed, because a job reads
+    /// each of its tables once.
     ///
     /// # Errors
     /// [`Code::Invalid`] if the standard input already has another reader, or bad records are diverted to a
-    /// file which is written for another purpose.
+    /// file that is written for another purpose.
     pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
         if let Some(option) = table.options.get("thalweg.on-bad")
             && let Some(file) = option.value.strip_prefix("divert:")
@@ -79,10 +80,10 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Adds a table to which a part of a job writes.
+    /// Adds a table to which a job writes.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if this table and another write to the same file.
+    /// [`Code::Invalid`] if this table and another one write to the same file.
     pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
         let is = |key: &str, value: &str| {
             table.options.get(key).is_some_and(|option| option.value.trim().eq_ignore_ascii_case(value))
@@ -95,7 +96,7 @@ impl<'a> Together<'a> {
         self.takes(&path.value, table, path.place, Purpose::Rows)
     }
 
-    /// Claims a file for a table, unless the file already has another purpose.
+    /// Claims a file for a table, unless the file is already claimed for another purpose.
     fn takes(
         &mut self,
         written: &str,
@@ -141,7 +142,8 @@ mod tests {
     use super::*;
     use crate::connect::bed::table;
 
-    /// Checks tables given as direction, job and options; expects the first refusal, or none.
+    /// Checks tables given as direction, job and options, and compares the first refusal with `expected`;
+    /// an empty text means no refusal.
     fn check(tables: &[(&str, usize, &str)], is_sql_from_stdin: bool, expected: &str) {
         let world = World::default();
         let mut together = Together::new(&world, is_sql_from_stdin);
@@ -160,7 +162,7 @@ mod tests {
         const STDIN: &str = "'connector' = 'stdin', 'format' = 'csv'";
         const OTHER: &str = "'connector' = 'datagen'";
         check(&[("<", 0, STDIN), ("<", 0, OTHER), ("<", 1, OTHER)], false, "");
-        // A job reads a table once, however often it is named.
+        // A job reads a table once, however often its queries name the table.
         check(&[("<", 0, STDIN), ("<", 0, STDIN)], false, "");
         check(&[("<", 0, STDIN), ("<", 1, STDIN)], false, "`t` of another query reads it already");
         check(&[("<", 0, STDIN)], true, "the SQL itself comes from there");
@@ -184,7 +186,8 @@ mod tests {
         pair("out", "out", "false", "");
     }
 
-    /// The file published last would replace the other.
+    /// Bad records and rows cannot share a file, because the file that is published last would replace the
+    /// other.
     #[test]
     fn bad_records_have_a_file_of_their_own() {
         let divert = |file: &str| {

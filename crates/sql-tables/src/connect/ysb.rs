@@ -43,18 +43,18 @@ use crate::error::{Code, SqlError};
 use crate::scan::rows::RowSource;
 use crate::table::Table;
 
-/// The number of events that are made in advance.
+/// The number of events that are made in advance and then repeated with new times.
 const CACHE_EVENTS: u64 = 1 << 20;
 
-/// Events per second of event time if rows have no rate of emission.
+/// Events per second of event time, if the table has no rate of emission.
 const EVENT_RATE: u32 = 10_000_000;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The address in all events, as in all programs of the papers: 1.2.3.4.
+/// The IP address in all events, 1.2.3.4, as in all programs of the papers.
 const ADDRESS: i64 = 0x0102_0304;
 
-/// Columns with their least numbers and the counts of different numbers.
+/// The numeric columns: the name, the least value, and the count of different values.
 const NUMBERS: [(&str, i64, u64); 6] = [
     ("user_id", 1, 1_000_000),
     ("page_id", 1, 1_000_000),
@@ -106,7 +106,7 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     Ok(Box::new(Ysb { table, rows_max, pace, event_rate, base_millis }))
 }
 
-/// Reads an option for rows or events per second.
+/// Reads an option for a number of rows or events per second.
 fn rate(given: &mut Given<'_>, key: &str) -> Result<Option<u32>, SqlError> {
     let what = format!("a whole number from 1 to {}", i32::MAX);
     match given.number::<u32>(key, &what)? {
@@ -171,20 +171,21 @@ enum Column {
 
 struct Events {
     columns: Vec<Column>,
-    /// Rows per second.
+    /// Number of rows that are emitted per second.
     pace: u64,
     event_rate: u64,
     base_millis: i64,
 }
 
 impl Events {
-    /// Returns the event times of `count` rows from `first` on. They are evenly spaced, so each is computed
-    /// from the previous one without a division.
+    /// Returns the event times of `count` events, beginning with the number `first`, in milliseconds. They
+    /// are evenly spaced, so each is computed from the previous one without a division.
     fn times(&self, first: u64, count: usize) -> Vec<i64> {
         let of_first = Events::spread(first, self.event_rate, 1_000).min(i64::MAX as u64) as i64;
         let mut millis = self.base_millis.saturating_add(of_first);
         let (whole, part) = ((1_000 / self.event_rate) as i64, 1_000 % self.event_rate);
-        // The fraction of a millisecond, in units of 1 / `event_rate` milliseconds.
+        // This is the fraction of a millisecond in the time of the next event, in units of 1 / `event_rate`
+        // milliseconds.
         let mut left = first % self.event_rate * 1_000 % self.event_rate;
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {

@@ -7,18 +7,18 @@ use thalweg_sql_formats::RowKind;
 /// Rows from a connector: the requested columns, in the requested order.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// The columns.
+    /// The requested columns of the rows.
     pub columns: RecordBatch,
     /// The kind of change of each row; `None` if all rows are inserts.
     pub kinds: Option<Vec<RowKind>>,
 }
 
-/// The result of a poll.
+/// The result of one poll of a source.
 #[derive(Debug)]
 pub struct PolledRows {
-    /// Rows, if there were any.
+    /// The rows of the poll, if there were any.
     pub rows: Option<Rows>,
-    /// The status of the source.
+    /// The status of the source, which says when to poll again.
     pub status: SourceStatus,
 }
 
@@ -36,7 +36,7 @@ pub trait RowSource: Send {
         let _ = allowance;
     }
 
-    /// Publishes the diverted bad records. The source is not polled again.
+    /// Ends the source, which publishes the bad records it has diverted. The source is not polled again.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -49,20 +49,20 @@ pub trait RowSource: Send {
         0
     }
 
-    /// Returns the bytes held in buffers.
+    /// Returns the bytes of memory that the source holds in its buffers.
     fn held_bytes(&self) -> usize {
         0
     }
 
-    /// Saves the position behind the last row given out.
+    /// Saves the position of the source behind the last row given out.
     ///
     /// # Errors
     /// [`StateError`] if the position cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Restores a saved position.
+    /// Continues the source from a saved position.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are not such a position, or it can no longer be reached.
+    /// [`StateError`] if the bytes are not such a position, or the position can no longer be reached.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }

@@ -26,24 +26,25 @@ use crate::table::{Table, TableColumnKind};
 /// The columns of a table that are read, and how the other columns follow from them.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The name of the table.
+    /// The name of the table that is read.
     table: String,
     /// The places, in the table, of the columns that the connector is asked for.
     pub from_records: Vec<usize>,
-    /// The computed columns, in order. Each is an expression over the columns from the records and the
-    /// computed columns before it.
+    /// The computed columns, in the order of declaration. Each is an expression over the columns from the
+    /// records and the computed columns before it.
     computed: Vec<Making>,
-    /// For each output column, its place among the columns from the records and the computed ones.
+    /// For each output column, its place among the columns from the records followed by the computed columns.
     outputs: Vec<usize>,
     schema: SchemaRef,
-    /// The event time column and the watermark expression, as places among the same columns.
+    /// The event time column and the watermark expression, over the columns from the records followed by the
+    /// computed columns.
     time: Option<Timing>,
 }
 
 #[derive(Clone, Debug)]
 enum Making {
     Computed(Typed),
-    /// The time at which the batch is read.
+    /// The column is `PROCTIME()`: the time at which the batch is read.
     Proctime,
 }
 
@@ -55,7 +56,7 @@ struct Timing {
 }
 
 impl Reading {
-    /// Reads the columns of a table at `places`, and puts them out as the columns of `schema`.
+    /// Reads the columns of a table at `places`, and gives them out as the columns of `schema`.
     pub fn new(table: &Table, places: &[usize], schema: SchemaRef) -> Self {
         let mut needed: Vec<bool> = vec![false; table.columns.len()];
         let mut need = |place: usize| needed[place] = true;
@@ -103,17 +104,17 @@ impl Reading {
     }
 }
 
-/// The reason why a table cannot be read on.
+/// The reason why a query cannot continue to read a table.
 #[derive(Debug)]
 pub enum ScanError {
-    /// A row without an event time.
+    /// A row has NULL as its event time.
     NoTime {
-        /// The table.
+        /// The table whose row has no event time.
         table: String,
-        /// Its column of event time.
+        /// The event time column of that table.
         column: String,
     },
-    /// An error of a computed column.
+    /// A computed column of the table could not be evaluated.
     Failed(Failure),
 }
 
@@ -140,29 +141,31 @@ impl Coded for ScanError {
     }
 }
 
-/// A table as a source, or one split of it.
+/// A table, or one split of it, as a source of the engine.
 pub struct TableSource {
     reading: Arc<Reading>,
     rows: Box<dyn RowSource>,
     clock: Arc<dyn Clock>,
-    /// Rows read whose columns are still to be computed; the next rows are last.
+    /// Rows that were read and whose computed columns are still missing. The next rows are the last of the
+    /// vector.
     unread: Vec<Rows>,
-    /// Batches which are not yet put out.
+    /// Finished batches that are not yet given out.
     pending: VecDeque<Record<Batch>>,
     allowance: Allowance,
-    /// Flink's watermark: the greatest value of the watermark expression so far.
+    /// The watermark as Flink defines it, in milliseconds: the greatest value of the watermark expression so
+    /// far.
     watermark_ms: i64,
     status: SourceStatus,
-    /// Count of rows put out.
+    /// Number of rows that the source has given out.
     put: u64,
-    /// Whether the last batch, which announces the end, has been put out.
+    /// Whether the last batch, which announces the end of the table, was given out.
     has_told_end: bool,
     tally: Tally,
     end: JobEnd,
 }
 
 impl TableSource {
-    /// Reads `rows`, which must give the columns that `reading` asks for.
+    /// Creates a source that reads `rows`, which must give the columns that `reading` asks for.
     pub fn new(
         reading: Arc<Reading>,
         rows: Box<dyn RowSource>,
@@ -186,7 +189,7 @@ impl TableSource {
         }
     }
 
-    /// Computes the columns of the next rows, for as many rows at a time as there is memory.
+    /// Computes the missing columns of the next rows, for as many rows at a time as the memory budget allows.
     fn read_next(&mut self) -> Result<(), Fault> {
         let Some(rows) = self.unread.pop() else { return Ok(()) };
         let count = rows.columns.num_rows();
@@ -204,8 +207,8 @@ impl TableSource {
         }
     }
 
-    /// Computes the table's rows, cut before each row which is late by the rows before it. Queues nothing if
-    /// a column cannot be computed.
+    /// Computes the columns of the table for `rows`, and queues them as batches. A batch is cut before each
+    /// row that is late by the rows before it. Queues nothing if a column cannot be computed.
     fn read(&mut self, rows: &Rows) -> Result<(), Fault> {
         let count = rows.columns.num_rows();
         let reading = Arc::clone(&self.reading);
@@ -273,7 +276,7 @@ impl TableSource {
         self.cut(&all, &kinds, from, count, times)
     }
 
-    /// Queues a batch, in pieces that are small enough for an edge.
+    /// Queues a batch to be given out, in pieces that are small enough for an edge.
     fn queue(&mut self, latest: EventTime, batch: Batch) -> Result<(), Fault> {
         let mut left = Some(batch);
         while let Some(batch) = left {
@@ -290,7 +293,7 @@ impl TableSource {
         Ok(())
     }
 
-    /// Queues the rows from `from` to `to`, with the watermark behind them.
+    /// Queues the rows from `from` to `to` as a batch, with the watermark behind them.
     fn cut(
         &mut self,
         all: &RecordBatch,
@@ -301,7 +304,8 @@ impl TableSource {
     ) -> Result<(), Fault> {
         let latest = times[from..to].iter().copied().max().unwrap_or_default();
         let watermark = (self.watermark_ms > i64::MIN).then(|| {
-            // Flink promises times above W, the engine times at or above W; so one millisecond is added.
+            // Flink's watermark W promises later times above W; the engine's watermark promises times at or
+            // above it. So one millisecond is added.
             EventTime::from_micros(self.watermark_ms.saturating_add(1).saturating_mul(1_000))
         });
         let batch = Batch {
@@ -359,8 +363,8 @@ impl Source for TableSource {
                 }
                 _ => match polled.status {
                     SourceStatus::Ended => {}
-                    // A poll without rows has used its whole share (on bad records, say); now other tasks may
-                    // run.
+                    // A poll without rows has used its whole share of reading, for example on bad records. So
+                    // other tasks run now.
                     status => return Ok(Polled::new(status)),
                 },
             }
@@ -397,7 +401,8 @@ impl Source for TableSource {
         self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
-    /// Saves the watermark and the position behind the last row that was read. Fails while rows are pending.
+    /// Saves the watermark, and the position behind the last row that was read. Fails while rows that were
+    /// read wait to be given out.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         if !self.pending.is_empty() || !self.unread.is_empty() {
             return Err(StateError::Write("rows that were read are pending".to_owned()));

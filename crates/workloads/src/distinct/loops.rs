@@ -15,19 +15,20 @@ use crate::prose::table::WordTable;
 pub use crate::loops::LoopKind;
 pub use crate::prose::LoopOptions;
 
-/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
+/// Runs the hand-written loop for `distinct` on new threads and waits for all of them. Results are ordered by
+/// window.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<(), u64>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// The state of one window: the URLs seen, and the number of different ones.
+/// The state of one window: the URLs that were requested in it, and the number of different URLs.
 #[derive(Default)]
 struct Seen<'a> {
     urls: WordTable<'a>,
     count: u64,
 }
 
-/// The stream, the blocks between the operators, and the window.
+/// The stream of requests, the blocks between the operators, and the open window.
 struct Blocks<'a> {
     source: LineSource<'a>,
     requests: Vec<Record<&'a str>>,
@@ -73,7 +74,8 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Distinct: keeps the requests which the window has not seen. Returns how many there are.
+/// Distinct: keeps the requests for URLs that were not requested in the window before. Returns how many such
+/// requests there are.
 #[inline(never)]
 fn keep_first<'a>(
     seen: &mut WordTable<'a>,

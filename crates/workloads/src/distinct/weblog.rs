@@ -15,13 +15,13 @@ use thalweg_model::{Coded, EventTime, Record};
 
 use crate::nyt::civil::{days_from_civil, days_in_month, digits};
 
-/// Reason why a line is rejected.
+/// Reason why a line of the web server's log is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WeblogError {
-    /// There is no time in brackets, or it names no instant.
+    /// The line has no time in brackets, or the time names no instant.
     Time,
-    /// There is no quoted request after the time, or it does not have three parts.
+    /// The line has no quoted request behind the time, or the request does not have three parts.
     Request,
 }
 
@@ -55,7 +55,7 @@ impl Coded for WeblogError {
     }
 }
 
-/// Length of a time in bytes.
+/// Length in bytes of a time as the log writes it.
 const TIME_BYTES: usize = "17/May/2015:10:05:03 +0000".len();
 
 const MONTHS: [&[u8]; 12] =
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Engine and reference read the same from a line.
+    /// Checks that a log line is read as `expected`, and that engine and reference read the same from it.
     #[track_caller]
     fn check(line: &str, expected: &str) {
         assert_eq!(shown(line), expected, "{line}");

@@ -16,12 +16,13 @@ use crate::prose::ceiling::{self, BLANK, LineSource, Panes};
 pub use crate::loops::LoopKind;
 pub use crate::prose::ceiling::LoopOptions;
 
-/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
+/// Runs the hand-written loop for `grep` on new threads and waits for all of them. Results are ordered by
+/// window.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<(), Found>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// The stream, the blocks between the operators, and the windows.
+/// The stream of lines, the blocks between the operators, and the windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lines: Vec<Record<&'a str>>,
@@ -72,8 +73,8 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Filter and map: writes the number of occurrences of each line that has any. Returns how many such lines
-/// there are.
+/// Filter and map: writes the number of occurrences of the pattern for each line that has any. Returns how
+/// many such lines there are.
 #[inline(never)]
 fn search(pattern: &Regex, lines: &[Record<&str>], found: &mut [Record<u32>]) -> usize {
     let mut count = 0;
@@ -86,7 +87,7 @@ fn search(pattern: &Regex, lines: &[Record<&str>], found: &mut [Record<u32>]) ->
     count
 }
 
-/// Window: adds up lines and occurrences.
+/// Window: adds up lines and occurrences of the pattern for one slide of the window.
 #[inline(never)]
 fn add_up(pane: &mut Found, rows: &[Record<u32>]) {
     for row in rows {
@@ -106,8 +107,8 @@ mod tests {
     use crate::reference::grep::{GrepRow, grep_rows};
     use crate::reference::lines::LineInput;
 
-    /// Windows fill up, slide on and close at the end; the numbers of workers and block records make no
-    /// difference.
+    /// The loop has the results of the reference while windows fill up, slide on and close at the end, for
+    /// any number of workers and any block size.
     #[test]
     fn results_are_the_reference_s() {
         let generator = &grep::generator(3);

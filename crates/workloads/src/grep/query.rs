@@ -6,7 +6,7 @@ use thalweg::{Fold, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy
 
 use super::{Found, PATTERN};
 
-/// Compiles the pattern.
+/// Compiles the pattern that `grep` searches for.
 ///
 /// # Panics
 /// Never: the pattern is a valid one.
@@ -15,8 +15,8 @@ pub fn pattern() -> Regex {
 }
 
 thread_local! {
-    /// One regex per worker. With one for all, two workers are no faster than one, since each line takes the
-    /// working memory of the regex.
+    /// Compiled pattern, one per worker. With a single one for all workers, two workers are no faster than
+    /// one, since each line takes the working memory of the regex.
     static PATTERN_HERE: Regex = pattern();
 }
 
@@ -50,11 +50,11 @@ pub fn occurrences_per_window<S, K>(
         .sink("sink", sink);
 }
 
-/// Sums the occurrences, line by line.
+/// An aggregate that sums occurrences and counts lines.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundSum;
 
-/// Lines and occurrences found so far.
+/// Numbers of lines and occurrences found so far in a window.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub struct FoundSoFar {
     lines: u64,
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(found("imperfect perfectly perfect_ 1perfect Wonderful"), 0);
         assert_eq!(found("perfect"), 1);
         assert_eq!(found("perfect perfect-perfect"), 3);
-        // A letter that is none of ASCII's ends a word.
+        // A letter beyond ASCII ends a word, too, so the word between such letters is found.
         assert_eq!(found("éperfecté"), 1);
         assert_eq!(found(""), 0);
     }

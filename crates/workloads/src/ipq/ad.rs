@@ -4,16 +4,16 @@ use std::fmt;
 
 use thalweg_model::{Entropy, EventTime, Generate, Record, SeededEntropy};
 
-/// Number of events in the cache, 4 MiB; the sequence repeats after them.
+/// Number of ads in the cache of the generator, 4 MiB. The sequence of ads repeats after them.
 pub const CACHE_EVENTS: usize = 1 << 18;
 
-/// Number of campaigns, numbered from 0.
+/// Number of advertising campaigns, which are numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
 
-/// Exclusive upper bound of an ad's revenue: a hundred cents, in millionths of a dollar.
+/// Exclusive upper bound of an ad's revenue: 100 cents, in millionths of a dollar.
 pub const REVENUE_MICROS_BELOW: u64 = 1_000_000;
 
-/// An ad that was shown.
+/// An event: an ad that was shown, with its revenue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdEvent {
     /// Campaign of the ad, below [`CAMPAIGN_COUNT`].
@@ -22,7 +22,7 @@ pub struct AdEvent {
     pub revenue_micros: u64,
 }
 
-/// Throughput in bytes and the number of records in a block depend on this size.
+/// Throughput in bytes and the number of records in a block depend on the size of this record, 24 bytes.
 const _: () = assert!(size_of::<Record<AdEvent>>() == 24);
 
 /// The endless sequence of ads: event `index` is event `index % CACHE_EVENTS` of the cache. Campaigns and
@@ -32,7 +32,7 @@ pub struct AdGenerator {
 }
 
 impl AdGenerator {
-    /// Makes the cache; equal seeds give equal events.
+    /// Makes the cache of ads from a seed; equal seeds give equal events.
     pub fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let event = |_| AdEvent {
@@ -45,14 +45,14 @@ impl AdGenerator {
         AdGenerator { cache }
     }
 
-    /// One period of the sequence.
+    /// Returns one period of the repeating sequence of ads.
     pub fn cache(&self) -> &[AdEvent; CACHE_EVENTS] {
         &self.cache
     }
 }
 
 impl fmt::Debug for AdGenerator {
-    /// Leaves out the cache, which is large.
+    /// Debug output leaves out the cache of ads, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdGenerator").finish_non_exhaustive()
     }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(first.cache_bytes(), 4 << 20);
     }
 
-    /// Every campaign has one hundredth of the events, and the same mean revenue as others.
+    /// Every campaign has 1 % of the events, and the same mean revenue as the others.
     #[test]
     fn campaigns_and_revenues_are_drawn_evenly() {
         let generator = AdGenerator::new(1);

@@ -19,42 +19,43 @@ pub const LEVEL_COUNT: u64 = 5;
 /// An event that a job has logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogEvent {
-    /// Job number, below [`JOB_COUNT`].
+    /// Number that identifies the job that logged the event, below [`JOB_COUNT`].
     pub job: u32,
-    /// Log level, below [`LEVEL_COUNT`].
+    /// Log level of the event, below [`LEVEL_COUNT`].
     pub level: u32,
 }
 
-/// Grouping key of IPQ3.
+/// Grouping key of IPQ3: a job and a log level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct JobLevel {
-    /// Job number.
+    /// Number that identifies the job.
     pub job: u32,
-    /// Log level.
+    /// Log level of the events that are counted together.
     pub level: u32,
 }
 
 /// A request to a job, or an error that a request ended in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Number of the request.
+    /// Number that identifies the request.
     pub request: u64,
-    /// Job number, below [`JOB_COUNT`]; derived from the request.
+    /// Number that identifies the job that got the request, below [`JOB_COUNT`]. It is derived from the
+    /// number of the request.
     pub job: u64,
 }
 
-/// Throughput in bytes and the number of records in a block depend on these sizes.
+/// Throughput in bytes and the number of records in a block depend on the sizes of these records.
 const _: () = assert!(size_of::<Record<LogEvent>>() == 16);
 const _: () = assert!(size_of::<Record<Request>>() == 24);
 
-/// The endless sequence of log events; jobs and levels are drawn evenly. Caches nothing.
+/// The endless sequence of log events. Jobs and levels are drawn evenly, and nothing is cached.
 #[derive(Clone, Copy, Debug)]
 pub struct LogGenerator {
     draws: u64,
 }
 
 impl LogGenerator {
-    /// Creates the sequence of this seed; equal seeds give equal events.
+    /// Creates the sequence of log events of a seed; equal seeds give equal events.
     pub fn new(seed: u64) -> Self {
         LogGenerator { draws: SeededEntropy::new(seed).next_u64() }
     }
@@ -79,13 +80,13 @@ impl Generate for LogGenerator {
 /// One of the two streams of IPQ4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The requests.
+    /// The stream of requests to jobs.
     Requests,
-    /// The requests that have failed.
+    /// The stream of errors: requests that have failed.
     Errors,
 }
 
-/// The endless sequence of one stream's events. Caches nothing.
+/// The endless sequence of the events of one stream of IPQ4. Nothing is cached.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestGenerator {
     draws: u64,
@@ -121,10 +122,11 @@ impl Generate for RequestGenerator {
     }
 }
 
-/// Distance of two numbers of a SplitMix64 sequence before they are mixed; odd, so that no two are the same.
+/// Distance between the states of two consecutive numbers of a SplitMix64 sequence, before they are mixed. It
+/// is odd, so that no two states are equal.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the state of a sequence from which its `index`-th number comes next.
+/// Returns the state of a random sequence from which its number at `index` comes next.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))
@@ -151,7 +153,7 @@ mod tests {
         assert!((2..20).any(|seed| value(seed) != value(1)));
     }
 
-    /// Both streams use the same request numbers, and a request always has the same job.
+    /// The two streams of IPQ4 use the same request numbers, and a request always has the same job.
     #[test]
     fn streams_share_their_requests() {
         let numbers = |side| requests(3, side).iter().map(|event| event.request).collect::<BTreeSet<_>>();

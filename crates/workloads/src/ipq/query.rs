@@ -1,4 +1,4 @@
-//! IPQ1 to IPQ4 in the typed interface.
+//! The queries IPQ1 to IPQ4 of Cameo, in the typed interface.
 
 use thalweg::{
     Count, EventTime, Fold, Query, Sink, SlidingWindows, Source, TumblingWindows, WatermarkStrategy,
@@ -8,7 +8,7 @@ use thalweg::{
 use super::ad::AdEvent;
 use super::log::{JobLevel, LogEvent, Request};
 
-/// Names of IPQ4's sources in edges and metrics.
+/// Names of the two sources of IPQ4 in edges and metrics.
 pub const SOURCES: [&str; 2] = ["requests", "errors"];
 
 /// Adds IPQ1, or IPQ2 with windows that overlap, to `query`: the revenue of each window, keyed by its start,
@@ -45,11 +45,11 @@ where
     Ok(())
 }
 
-/// Sums revenue, in millionths of a dollar. 64 bits are enough for 18 million million ads.
+/// An aggregate that sums revenue, in millionths of a dollar. 64 bits are enough for 18 million million ads.
 #[derive(Clone, Copy, Debug)]
 struct Revenue;
 
-/// Values with a revenue that can be summed.
+/// Values with a revenue, which an aggregate can sum.
 trait Earned {
     fn revenue_micros(&self) -> u64;
 }
@@ -61,7 +61,7 @@ impl Earned for AdEvent {
     }
 }
 
-/// A campaign's revenue in a window.
+/// The revenue of one campaign in one window, the result of the first stage.
 impl Earned for Windowed<u64, u64> {
     #[inline(always)]
     fn revenue_micros(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Random keys from a seed, computed on access.
+//! The generator of the temporal join: random keys from a seed, computed on access.
 //!
 //! The paper draws "unique 64-bit integers" and does not say how many of them match. If every key were unique,
 //! none would match. So keys are drawn evenly from as many different keys as a stream has records in the one
@@ -12,26 +12,27 @@ use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
 
 use super::number::Number;
 
-/// One of the two streams.
+/// One of the two streams of the join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The first.
+    /// The first stream of the join.
     Left,
-    /// The second.
+    /// The second stream of the join.
     Right,
 }
 
-/// The endless sequence of one stream's records. Caches nothing.
+/// The endless sequence of the records of one stream of the join. Nothing is cached.
 #[derive(Clone, Copy, Debug)]
 pub struct JoinGenerator {
-    /// Start of the random sequence that chooses among the keys.
+    /// Start of the random sequence by which records choose among the keys.
     draws: u64,
-    /// Start of the random sequence of keys, the same for both streams.
+    /// Start of the random sequence that makes the keys, the same for both streams.
     keys: u64,
     key_count: u64,
 }
 
-/// Distance of two numbers of a SplitMix64 sequence before they are mixed; odd, so that no two are the same.
+/// Distance between the states of two consecutive numbers of a SplitMix64 sequence, before they are mixed. It
+/// is odd, so that no two states are equal.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl JoinGenerator {
@@ -43,11 +44,12 @@ impl JoinGenerator {
             Side::Left => left,
             Side::Right => right,
         };
-        // Half a second to either side is one second.
+        // A record matches for half a second to either side, which is one second. So there are as many keys
+        // as records in a second.
         JoinGenerator { draws, keys, key_count: rate_per_s.get() }
     }
 
-    /// Returns the number of different keys.
+    /// Returns the number of different join keys.
     pub fn key_count(&self) -> u64 {
         self.key_count
     }
@@ -61,7 +63,7 @@ impl Generate for JoinGenerator {
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Number {
         let drawn = at(self.draws, index).below(self.key_count);
-        // Mixing is injective: different numbers have different keys.
+        // Mixing is injective, so different numbers have different keys.
         Number { key: at(self.keys, drawn).next_u64(), number: index }
     }
 
@@ -70,7 +72,7 @@ impl Generate for JoinGenerator {
     }
 }
 
-/// Returns the state of a sequence from which its `index`-th number comes next.
+/// Returns the state of a random sequence from which its number at `index` comes next.
 #[inline]
 fn at(start: u64, index: u64) -> SeededEntropy {
     SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))
@@ -100,8 +102,8 @@ mod tests {
         assert_eq!(generator(7, Side::Left).cache_bytes(), 0);
     }
 
-    /// There are as many different keys as promised, the same in both streams, spread over 64 bits and evenly
-    /// drawn.
+    /// The streams have as many different keys as promised. The keys are the same in both streams, spread
+    /// over 64 bits and drawn evenly.
     #[test]
     fn keys_are_shared_and_drawn_evenly() {
         let (left, right) = (generator(3, Side::Left), generator(3, Side::Right));

@@ -31,31 +31,32 @@ use crate::loops::{Fed, LoopKind, LoopReport, LoopStop, drive, run_workers};
 use crate::reference::join::{JoinMatch, JoinSecond};
 use reach::Reach;
 
-/// The only way in which the loop is written.
+/// The only way in which the loop for the join is written.
 pub const KIND: LoopKind = LoopKind::Blocks;
 
-/// Options of a run.
+/// Options of a run of the hand-written join.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions {
-    /// Threads. Each runs a loop and two streams of its own.
+    /// Number of threads. Each of them runs a loop with two streams of its own.
     pub workers: NonZeroUsize,
     /// Records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS).
     pub block_records: NonZeroUsize,
-    /// When a worker stops: after an even number of records, half of them of each stream.
+    /// Tells when a worker stops. A number of events must be even, because half of the records are of each
+    /// stream.
     pub stop: LoopStop,
     /// Rate of each stream: the record at `index` is stamped `start + index / rate_per_s`, rounded down to a
     /// microsecond.
     pub rate_per_s: NonZeroU64,
-    /// Time of the first record of each stream.
+    /// Event time of the first record of each stream.
     pub start: EventTime,
-    /// Seed of the random numbers.
+    /// Seed of the random keys.
     pub seed: u64,
 }
 
-/// Distance between the first event numbers of two workers' streams.
+/// Distance between the numbers of the first events of two workers' streams.
 const APART: usize = 1 << 40;
 
-/// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
+/// Runs the hand-written join on `workers` new threads, from a common start, and waits for all of them.
 ///
 /// Record `index` of a worker's streams is the generators' `first_event + index`. Results are one row per
 /// second, in order.
@@ -87,7 +88,7 @@ pub fn run(options: LoopOptions) -> LoopReport<JoinSecond> {
     })
 }
 
-/// One of the two streams, with its state.
+/// One of the two streams of the join, with the state that it keeps.
 struct Half {
     generator: JoinGenerator,
     next: u64,
@@ -95,7 +96,7 @@ struct Half {
     reach: Reach,
 }
 
-/// The streams, the blocks between the operators, and the results.
+/// The two streams, the blocks between the operators, and the results.
 struct Blocks {
     left: Half,
     right: Half,
@@ -125,10 +126,10 @@ impl Fed for Blocks {
     }
 }
 
-/// Source: makes records and gives them their time.
+/// Source: makes the next records of one stream and gives them their event times.
 #[inline(never)]
 fn make(half: &mut Half, rows: &mut [Record<Number>]) {
-    // Copies are kept in registers and written back once, not once per row.
+    // These copies are kept in registers and written back once per block, not once per row.
     let (mut stamps, mut next, generator) = (half.stamps, half.next, half.generator);
     for row in rows {
         let event_time = stamps.next_stamp();
@@ -138,7 +139,8 @@ fn make(half: &mut Half, rows: &mut [Record<Number>]) {
     (half.stamps, half.next) = (stamps, next);
 }
 
-/// Sink: counts results and sums them by second. Results are nearly in order: at most one block out of place.
+/// Sink: counts the matches and sums them by second. Matches are nearly in order of time: at most one block
+/// is out of place.
 #[inline(never)]
 fn sum_up(matches: &[Record<Match>], seconds: &mut Vec<JoinSecond>) {
     for Record { event_time, value: Match { key, left, right } } in matches {

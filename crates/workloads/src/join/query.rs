@@ -5,7 +5,7 @@ use thalweg::{Interval, Query, Sink, Source, Span, WatermarkStrategy};
 use super::WITHIN;
 use super::number::{Match, Number};
 
-/// Names of the sources in edges and metrics.
+/// Names of the two sources of the join in edges and metrics.
 pub const SOURCES: [&str; 2] = ["left", "right"];
 
 /// Adds the join to `query`: each pair of `left` and `right` that matches goes to `sink`, stamped with the

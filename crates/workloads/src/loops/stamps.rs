@@ -15,15 +15,15 @@ const MICROS_PER_S: u64 = 1_000_000;
 pub(crate) struct Stamps {
     next_us: i64,
     step_us: i64,
-    /// Fraction that `next_us` lacks, in units of `1 / rate` microseconds; below `rate`.
+    /// The fraction of a microsecond that `next_us` lacks, in units of `1 / rate` microseconds; below `rate`.
     remainder: u64,
-    /// Increase of `remainder` per step; below `rate`.
+    /// The increase of `remainder` with each event, in the same units; below `rate`.
     remainder_step: u64,
     rate: u64,
 }
 
 impl Stamps {
-    /// Creates the sequence that begins with `start`.
+    /// Creates the sequence of event times that begins with `start`.
     pub(crate) fn new(start: EventTime, rate_per_s: NonZeroU64) -> Self {
         Stamps {
             next_us: start.as_micros(),
@@ -34,11 +34,11 @@ impl Stamps {
         }
     }
 
-    /// Returns the next event's time.
+    /// Returns the event time of the next event.
     #[inline(always)]
     pub(crate) fn next_stamp(&mut self) -> EventTime {
         let stamp = self.next_us;
-        // Compared before the addition, so that no rate can overflow.
+        // The remainder is compared before the addition, so that no rate can cause an overflow.
         let wrap = self.rate - self.remainder_step;
         let carry = self.remainder >= wrap;
         self.remainder = if carry { self.remainder - wrap } else { self.remainder + self.remainder_step };
@@ -51,7 +51,8 @@ impl Stamps {
 mod tests {
     use super::*;
 
-    /// Rates that divide a second and rates that do not, slower and faster than one record a microsecond.
+    /// Event times are exact for rates that divide a second and for rates that do not, slower and faster than
+    /// one record per microsecond.
     #[test]
     fn every_stamp_is_the_floor_of_its_quotient() {
         for rate in [1, 3, 7, 999_983, 1_000_000, 1_000_003, 3_000_000, 10_000_000, u64::MAX] {

@@ -7,7 +7,8 @@ use super::report::{LrbRecord, Segment};
 use super::toll::SegmentReport;
 use crate::reference::lrb::{LrbInput, LrbRow};
 
-/// Converts a record to the reference's type. A request keeps only its time and its type.
+/// Converts a record of Linear Road to the type of the reference. A request keeps only its time and its
+/// type.
 pub fn input_of(record: &Record<LrbRecord>) -> LrbInput {
     let event_time_us = record.event_time.as_micros();
     let request = |kind| LrbInput {

@@ -1,9 +1,9 @@
 //! Recorded traffic: converts the fields of one row of Linear Road's input, or of its historical tolls, to a
 //! record. Splitting bytes into fields is left to the connector. Neither file has a header.
 //!
-//! A type uses some of the columns; the others may hold anything (usually -1). A value out of its range, or a
-//! report whose segment does not match its position, makes a bad row. The source decides what happens to a bad
-//! row. Times are seconds from the start of a run.
+//! Each type of row uses some of the columns; the others may hold anything (usually -1). A value out of its
+//! range, or a report whose segment does not match its position, makes a bad row. The source decides what
+//! happens to a bad row. Times are seconds from the start of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::report::{
     Direction, LANE_COUNT, LrbRecord, PositionReport, SEGMENT_COUNT, SEGMENT_FEET, XWAY_FEET,
 };
 
-/// The columns of the input, in order.
+/// The columns of Linear Road's input file, in order.
 pub const COLUMNS: [&str; 15] = [
     "type", "time", "vid", "speed", "xway", "lane", "dir", "seg", "pos", "qid", "sinit", "send", "dow",
     "tod", "day",
@@ -26,34 +26,34 @@ pub const TOLL_COLUMNS: [&str; 4] = ["vid", "day", "xway", "toll"];
 /// The toll charged to a car on one day on one expressway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoricalToll {
-    /// The car.
+    /// Number that identifies the car that paid the toll.
     pub vehicle: u32,
-    /// Age in days, from 1 for yesterday.
+    /// Age of the toll in days, from 1 for yesterday.
     pub day: u8,
-    /// The expressway.
+    /// Number that identifies the expressway.
     pub xway: u16,
-    /// Sum of the car's tolls.
+    /// Sum of the tolls of this car on that day.
     pub toll: u32,
 }
 
-/// Reason why a row is rejected.
+/// Reason why a row of Linear Road's files is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LrbCsvError {
     /// A row has more or fewer fields than there are columns.
     FieldCount {
-        /// Number of columns.
+        /// Number of columns that the file should have.
         columns: usize,
         /// Whether the row has too many fields, rather than too few.
         is_above: bool,
     },
     /// A field does not hold a value that its column allows.
     Field {
-        /// The name of the column.
+        /// The name of the column whose field is wrong.
         column: &'static str,
-        /// Text of the field.
+        /// Text of the field with the wrong value.
         value: String,
-        /// Description of the values that are allowed.
+        /// Description of the values that the column of the file allows.
         expected: &'static str,
     },
 }
@@ -86,8 +86,8 @@ impl Coded for LrbCsvError {
     }
 }
 
-/// Converts one row to its record; `field` returns the row's field at an index from 0, and `None` after the
-/// last.
+/// Converts one row of Linear Road's input to its record. `field` returns the field of the row at an index
+/// from 0, and `None` after the last one.
 ///
 /// ```
 /// use thalweg_workloads::lrb::{LrbRecord, csv};
@@ -165,11 +165,11 @@ pub fn columns_of(record: &Record<LrbRecord>) -> [i32; COLUMNS.len()] {
     row
 }
 
-/// Converts one row to its historical toll; `field` is as in [`record_of`].
+/// Converts one row of the file of historical tolls. `field` is as in [`record_of`].
 ///
 /// # Errors
-/// [`LrbCsvError::FieldCount`] if there are not four fields; [`LrbCsvError::Field`] if one has a value that is
-/// not allowed.
+/// [`LrbCsvError::FieldCount`] if there are not four fields; [`LrbCsvError::Field`] if one has a value that
+/// is not allowed.
 pub fn historical_toll_of<'a>(
     field: impl Fn(usize) -> Option<&'a str>,
 ) -> Result<HistoricalToll, LrbCsvError> {
@@ -182,7 +182,7 @@ pub fn historical_toll_of<'a>(
     })
 }
 
-/// Largest value of the benchmark's integers, which have 32 bits and a sign.
+/// Largest value of the integers in Linear Road's files, which have 32 bits and a sign.
 const MOST: u32 = i32::MAX as u32;
 
 const IDENTIFIER: &str = "a whole number from 0 to 2147483647";
@@ -214,7 +214,7 @@ fn report<'a>(
     })
 }
 
-/// A row with the right number of fields.
+/// A row of a file that has the right number of fields.
 struct Row<F> {
     columns: &'static [&'static str],
     field: F,
@@ -230,7 +230,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         Ok(Row { columns, field })
     }
 
-    /// Returns the field in the column of this name; the compiler turns the name into an index.
+    /// Returns the field of the row in the column of this name. The compiler turns the name into an index.
     #[inline]
     fn text(&self, column: &'static str) -> Result<&'a str, LrbCsvError> {
         let index = self.columns.iter().position(|name| *name == column);
@@ -238,7 +238,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> Row<F> {
         (self.field)(index).ok_or(LrbCsvError::FieldCount { columns: self.columns.len(), is_above: false })
     }
 
-    /// Returns the number in the column of this name.
+    /// Returns the number in the row's column of this name, or an error if the number is not allowed.
     #[inline]
     fn number<N: FromStr + PartialOrd + Copy>(
         &self,

@@ -33,10 +33,10 @@ mod xway;
 pub use cursor::LrbCursor;
 pub use traffic::{ROUNDS, SLOTS};
 
-/// Number of records in the cache.
+/// Number of records in the cache of generated traffic.
 pub const CACHE_RECORDS: usize = ROUNDS * SLOTS;
 
-/// Records of one expressway per second.
+/// Number of records that the cars of one expressway send per second.
 pub const RECORDS_PER_XWAY_S: u64 = SLOTS as u64 / ROUND_S;
 
 /// Seconds between two reports of a car.
@@ -47,13 +47,13 @@ const ROUND_S: u64 = super::report::REPORT_PERIOD_S as u64;
 pub struct LrbOptions {
     /// Seed of the random numbers; equal seeds give equal traffic.
     pub seed: u64,
-    /// Records per second of event time: the record at `index` is meant for the event time
-    /// `start + index / rate_per_s`.
+    /// Records per second of event time. The record at `index` is meant for the event time `start + index /
+    /// rate_per_s`.
     pub rate_per_s: NonZeroU64,
 }
 
 impl Default for LrbOptions {
-    /// Returns the options for a hundred expressways.
+    /// Returns the options for traffic on 100 expressways.
     fn default() -> Self {
         LrbOptions {
             seed: 0,
@@ -62,7 +62,7 @@ impl Default for LrbOptions {
     }
 }
 
-/// The endless sequence of reports and requests.
+/// The endless sequence of reports and requests of Linear Road.
 ///
 /// There are [`xway_count`](Self::xway_count) expressways. If the rate is not a multiple of
 /// [`RECORDS_PER_XWAY_S`], some of the cars are left out. Below 500/s too few are left for tolls, and an
@@ -71,19 +71,20 @@ pub struct LrbGenerator {
     cache: Box<[LrbRecord; CACHE_RECORDS]>,
     xway_count: u32,
     rate_per_s: NonZeroU64,
-    /// One per expressway.
+    /// How each expressway differs from the cached one, by the number of the expressway.
     views: Box<[View]>,
-    /// Divides by the records in a round.
+    /// Divides a record's index by the number of records in a round.
     by_round: Reciprocal,
-    /// Divides by the number of expressways.
+    /// Divides by the number of expressways, without a division instruction.
     by_xway: Reciprocal,
 }
 
 impl LrbGenerator {
-    /// Makes the cache.
+    /// Makes the cache of traffic for these options.
     ///
     /// # Panics
-    /// If there would be more than 65,536 expressways: at more than 65,536,000 records per second of event time.
+    /// If there would be more than 65,536 expressways: at more than 65,536,000 records per second of event
+    /// time.
     pub fn new(options: LrbOptions) -> Self {
         let rate_per_s = options.rate_per_s.get();
         let xway_count = rate_per_s.div_ceil(RECORDS_PER_XWAY_S);
@@ -108,12 +109,12 @@ impl LrbGenerator {
         self.xway_count
     }
 
-    /// Returns the records per second of event time.
+    /// Returns the number of records per second of event time.
     pub fn rate_per_s(&self) -> NonZeroU64 {
         self.rate_per_s
     }
 
-    /// Returns the records from `index` on.
+    /// Returns an endless iterator over the records from `index` on.
     pub fn records_from(&self, index: u64) -> LrbCursor<'_> {
         LrbCursor::new(self, index)
     }
@@ -143,8 +144,9 @@ impl LrbGenerator {
         let slot = if slot >= SLOTS as u64 { slot - SLOTS as u64 } else { slot };
         let row = self.cache[(at.round * SLOTS as u64 + slot) as usize];
         let numbers = Numbers { period: at.period, xway: at.xway as u16, xway_count: self.xway_count };
-        // Built from parts that stay in registers. If it were changed in place, or by a function that is not
-        // inlined, it would be written in pieces and read as a whole, which stalls.
+        // The record is built from parts that stay in registers. If it were changed in place, or by a
+        // function that is not inlined, it would be written in pieces and read as a whole, which stalls the
+        // processor.
         match row {
             LrbRecord::Report(report) => LrbRecord::Report(PositionReport {
                 vehicle: numbers.vehicle(report.vehicle),
@@ -165,19 +167,19 @@ impl LrbGenerator {
     }
 }
 
-/// The row of the cache that an index stands for.
+/// The position in the cache that belongs to the index of a record.
 #[derive(Clone, Copy)]
 struct Address {
     period: u32,
-    /// Below [`ROUNDS`].
+    /// Round of the record within the period, below [`ROUNDS`].
     round: u64,
-    /// Below [`SLOTS`], in the order of the first expressway.
+    /// Slot of the record within its round, below [`SLOTS`], in the order of the first expressway.
     slot: u64,
     xway: u64,
 }
 
 impl fmt::Debug for LrbGenerator {
-    /// Leaves out the cache, which is large.
+    /// Debug output leaves out the cache of traffic, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LrbGenerator").field("xway_count", &self.xway_count).finish_non_exhaustive()
     }

@@ -37,29 +37,31 @@ use crate::loops::{drive, run_workers};
 
 pub use crate::loops::{DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, WorkerReport};
 
-/// The only way in which the loop is written.
+/// The only way in which the loop for Linear Road is written.
 pub const KIND: LoopKind = LoopKind::Blocks;
 
-/// Options of a run.
+/// Options of a run of the hand-written loop for Linear Road.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
-    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's cache.
+    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
+    /// cache.
     pub workers: NonZeroUsize,
-    /// Records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`].
+    /// Number of records in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`].
     pub block_records: NonZeroUsize,
-    /// When a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the record at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond. It should equal the generator's own rate; at another
     /// rate, cars do not report every 30 s.
     pub nominal_rate_per_s: NonZeroU64,
-    /// Time of the first record.
+    /// Event time of the first record of each stream.
     pub start: EventTime,
-    /// Generator of the records.
+    /// Generator of the traffic that the loop reads.
     pub generator: &'a LrbGenerator,
 }
 
-/// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
+/// Runs the hand-written loop for Linear Road on `workers` new threads, from a common start, and waits for
+/// all of them.
 ///
 /// A worker's record `index` is the generator's `first_event + index`. Workers start at equal distances in the
 /// generator's period, so that they do not read the same memory at the same time. Results are ordered by
@@ -78,7 +80,8 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Segment, SegmentRepo
     })
 }
 
-/// Returns a worker's first event: the beginning of a round, so that no car reports twice within 30 s.
+/// Returns the number of the first event of a worker. It is the beginning of a round, so that no car reports
+/// twice within 30 s.
 fn first_event(options: LoopOptions<'_>, worker: usize) -> u64 {
     let first_round = ROUNDS * worker / options.workers;
     first_round as u64 * options.generator.rate_per_s().get() * u64::from(REPORT_PERIOD_S)

@@ -95,7 +95,8 @@ where
                 toll: if count > 0 { 0 } else { toll.toll },
                 accidents: count,
             });
-            // A segment with accidents may have no toll report: its report has the number of accidents only.
+            // A segment with accidents may have no toll report. Its result then has the number of accidents
+            // only.
             let report =
                 report.or((count > 0).then_some(SegmentReport { accidents: count, ..Default::default() }));
             report.map(|report| Windowed::on_time(window, *segment, report))
@@ -105,20 +106,20 @@ where
     Ok(())
 }
 
-/// Tells whether at least [`ACCIDENT_CARS`] cars have stopped at a place, each with at least
-/// [`STOPPED_REPORTS`] reports there.
+/// An aggregate that tells whether at least [`ACCIDENT_CARS`] cars have stopped at a place, each with at
+/// least [`STOPPED_REPORTS`] reports there.
 #[derive(Clone, Copy, Debug)]
 struct StoppedCars;
 
-/// Reports of each car at a place. Most places have seen one car only, which takes no allocation.
+/// The reports of each car at a place. Most places have seen one car only, for which nothing is allocated.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 struct Standing {
-    /// First car; if its reports are 0 there is none, and there are no others either.
+    /// The car seen first. If its number of reports is 0, there is no car at the place at all.
     first: CarReports,
     others: Vec<CarReports>,
 }
 
-/// A car, and the number of its reports.
+/// A car, and the number of its reports from the place.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct CarReports {
     vehicle: u32,
@@ -191,12 +192,12 @@ impl Fold<PositionReport> for StoppedCars {
     }
 }
 
-/// Computes the mean of whole speeds.
+/// An aggregate: the mean of speeds in whole miles per hour.
 #[derive(Clone, Copy, Debug)]
 struct AverageSpeed;
 
 impl Fold<PositionReport> for AverageSpeed {
-    /// Sum and count.
+    /// Sum and number of the speeds folded so far.
     type Accumulator = (u64, u64);
     type Result = f64;
 

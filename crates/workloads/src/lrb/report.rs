@@ -23,34 +23,35 @@ pub const EXIT_LANE: u8 = 4;
 /// Seconds between two reports of a car.
 pub const REPORT_PERIOD_S: u32 = 30;
 
-/// One record of the input. Its event time is the benchmark's time.
+/// One record of Linear Road's input. Its event time is the time of the benchmark's row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LrbRecord {
-    /// Type 0: the position of a car.
+    /// A record of type 0: a car reports its position.
     Report(PositionReport),
-    /// Type 2: a request for the car's charges so far.
+    /// A record of type 2: a request for the charges of a car so far.
     Balance {
-        /// The car.
+        /// Number that identifies the car whose balance is requested.
         vehicle: u32,
-        /// The request's number, which its answer carries.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
     },
     /// Type 3: a request for the car's charges on a day in the past.
     Daily {
-        /// The car.
+        /// Number that identifies the car whose charges are requested.
         vehicle: u32,
-        /// The request's number, which its answer carries.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
-        /// The expressway of the charges.
+        /// Number that identifies the expressway where the charges arose.
         xway: u16,
-        /// Age of the day, from 1 for yesterday.
+        /// Age of the day in days, from 1 for yesterday.
         day: u8,
     },
-    /// Type 4: a request for the time of a journey. It is not answered, here or elsewhere.
+    /// Type 4: a request for the time of a journey. Such requests are not answered, as in other
+    /// implementations.
     TravelTime {
-        /// The car.
+        /// Number that identifies the car that requests a travel time.
         vehicle: u32,
-        /// The request's number.
+        /// Number that identifies the request, which is not answered.
         query: u32,
     },
 }
@@ -63,52 +64,52 @@ pub enum LrbRecord {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct PositionReport {
-    /// The car.
+    /// Number that identifies the car that reports.
     pub vehicle: u32,
     /// Feet from the western end of the expressway, below [`XWAY_FEET`].
     pub position_feet: u32,
-    /// The expressway.
+    /// Number that identifies the expressway on which the car is.
     pub xway: u16,
-    /// Speed in miles per hour.
+    /// Speed of the car in miles per hour.
     pub speed_mph: u8,
-    /// Lane, below [`LANE_COUNT`].
+    /// Lane of the car, below [`LANE_COUNT`].
     pub lane: u8,
-    /// Direction of travel.
+    /// Direction in which the car drives.
     pub direction: Direction,
     /// Segment of the position, below [`SEGMENT_COUNT`].
     pub segment: u8,
 }
 
-/// Direction of travel.
+/// Direction of travel on an expressway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Direction {
-    /// 0: segments rise.
+    /// East, 0 in files: the segment numbers rise along the way.
     East,
-    /// 1: segments fall.
+    /// West, 1 in files: the segment numbers fall along the way.
     West,
 }
 
 /// One mile of one direction of an expressway, by which traffic is counted and tolls are charged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Segment {
-    /// The expressway.
+    /// Number that identifies the expressway of the road.
     pub xway: u16,
-    /// Direction of travel.
+    /// Direction of travel in this half of the road.
     pub direction: Direction,
     /// Number of the segment, below [`SEGMENT_COUNT`].
     pub number: u8,
 }
 
-/// A spot on the road; two cars that stand at the same one have had an accident.
+/// A spot on the road. Two cars that stand at the same spot have had an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// The expressway.
+    /// Number that identifies the expressway of the road.
     pub xway: u16,
-    /// Direction of travel.
+    /// Direction of travel at this spot.
     pub direction: Direction,
-    /// Lane, below [`LANE_COUNT`].
+    /// Lane of the spot, below [`LANE_COUNT`].
     pub lane: u8,
-    /// Feet from the western end of the expressway, below [`XWAY_FEET`].
+    /// Distance of the spot in feet from the western end of the expressway, below [`XWAY_FEET`].
     pub position_feet: u32,
 }
 
@@ -141,7 +142,7 @@ impl PositionReport {
         Segment { xway: self.xway, direction: self.direction, number: self.segment }
     }
 
-    /// Returns the place of this report.
+    /// Returns the place on the road from which this report was sent.
     #[inline]
     pub fn place(&self) -> Place {
         let PositionReport { xway, direction, lane, position_feet, .. } = *self;
@@ -150,7 +151,7 @@ impl PositionReport {
 }
 
 impl Direction {
-    /// Returns the number of this direction in files.
+    /// Returns the number that this direction has in files.
     #[inline]
     pub fn number(self) -> u8 {
         self as u8
@@ -158,10 +159,10 @@ impl Direction {
 }
 
 impl Place {
-    /// Returns the segment of this place.
+    /// Returns the segment in which this place lies.
     #[inline]
     pub fn segment(&self) -> Segment {
-        // The number is below 100 by the bound on positions.
+        // The number is below 100, because the position is below the length of the expressway.
         let number = (self.position_feet / SEGMENT_FEET) as u8;
         Segment { xway: self.xway, direction: self.direction, number }
     }

@@ -1,7 +1,7 @@
 //! The result of Linear Road's short form for a segment and a minute, and the rule for its toll.
 //!
-//! It differs from the full rules: cars are reports, the speed is that of the same minute, the accident is in
-//! the segment itself.
+//! The short form differs from the full rules: it counts reports instead of cars, takes the speed of the same
+//! minute, and regards only accidents in the segment itself.
 
 use thalweg_model::Span;
 
@@ -9,11 +9,12 @@ use thalweg_model::Span;
 pub const WINDOW: Span = Span::from_secs(60);
 /// The window in which accidents are detected.
 pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
-/// Distance between the starts of two such windows.
+/// Distance between the starts of two windows in which accidents are detected.
 pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
-/// Reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on the car counts as stopped.
+/// Number of reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on the car counts as
+/// stopped.
 pub const STOPPED_REPORTS: u32 = 4;
-/// Stopped cars at one place from which on there is an accident.
+/// Number of stopped cars at one place from which on there is an accident.
 pub const ACCIDENT_CARS: u32 = 2;
 
 /// Returns the toll of a segment for a minute with `cars` reports at this average speed, without an accident.
@@ -22,16 +23,17 @@ pub fn toll(cars: u64, average_speed_mph: f64) -> u64 {
     if cars > 50 && average_speed_mph < 40.0 { 2 * (cars - 50) * (cars - 50) } else { 0 }
 }
 
-/// Result for a segment and a minute.
+/// Result of the short form for a segment and a minute.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SegmentReport {
-    /// Number of reports; 0 if only accidents are known.
+    /// Number of reports from the segment; 0 if only accidents are known.
     pub cars: u64,
-    /// Mean speed of the reports; 0 without any.
+    /// Mean speed of these reports in miles per hour; 0 if there are none.
     pub average_speed_mph: f64,
-    /// Result of [`toll`], or 0 if there is an accident.
+    /// The toll of the segment by the rule of [`toll`], or 0 if there is an accident.
     pub toll: u64,
-    /// Pairs of a place in the segment and an [`ACCIDENT_WINDOW`] ending in the minute, with an accident.
+    /// Number of accidents: pairs of a place in the segment and an [`ACCIDENT_WINDOW`] that ends in the
+    /// minute.
     pub accidents: u64,
 }
 

@@ -15,17 +15,17 @@ use thalweg_model::{Coded, EventTime, Record};
 
 use super::probe::{IpPair, Probe};
 
-/// The columns of a file, in order.
+/// The columns of a file of recorded probes, in order.
 pub const COLUMNS: [&str; 4] = ["slice", "src_ip", "dst_ip", "rtt"];
 
-/// Reason why a row is rejected.
+/// Reason why a row of recorded probes is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetmonCsvError {
-    /// The name of the column.
+    /// The name of the column with the wrong value.
     pub column: &'static str,
-    /// Text of the field.
+    /// Text of the field with the wrong value.
     pub value: String,
-    /// Description of the values that are allowed.
+    /// Description of the values that the column of the file allows.
     pub expected: &'static str,
 }
 
@@ -44,7 +44,8 @@ impl Coded for NetmonCsvError {
     }
 }
 
-/// Converts one row, in the order of [`COLUMNS`], to its probe, stamped with its slice.
+/// Converts one row of recorded probes, with fields in the order of [`COLUMNS`], to its probe. The event time
+/// is the time slice of the row.
 ///
 /// ```
 /// use thalweg_workloads::netmon::csv;

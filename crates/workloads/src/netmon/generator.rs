@@ -11,17 +11,17 @@ use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
 
 use super::probe::{IpPair, Probe};
 
-/// Number of probes in the cache, 15 MiB; the sequence repeats after them. It is two epochs. So a run at the
-/// nominal rate has only two different windows, and the reference need not count each one.
+/// Number of probes in the cache, 15 MiB; the sequence repeats after them. These are two seconds of probes.
+/// So a run at the nominal rate has only two different windows, and the reference need not count each one.
 pub const CACHE_PROBES: usize = 1_000_000;
 
-/// Number of machines, from 10.0.0.1 on.
+/// Number of probing machines, with addresses from 10.0.0.1 on.
 pub const MACHINE_COUNT: u32 = 99;
 
 /// Number of pairs of different machines; each direction is a pair.
 pub const PAIR_COUNT: usize = (MACHINE_COUNT * (MACHINE_COUNT - 1)) as usize;
 
-/// The address 10.0.0.0, before the first machine.
+/// The address 10.0.0.0 as a number, which is the one before the first machine.
 const NETWORK: u32 = 10 << 24;
 
 /// Quantiles of the round-trip time: shares, and the time that such a share of probes does not exceed.
@@ -40,8 +40,8 @@ const RTT_QUANTILES: [(f64, f64); 12] = [
     (1.0, 23.3),
 ];
 
-/// Share of probes that have the usual time of their pair. Its square is the share of the variance that lies
-/// between pairs.
+/// Share of probes that have the usual round-trip time of their pair. Its square is the share of the variance
+/// that lies between pairs.
 const USUAL_SHARE: f64 = 0.735;
 
 /// The endless sequence of probes: probe `index` is probe `index % CACHE_PROBES` of the cache.
@@ -54,7 +54,7 @@ pub struct NetmonGenerator {
 }
 
 impl NetmonGenerator {
-    /// Makes the cache; equal seeds give equal probes.
+    /// Makes the cache of probes from a seed; equal seeds give equal probes.
     pub fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let pairs = pairs(&mut entropy);
@@ -64,14 +64,14 @@ impl NetmonGenerator {
         NetmonGenerator { cache }
     }
 
-    /// One period of the sequence.
+    /// Returns one period of the repeating sequence of probes.
     pub fn cache(&self) -> &[Probe; CACHE_PROBES] {
         &self.cache
     }
 }
 
 impl fmt::Debug for NetmonGenerator {
-    /// Leaves out the cache, which is large.
+    /// Debug output leaves out the cache of probes, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetmonGenerator").finish_non_exhaustive()
     }
@@ -92,7 +92,7 @@ impl Generate for NetmonGenerator {
     }
 }
 
-/// Returns every pair, with its usual round-trip time.
+/// Returns every pair of machines, with its usual round-trip time.
 fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
     let machines = 1..=MACHINE_COUNT;
     let pairs = machines.clone().flat_map(|source| machines.clone().map(move |other| (source, other)));
@@ -104,7 +104,8 @@ fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
 
 fn probe(pairs: &[Probe], entropy: &mut SeededEntropy) -> Probe {
     let Probe { pair, rtt: usual } = pairs[entropy.below(pairs.len() as u64) as usize];
-    // Every probe draws all of its numbers, used or not, so that the pairs do not depend on the shares.
+    // Every probe draws all of its random numbers, used or not, so that the pairs do not depend on the
+    // shares.
     let (is_usual, other) = (entropy.unit() < USUAL_SHARE, rtt_at(entropy.unit()));
     Probe { pair, rtt: if is_usual { usual } else { other } }
 }

@@ -26,31 +26,33 @@ use crate::loops::stamps::Stamps;
 use crate::loops::{CLOCK_STRIDE_EVENTS, Fed, LoopKind, LoopReport, LoopStop, drive, run_workers};
 use window::OpenWindow;
 
-/// The ways in which the loop is written.
+/// The ways in which the loop for netmon is written.
 pub const KINDS: [LoopKind; 2] = [LoopKind::Blocks, LoopKind::Fused];
 
-/// Options of a run.
+/// Options of a run of the hand-written loop for netmon.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
-    /// How the loop is written: one of [`KINDS`].
+    /// The kind of loop, one of [`KINDS`].
     pub kind: LoopKind,
-    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's cache.
+    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
+    /// cache.
     pub workers: NonZeroUsize,
     /// Probes in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS). A block
     /// also ends where the generator's cache does. [`LoopKind::Fused`] ignores it.
     pub block_records: NonZeroUsize,
-    /// When a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the probe at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// Time of the first probe.
+    /// Event time of the first probe of each stream.
     pub start: EventTime,
-    /// Generator of the probes.
+    /// Generator of the probes that the loop reads.
     pub generator: &'a NetmonGenerator,
 }
 
-/// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
+/// Runs the hand-written loop for netmon on `workers` new threads, from a common start, and waits for all of
+/// them.
 ///
 /// A worker's probe `index` is the cache's `(first_event + index) % CACHE_PROBES`. Workers start at equal
 /// distances, so that they do not read the same memory at the same time. Results are ordered by window, then
@@ -77,17 +79,17 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<IpPair, f64>> {
     })
 }
 
-/// A row of a block before anything was written to it.
+/// The content of a row in a block before a probe is written to it.
 const BLANK: Record<Probe> =
     Record::new(EventTime::EPOCH, Probe { pair: IpPair { source: 0, destination: 0 }, rtt: 0.0 });
 
 /// A worker's loop with its stream of probes, which is read from the generator's cache.
 struct Stream<'a> {
     cache: &'a [Probe; CACHE_PROBES],
-    /// Position of the next probe in the cache.
+    /// Position of the next probe in the generator's cache.
     place: usize,
     stamps: Stamps,
-    /// Block between source and window; empty if they are one loop.
+    /// The block between source and window. It is empty if the whole job is one loop.
     block: Vec<Record<Probe>>,
     open: OpenWindow,
 }
@@ -115,10 +117,10 @@ impl Fed for Stream<'_> {
     }
 }
 
-/// Source: copies probes and stamps them.
+/// Source: copies probes into a block and gives them their event times.
 #[inline(never)]
 fn stamp(probes: &[Probe], stamps: &mut Stamps, rows: &mut [Record<Probe>]) {
-    // A copy in registers: written back once, not once per row.
+    // This copy is kept in registers and written back once per block, not once per row.
     let mut local = *stamps;
     for (row, probe) in rows.iter_mut().zip(probes) {
         *row = Record::new(local.next_stamp(), *probe);
@@ -126,7 +128,7 @@ fn stamp(probes: &[Probe], stamps: &mut Stamps, rows: &mut [Record<Probe>]) {
     *stamps = local;
 }
 
-/// Window: adds rows to their pairs, window by window.
+/// Window: adds the rows of a block to the sums of their pairs, window by window.
 #[inline(never)]
 fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
     let mut rest = rows;
@@ -136,7 +138,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
         let count = if last.event_time < end {
             rest.len()
         } else {
-            // At least the first row, which opened the window.
+            // A run has at least the first row, which opened the window.
             rest.partition_point(|row| row.event_time < end).max(1)
         };
         let (run, behind) = rest.split_at(count);
@@ -147,7 +149,7 @@ fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
     }
 }
 
-/// The whole job in one loop; only the sums are written to memory.
+/// Does the whole job of netmon in one loop, which writes only the sums to memory.
 #[inline(never)]
 fn stamp_and_add(probes: &[Probe], stamps: &mut Stamps, open: &mut OpenWindow) {
     let mut local = *stamps;

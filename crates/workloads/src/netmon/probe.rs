@@ -17,10 +17,9 @@ pub struct IpPair {
 /// Hashes the pair as one number in which the machines of a network are numbered together, with small gaps:
 /// `source`, then the last byte of `destination`, and far above them its other three bytes.
 ///
-/// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the addresses
-/// side by side the pairs formed a lattice, which some multipliers map to another lattice: a run had from 61 to
-/// 201 M records/s depending on its seed. With mixed numbers it had 126.
-/// of its seed; with mixed numbers it had 126.
+/// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the
+/// addresses side by side the pairs formed a lattice, which some multipliers map to another lattice: a run
+/// had from 61 to 201 M records/s depending on its seed. With mixed numbers it had 126.
 impl Hash for IpPair {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -30,28 +29,28 @@ impl Hash for IpPair {
 }
 
 impl IpPair {
-    /// Returns both addresses in one number, the source in the upper half.
+    /// Returns the addresses of both machines in one number, the source in the upper half.
     #[inline]
     pub const fn as_number(self) -> u64 {
         (self.source as u64) << 32 | self.destination as u64
     }
 
-    /// Returns the pair of this number.
+    /// Returns the pair of machines that this number stands for.
     pub const fn of_number(number: u64) -> Self {
         IpPair { source: (number >> 32) as u32, destination: number as u32 }
     }
 }
 
-/// One measurement.
+/// One measurement of the round-trip time between two machines.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Probe {
-    /// The machines of the probe.
+    /// The two machines between which the packet went.
     pub pair: IpPair,
     /// The round-trip time, zero or above, in the unit of the measurement.
     pub rtt: f64,
 }
 
-/// Throughput in bytes and the number of records in a block depend on this size.
+/// Throughput in bytes and the number of records in a block depend on the size of this record, 24 bytes.
 const _: () = assert!(size_of::<Record<Probe>>() == 24);
 
 #[cfg(test)]

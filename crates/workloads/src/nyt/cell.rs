@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::trip::Place;
 
-/// Number of cells in a row, and number of rows.
+/// Number of cells in a row of the grid, and number of rows.
 pub const CELLS_PER_SIDE: u16 = 600;
 
 const FIRST_CENTRE: Place = Place { longitude: -74.913_583, latitude: 41.474_937 };
 const WIDTH_DEGREES: f64 = 0.002_993;
 const HEIGHT_DEGREES: f64 = 0.002_245_778;
 
-/// A cell of the grid.
+/// A cell of the grid by which taxi trips are counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// Column, from 1 in the west to 600 in the east.
+    /// Column of the cell, from 1 in the west to 600 in the east.
     pub x: u16,
-    /// Row, from 1 in the north to 600 in the south.
+    /// Row of the cell, from 1 in the north to 600 in the south.
     pub y: u16,
 }
 
@@ -50,7 +50,7 @@ impl Cell {
         Some(Cell { x: number(column)?, y: number(row)? })
     }
 
-    /// Returns the middle of the cell.
+    /// Returns the place in the middle of the cell.
     pub fn centre(self) -> Place {
         Place {
             longitude: FIRST_CENTRE.longitude + f64::from(self.x - 1) * WIDTH_DEGREES,
@@ -68,20 +68,21 @@ impl Cell {
     }
 }
 
-/// A distance from the middle of a cell, in widths and heights of a cell. It is inside the cell while both are
-/// within one half.
+/// A distance from the middle of a cell, in widths and heights of a cell. The place at this distance is
+/// inside the cell if both numbers are within one half.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offset {
     pub(super) east: f64,
     pub(super) south: f64,
 }
 
-/// Returns the number of the cell that lies `steps` cells after the first; `None` outside the grid.
+/// Returns the number of the cell that lies `steps` cell widths or heights after the first one; `None` if it
+/// lies outside the grid.
 #[inline]
 fn number(steps: f64) -> Option<u16> {
-    // Compared as a double: a value that is not a number, or too large for an integer, is in no range. A value
-    // in range is truncated, which here equals rounding down; a call of `floor` took a fifth of the query's
-    // time.
+    // The number is compared as a double: a value that is not a number, or too large for an integer, is in no
+    // range. A value in range is truncated, which here equals rounding down; a call of `floor` took 1/5 of
+    // the query's time.
     let inside = 0.0 <= steps && steps < f64::from(CELLS_PER_SIDE);
     inside.then(|| steps as u16 + 1)
 }

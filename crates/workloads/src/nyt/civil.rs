@@ -1,4 +1,4 @@
-//! Date and time of day as text, in exactly one form: `2013-01-13 10:43:00`, read as UTC.
+//! Parses date and time of day as text, in exactly one form: `2013-01-13 10:43:00`, read as UTC.
 
 use thalweg_model::EventTime;
 
@@ -29,7 +29,7 @@ pub fn parse_date_time(text: &str) -> Option<EventTime> {
     Some(EventTime::from_secs(seconds))
 }
 
-/// Parses `bytes` as a decimal number; `None` if one of them is not a digit.
+/// Parses ASCII digits as a decimal number; `None` if one of the bytes is not a digit.
 pub(crate) fn digits(bytes: &[u8]) -> Option<i64> {
     bytes
         .iter()

@@ -1,5 +1,6 @@
-//! Trips from a seed, distributed like 14,987 recorded ones of January 2013 by distances, vendors, missing
-//! places, and the crowding of trips in few cells. Made once into a cache, then copied from it.
+//! Taxi trips from a seed, distributed like 14,987 recorded ones of January 2013 by distances, vendors,
+//! missing places, and the crowding of trips in few cells. They are made once into a cache, and then copied
+//! from there.
 //!
 //! A trip's event time is its end, and the query does not read its beginning: trips here have no duration (611
 //! s on average in the recording).
@@ -11,19 +12,19 @@ use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
 use super::cell::{Cell, Offset};
 use super::trip::{Place, Trip, Vendor};
 
-/// Number of trips in the cache, 4 MiB; the sequence repeats after them.
+/// Number of taxi trips in the cache, 4 MiB; the sequence repeats after them.
 pub const CACHE_TRIPS: usize = 1 << 17;
 
-/// Number of cells in which trips begin.
+/// Number of cells of the grid in which generated trips begin.
 pub const CELL_COUNT: usize = 1_350;
 
-/// Share of trips recorded by VTS; the others are CMT's.
+/// Share of trips whose taximeter is of the vendor VTS; the others are of CMT.
 const VTS_SHARE: f64 = 0.989;
 
-/// Share of trips that begin at `(0, 0)`.
+/// Share of trips whose recorded start is `(0, 0)`, which is no place in the town.
 const NOWHERE_SHARE: f64 = 0.021;
 
-/// Quantiles of the distance: shares, and the miles that such a share of trips does not exceed.
+/// Quantiles of the distance of trips: shares, and the miles that such a share of trips does not exceed.
 const DISTANCE_QUANTILES: [(f64, f64); 9] = [
     (0.0, 0.0),
     (0.01, 0.05),
@@ -48,7 +49,7 @@ pub struct NytGenerator {
 }
 
 impl NytGenerator {
-    /// Makes the cache; equal seeds give equal trips.
+    /// Makes the cache of trips from a seed; equal seeds give equal trips.
     pub fn new(seed: u64) -> Self {
         let mut entropy = SeededEntropy::new(seed);
         let cells = cells(&mut entropy);
@@ -57,14 +58,14 @@ impl NytGenerator {
         NytGenerator { cache }
     }
 
-    /// One period of the sequence.
+    /// Returns one period of the repeating sequence of trips.
     pub fn cache(&self) -> &[Trip; CACHE_TRIPS] {
         &self.cache
     }
 }
 
 impl fmt::Debug for NytGenerator {
-    /// Leaves out the cache, which is large.
+    /// Debug output leaves out the cache of trips, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NytGenerator").finish_non_exhaustive()
     }
@@ -105,8 +106,9 @@ fn distance_at(share: f64) -> f64 {
     low + (high - low) * (share - low_share) / (high_share - low_share)
 }
 
-/// Draws the rank of a cell by its number of trips. In the recording the share of the first `r` cells is close
-/// to `1 - exp(-r / 190)`, except that every cell has a few trips. Hence 3 % of the trips go to a random cell.
+/// Draws a cell, given as its rank by the number of trips. In the recording the share of the first `r` cells
+/// is close to `1 - exp(-r / 190)`, except that every cell has a few trips. Hence 3 % of the trips go to a
+/// random cell.
 fn rank(entropy: &mut SeededEntropy) -> usize {
     let (any, draw) = (entropy.unit() < 0.03, entropy.unit());
     let count = CELL_COUNT as f64;

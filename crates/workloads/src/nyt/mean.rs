@@ -9,20 +9,20 @@ use thalweg_model::Fold;
 
 use super::trip::Trip;
 
-/// Counts trips and averages their distance; folds trips, or bare distances in miles.
+/// An aggregate that counts trips and averages their distance. It folds trips, or bare distances in miles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MeanDistance;
 
-/// The result of [`MeanDistance`].
+/// The result of the aggregate [`MeanDistance`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TripSummary {
-    /// Number of trips.
+    /// Number of trips in the window.
     pub trips: u64,
-    /// Mean distance in miles; not a number if there were no trips.
+    /// Mean distance of the trips in miles; not a number if there were no trips.
     pub mean_distance_miles: f64,
 }
 
-/// Number of trips and sum of distances so far.
+/// Number of trips and sum of their distances so far.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DistanceSum {
     trips: u64,
@@ -88,7 +88,7 @@ impl CompensatedSum {
     #[inline]
     fn add(&mut self, number: f64) {
         let sum = self.sum + number;
-        // The loss is computed exactly when the larger summand is subtracted first.
+        // The rounding loss is exact if the larger summand is subtracted from the sum first.
         self.lost +=
             if self.sum.abs() < number.abs() { (number - sum) + self.sum } else { (self.sum - sum) + number };
         self.sum = sum;

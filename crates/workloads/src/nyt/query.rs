@@ -7,14 +7,14 @@ use super::cell::Cell;
 use super::mean::{DistanceSum, MeanDistance, TripSummary};
 use super::trip::{Trip, Vendor};
 
-/// The fields of a trip that the query's map keeps.
+/// The fields of a taxi trip that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CellTrip {
-    /// Cell where the trip began; [`Cell::OUTSIDE`] if that is not in the grid.
+    /// Cell in which the trip began; [`Cell::OUTSIDE`] if the place is not in the grid.
     pub cell: Cell,
-    /// Vendor of the taximeter.
+    /// Vendor of the taximeter that recorded the trip.
     pub vendor: Vendor,
-    /// Distance of the trip.
+    /// Distance of the trip in miles.
     pub distance_miles: f64,
 }
 

@@ -38,7 +38,7 @@ const TRIP_DISTANCE: usize = column("trip_distance");
 const PICKUP_LONGITUDE: usize = column("pickup_longitude");
 const PICKUP_LATITUDE: usize = column("pickup_latitude");
 
-/// Reason why a row is rejected.
+/// Reason why a row of a `trip_data` file is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TlcError {
@@ -49,11 +49,11 @@ pub enum TlcError {
     },
     /// A field does not hold a value that its column allows.
     Field {
-        /// The name of the column.
+        /// The name of the column with the wrong value.
         column: &'static str,
-        /// Text of the field.
+        /// Text of the field with the wrong value.
         value: String,
-        /// Description of the values that are allowed.
+        /// Description of the values that the column allows.
         expected: &'static str,
     },
 }
@@ -86,8 +86,8 @@ impl Coded for TlcError {
     }
 }
 
-/// Converts one row to its trip, stamped with its dropoff. `field` returns the row's field at an index from 0,
-/// and `None` after the last.
+/// Converts one row of a `trip_data` file to its trip, whose event time is that of the dropoff. `field`
+/// returns the row's field at an index from 0, and `None` after the last one.
 ///
 /// ```
 /// use thalweg_workloads::nyt::{Vendor, tlc};
@@ -130,7 +130,7 @@ pub fn trip_of<'a>(field: impl Fn(usize) -> Option<&'a str>) -> Result<Record<Tr
     Ok(Record::new(event_time, trip))
 }
 
-/// Returns the index of the column of this name; computed when the program is compiled.
+/// Returns the index of the column of this name. The compiler computes the index.
 const fn column(name: &str) -> usize {
     let mut index = 0;
     while !is_equal(COLUMNS[index].as_bytes(), name.as_bytes()) {

@@ -14,24 +14,25 @@ use super::generator::TextGenerator;
 use crate::loops::stamps::Stamps;
 use crate::loops::{Fed, LoopReport, LoopStop, drive, run_workers};
 
-/// Options of a run.
+/// Options of a run of a hand-written loop over lines.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
-    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's texts.
+    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
+    /// texts.
     pub workers: NonZeroUsize,
-    /// Records in a block.
+    /// Number of records in a block between two operators of the loop.
     pub block_records: NonZeroUsize,
-    /// When a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`,
     /// rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// Generator of the lines.
+    /// Generator of the lines that the loop reads.
     pub generator: &'a TextGenerator,
 }
 
-/// Runs a loop on new threads, from a common start, and waits for all of them. A worker's record `index` is the
-/// generator's `first_event + index`.
+/// Runs a hand-written loop over lines on new threads, from a common start, and waits for all of them. A
+/// worker's record `index` is the generator's `first_event + index`.
 pub(crate) fn run<'a, F, M>(options: LoopOptions<'a>, make: M) -> LoopReport<F::Row>
 where
     F: Fed<Row: Send>,
@@ -53,11 +54,11 @@ pub(crate) struct LineSource<'a> {
     stamps: Stamps,
 }
 
-/// A row of a block before anything was written to it.
+/// The content of a row in a block before a line is written to it.
 pub(crate) const BLANK: Record<&str> = Record::new(EventTime::EPOCH, "");
 
 impl<'a> LineSource<'a> {
-    /// Source: copies lines and stamps them.
+    /// Source: copies lines into a block and gives them their event times.
     #[inline(never)]
     pub(crate) fn produce(&mut self, rows: &mut [Record<&'a str>]) {
         let mut stamps = self.stamps;
@@ -73,18 +74,18 @@ impl<'a> LineSource<'a> {
 pub(crate) struct Panes<P, E> {
     size: Span,
     slide: Span,
-    /// The pane that takes records; it spans from `start` to `end`.
+    /// The pane that takes records now; it spans from `start` to `end`.
     open: P,
     start: EventTime,
     end: EventTime,
-    /// Closed panes that are part of windows to come, with their starts.
+    /// Closed panes that are part of windows not yet emitted, each with its start.
     closed: VecDeque<(EventTime, P)>,
-    /// Emits the result of a window, given the window's panes.
+    /// The function that emits the result of a window, given the panes of the window.
     emit: E,
 }
 
 impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
-    /// Creates windows of a size that is a whole number of slides.
+    /// Creates sliding windows; their size must be a whole number of slides.
     pub(crate) fn new(size: Span, slide: Span, emit: E) -> Self {
         assert!(
             size.as_micros() % slide.as_micros() == 0,
@@ -114,7 +115,7 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         }
     }
 
-    /// Ends all windows that contain a record.
+    /// Emits all remaining windows that contain a record.
     pub(crate) fn finish(mut self) {
         if self.start > EventTime::MIN {
             let last = self.start;
@@ -139,7 +140,8 @@ impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
         self.closed.push_back((self.start, std::mem::take(&mut self.open)));
     }
 
-    /// Emits the windows that end at or after the end of the pane closed last, up to this instant.
+    /// Emits the windows whose end lies between the end of the pane closed last and this instant, both
+    /// included.
     fn emit_until(&mut self, until: EventTime) {
         let mut end = self.end;
         while end <= until {

@@ -1,4 +1,4 @@
-//! Lines from a seed: made once into buffers of text, then returned as slices of them.
+//! Lines from a seed: they are made once into buffers of text, and returned as slices of these buffers.
 //!
 //! Buffers have 64 KiB: a few hundred short lines share one reference count, and workers that run several
 //! queries on one generator rarely contend for it.
@@ -9,26 +9,27 @@ use thalweg_model::{EventTime, Generate, SeededEntropy, Text, TextBuffer};
 
 use super::vocabulary::Vocabulary;
 
-/// Size of one buffer's text, in bytes.
+/// Size of the text of one buffer, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// An endless sequence of texts; it repeats after a power of two of them.
+/// An endless sequence of generated texts, which repeats after a power of two of them.
 pub struct TextGenerator {
     texts: Box<[Text]>,
-    /// Indexes of the texts in the order of the sequence; `None` if each text occurs once, in turn.
+    /// Indexes of the texts in the order of the sequence; `None` if the texts follow each other once per
+    /// period.
     order: Option<Box<[u32]>>,
-    /// Bytes of the buffers in which the texts lie.
+    /// Bytes of the buffers that hold the texts.
     buffer_bytes: usize,
-    /// Division of the sequence into kinds of text; `None` if the whole sequence runs in turn.
+    /// Division of the sequence into kinds of text that follow each other; `None` if there are no kinds.
     moods: Option<Moods>,
 }
 
-/// Division of a sequence into kinds of text, one kind after the other.
+/// Division of a sequence of texts into kinds, one kind after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moods {
     /// Number of texts of each kind, a power of two. The number of kinds is a power of two as well.
     pub(crate) texts: usize,
-    /// Number of consecutive records of one kind.
+    /// Number of consecutive records that have texts of one kind.
     pub(crate) records: u64,
 }
 
@@ -58,7 +59,7 @@ impl TextGenerator {
         }))
     }
 
-    /// Creates a generator of these texts, in turn.
+    /// Creates a generator that returns these texts in turn.
     ///
     /// # Panics
     /// If the number of texts is not a power of two.
@@ -82,8 +83,8 @@ impl TextGenerator {
         TextGenerator::in_turn(made, buffer_bytes)
     }
 
-    /// Returns a generator of `count` of these texts, each chosen by the index that `draw` returns. A text is
-    /// in memory once.
+    /// Returns a generator whose period is `count` of these texts, each chosen by the index that `draw`
+    /// returns. Each text is in memory only once.
     ///
     /// # Panics
     /// If `count` is not a power of two, or `draw` returns an index out of range.
@@ -107,18 +108,18 @@ impl TextGenerator {
         self.order.as_ref().map_or(self.texts.len(), |order| order.len())
     }
 
-    /// Returns a generator of the same texts, one kind after the other.
+    /// Returns a generator of the same texts in which one kind of text follows the other.
     pub(crate) fn with_moods(self, moods: Moods) -> Self {
         assert!(moods.texts.is_power_of_two() && moods.texts <= self.period(), "{moods:?}");
         TextGenerator { moods: Some(moods), ..self }
     }
 
-    /// Returns the texts, each once.
+    /// Returns the different texts of the generator, each once.
     pub fn texts(&self) -> &[Text] {
         &self.texts
     }
 
-    /// Returns the index in [`texts`](Self::texts) of the text at an index of the sequence.
+    /// Returns the index, in [`texts`](Self::texts), of the text that the sequence has at `index`.
     #[inline(always)]
     pub fn place_of(&self, index: u64) -> usize {
         let place = match self.moods {
@@ -135,7 +136,7 @@ impl TextGenerator {
 }
 
 impl fmt::Debug for TextGenerator {
-    /// Leaves out the texts, which are large.
+    /// Debug output leaves out the texts, which are large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextGenerator").field("texts", &self.texts.len()).finish_non_exhaustive()
     }
@@ -144,7 +145,7 @@ impl fmt::Debug for TextGenerator {
 impl Generate for TextGenerator {
     type Item = Text;
 
-    /// Cloning a text from the cache costs as much as taking it from its buffer.
+    /// Making a value is cheap: cloning a text from the cache costs as much as taking it from a buffer.
     const IS_CHEAP: bool = true;
 
     #[inline]

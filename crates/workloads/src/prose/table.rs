@@ -1,9 +1,9 @@
-//! Counts by word, for the hand-written loops: open addressing, a multiplication per eight bytes of a word, no
-//! secret key.
+//! A hash table of counts by word, for the hand-written loops. It uses open addressing, and a hash without a
+//! secret key that takes one multiplication per eight bytes of a word.
 
-/// The number of occurrences of each word.
+/// A table with the number of occurrences of each word.
 pub(crate) struct WordTable<'a> {
-    /// Slots; their number is a power of two. A free one has the count 0.
+    /// The slots of the table; their number is a power of two. A free slot has the count 0.
     slots: Vec<(&'a str, u64)>,
     len: usize,
 }
@@ -28,7 +28,7 @@ impl<'a> WordTable<'a> {
         true
     }
 
-    /// Returns all words with their counts.
+    /// Returns all words of the table with their counts.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'a str, u64)> {
         self.slots.iter().copied().filter(|(_, count)| *count > 0)
     }
@@ -59,7 +59,7 @@ impl<'a> WordTable<'a> {
         }
     }
 
-    /// Removes all words, and keeps the room for as many.
+    /// Removes all words from the table, and keeps the room for as many.
     pub(crate) fn clear(&mut self) {
         self.slots.fill(("", 0));
         self.len = 0;

@@ -11,18 +11,19 @@ use std::fmt::Write;
 
 use thalweg_model::Entropy;
 
-/// Largest number of different words: a few of those made of syllables may be English words.
+/// Largest number of different words in generated text. There may be fewer, because a few words made of
+/// syllables may be English words.
 pub const WORD_COUNT: usize = 10_000;
 
-/// The first words, most frequent first.
+/// The first words of the vocabulary, the most frequent one first.
 const COMMON: &str = "the of and to a in that he was it his is with as had i for at her on not be you she but have \
                       him from which all my by they so me this said were one there if or would when no what been an \
                       their who out up them more into then will we like just day time new now today about people \
                       know see get go home work night morning week city street game team play show watch read book \
                       film music phone food coffee train rain sun water road house school friend family world life";
 
-/// Words that express a feeling, each with its score from -5 to 5: the lexicon of generated tweets. They follow
-/// the common words.
+/// Words that express a feeling, each with its score from -5 to 5: the lexicon of generated tweets. In the
+/// vocabulary they follow the common words.
 pub const SCORED: [(&str, i64); 48] = [
     ("good", 3),
     ("bad", -3),
@@ -74,15 +75,16 @@ pub const SCORED: [(&str, i64); 48] = [
     ("hopeless", -2),
 ];
 
-/// Words that grep searches for: each is about one in ten thousand words. The first has the rank `SOUGHT_RANK`.
+/// Words that the workload `grep` searches for. Each of them is about one in 10,000 words. The first one has
+/// the rank `SOUGHT_RANK`.
 pub const SOUGHT: [&str; 3] = ["excellent", "wonderful", "perfect"];
 const SOUGHT_RANK: usize = 1_000;
 
-/// Words in the order of their ranks.
+/// The words of generated text, in the order of their ranks.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     words: Vec<String>,
-    /// Index of the first word with a score.
+    /// Index of the first word that has a score.
     scored: usize,
 }
 
@@ -107,24 +109,24 @@ impl Vocabulary {
         Vocabulary { words, scored }
     }
 
-    /// Draws a word by its frequency.
+    /// Draws a word at random, by its frequency.
     pub fn draw(&self, entropy: &mut impl Entropy) -> &str {
-        // `ranks^u - 1` is below `rank` with a probability of `ln(rank + 1) / ln(ranks)`.
+        // For a uniform `u`, `ranks^u - 1` is below `rank` with a probability of `ln(rank + 1) / ln(ranks)`.
         let ranks = (self.words.len() + 1) as f64;
         let rank = ranks.powf(entropy.unit()) as usize - 1;
         &self.words[rank.min(self.words.len() - 1)]
     }
 
-    /// Draws a word with a score above zero, or below zero if not `is_good`.
+    /// Draws a word with a score above zero; if not `is_good`, one with a score below zero.
     pub fn draw_scored(&self, is_good: bool, entropy: &mut impl Entropy) -> &str {
-        // Words with a score above and below zero alternate.
+        // In the list, words with a score above zero alternate with words with a score below zero.
         let pairs = SCORED.len() as u64 / 2;
         let place = 2 * entropy.below(pairs) as usize + usize::from(!is_good);
         &self.words[self.scored + place]
     }
 }
 
-/// Returns a word of 4 to 9 letters, different for each number below ten thousand.
+/// Returns a word of 4 to 9 letters, which is different for each number below 10,000.
 fn of_syllables(number: usize) -> String {
     let mut word = String::new();
     for digits in [number / 100, number % 100] {
@@ -157,7 +159,8 @@ mod tests {
         }
     }
 
-    /// The first word is about twice as frequent as the second, ten times as frequent as the tenth.
+    /// Words have frequencies by Zipf's law: the first word is about twice as frequent as the second, ten
+    /// times as frequent as the tenth.
     #[test]
     fn frequencies_are_zipf_s() {
         let vocabulary = Vocabulary::new();

@@ -9,7 +9,7 @@
 
 use thalweg_model::Text;
 
-/// Number of bytes that are examined together.
+/// Number of bytes of a line that are examined together.
 const CHUNK_BYTES: usize = 64;
 
 /// Finds the words of a line, one after the other.
@@ -18,14 +18,14 @@ const CHUNK_BYTES: usize = 64;
 /// time are converted to a bit each, in one pass, and words are runs of bits.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct WordFinder {
-    /// Position of the first byte that was not examined yet.
+    /// Position of the first byte of the line that was not examined yet.
     next: usize,
     /// A bit for each of the 64 bytes before `next`: whether it is part of a word that was not found yet.
     bits: u64,
 }
 
 impl WordFinder {
-    /// Returns the start and the end of the next word. The line must be the same at every call.
+    /// Returns the start and the end of the next word of the line. Every call must get the same line.
     #[inline(always)]
     pub(crate) fn next_word(&mut self, line: &[u8]) -> Option<(usize, usize)> {
         while self.bits == 0 {
@@ -62,7 +62,7 @@ impl WordFinder {
         }
     }
 
-    /// Examines the next bytes.
+    /// Examines the next 64 bytes of the line.
     #[inline(always)]
     fn look(&mut self, line: &[u8]) {
         let rest = &line[self.next..];
@@ -76,7 +76,8 @@ impl WordFinder {
     }
 }
 
-/// Returns which bytes are part of a word, the first in the lowest bit.
+/// Returns one bit for each byte of a chunk, which tells whether the byte is part of a word. The first byte
+/// has the lowest bit.
 #[inline(always)]
 fn word_bits(chunk: &[u8; CHUNK_BYTES]) -> u64 {
     let is_word = chunk.map(|byte| {
@@ -86,7 +87,8 @@ fn word_bits(chunk: &[u8; CHUNK_BYTES]) -> u64 {
     let mut bits = 0;
     for (place, eight) in is_word.chunks_exact(8).enumerate() {
         let eight = u64::from_le_bytes(eight.try_into().expect("a chunk of 8 bytes fills a word"));
-        // Bit `8 n` moves to bit `56 + n`, by 2^(56 - 7 n); no other product reaches these bits.
+        // The multiplication gathers the lowest bits of eight bytes: bit `8 n` moves to bit `56 + n`, by the
+        // summand 2^(56 - 7 n), and no other product reaches these bits.
         bits |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * place);
     }
     bits
@@ -107,7 +109,7 @@ pub fn words_of(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of an owned line: the output of a flat map.
+/// An iterator over the words of an owned line, the output of a flat map.
 #[derive(Clone, Debug)]
 pub struct Words {
     line: Text,
@@ -139,7 +141,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In any text both ways find the same words, which are those of a plain split.
+        /// In any text both ways to find words, in borrowed and in owned lines, give the words of a plain
+        /// split.
         #[test]
         fn words_are_runs_of_letters(line in "([a-z'A-Zßé€]{0,30}[ ,.0-9_\t-]{0,3}){0,6}|.{0,40}|[a-z]{50,150} [a-z]{0,80}[@`\\[{]") {
             let is_word = |c: char| c.is_ascii_alphabetic() || c == '\'' || !c.is_ascii();

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, HashSet};
 use super::lines::LineInput;
 use super::{Row, Windows};
 
-/// One row of results; the fields are the columns of `distinct.csv`.
+/// One row of the results of `distinct`; the fields are the columns of `distinct.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DistinctRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of different URLs.
+    /// Number of different URLs requested in the window.
     pub urls: u64,
 }
 
@@ -30,7 +30,7 @@ impl Row for DistinctRow {
     }
 }
 
-/// Returns the results of `inputs`, by window; each input refers to one of `urls`.
+/// Returns the results of the requests `inputs`, ordered by window; each input refers to one of `urls`.
 ///
 /// # Panics
 /// If the windows overlap, or their size is not a positive number of whole milliseconds.
@@ -69,7 +69,7 @@ pub fn recorded_request(line: &str) -> Option<(i64, &str)> {
     Some((micros_of(time)?, parts[1]))
 }
 
-/// Returns the microseconds from 1970 to `DD/Mon/YYYY:HH:MM:SS +ZZZZ`, by counting days.
+/// Returns the microseconds from 1970 to a time of the form `DD/Mon/YYYY:HH:MM:SS +ZZZZ`, by counting days.
 fn micros_of(time: &str) -> Option<i64> {
     let form: String = time.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     let months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use super::lines::{LineInput, parts_per_window};
 use super::{Row, Windows};
 
-/// One row of results; the fields are the columns of `grep.csv`.
+/// One row of the results of `grep`; the fields are the columns of `grep.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrepRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of lines with an occurrence.
+    /// Number of lines in the window that contain a sought word.
     pub lines: u64,
-    /// Number of occurrences.
+    /// Number of occurrences of sought words in the window.
     pub occurrences: u64,
 }
 
@@ -33,7 +33,7 @@ impl Row for GrepRow {
     }
 }
 
-/// Returns the results of `inputs`, by window; each input refers to one of `lines`.
+/// Returns the results for the lines `inputs`, ordered by window; each input refers to one of `lines`.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
@@ -45,7 +45,7 @@ pub fn grep_rows(
     let windows = windows.into();
     windows.assert_whole(1_000, "milliseconds");
     let is_part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    // One part for each occurrence, and one for the line if it has any.
+    // A line has one part for each occurrence, and one part for the line itself if it has any occurrence.
     let parts_of = |line: usize| {
         let words = lines[line].as_ref().split(|c| !is_part_of_word(c));
         let sought = words.filter(|word| ["excellent", "wonderful", "perfect"].contains(word)).count();

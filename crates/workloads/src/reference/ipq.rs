@@ -12,36 +12,36 @@ use std::iter::Peekable;
 
 use super::{Row, Windows};
 
-/// One row of IPQ1 or IPQ2; the fields are the columns of their files.
+/// One row of the results of IPQ1 or IPQ2; the fields are the columns of their files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RevenueRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Revenue in millionths of a dollar.
+    /// Revenue of the window in millionths of a dollar.
     pub revenue_micros: u64,
 }
 
-/// One row of IPQ3.
+/// One row of the results of IPQ3: events of a job at a log level in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventsRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Job number.
+    /// Number that identifies the job whose log events or errors are counted.
     pub job: u32,
-    /// Log level.
+    /// Log level of the counted events.
     pub level: u32,
-    /// Number of events.
+    /// Number of events of the job at this level in the window.
     pub events: u64,
 }
 
-/// One row of IPQ4.
+/// One row of the results of IPQ4: errors of a job in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorsRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Job number.
+    /// Number that identifies the job whose log events or errors are counted.
     pub job: u64,
-    /// Number of pairs of a request and an error.
+    /// Number of pairs of a request and an error with the same number in the window.
     pub errors: u64,
 }
 
@@ -81,29 +81,29 @@ impl Row for ErrorsRow {
     }
 }
 
-/// Revenue per window. Events are added in any order, one by one or many at once.
+/// Sums of the revenue per window. Events are added in any order, one by one or many at once.
 #[derive(Clone, Debug)]
 pub struct Revenues {
     windows: Windows,
-    /// Number of events and revenue, by the start of the window.
+    /// Number of events and sum of their revenue, by the start of the window.
     sums: BTreeMap<i64, (u64, u64)>,
 }
 
-/// A run of a generator's events, which repeat and are stamped at a steady rate.
+/// A run of a generator's ads, which repeat and are stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct RevenueDrain<'a> {
-    /// Revenue of each event; repeats after the last. Not empty.
+    /// Revenue of each ad of one period, which repeats. It must not be empty.
     pub period: &'a [u64],
-    /// Number of events; it may exceed the period.
+    /// Number of ads of the run, which may exceed the period.
     pub events: u64,
     /// Event rate: event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// Time of the first event, in microseconds since the Unix epoch.
+    /// Event time of the first ad, in microseconds since the Unix epoch.
     pub start_us: i64,
 }
 
 impl Revenues {
-    /// Creates revenues without events.
+    /// Creates sums without events for these windows.
     ///
     /// # Panics
     /// If size and slide are not positive numbers of whole milliseconds.
@@ -122,11 +122,12 @@ impl Revenues {
         }
     }
 
-    /// Adds the events of a drain: the result is the same as one by one, in time that grows with the period and
-    /// the windows. A window holds the events from one index to another, as stamps rise with the index.
+    /// Adds all events of a run of the generator. The result is the same as with one event at a time, but the
+    /// work grows only with the period and the number of windows. A window holds the events from one index to
+    /// another, as stamps rise with the index.
     ///
     /// # Panics
-    /// If a number of the drain is out of range.
+    /// If a number of [`RevenueDrain`] is out of range.
     pub fn add_drain(&mut self, drain: RevenueDrain<'_>) {
         let RevenueDrain { period, events, rate_per_s, start_us } = drain;
         assert!(rate_per_s > 0 && !period.is_empty(), "a rate must be above zero, and a period have events");
@@ -143,7 +144,8 @@ impl Revenues {
         let sum_before = |index: u64| u128::from(index / length) * total + before[(index % length) as usize];
         let (start, rate) = (i128::from(start_us), i128::from(rate_per_s));
         let (size, slide) = (i128::from(self.windows.size_us), i128::from(self.windows.slide_us));
-        // Returns the least index with `floor(index * 1e6 / rate) >= border - start`.
+        // The closure returns the least index with `floor(index * 1e6 / rate) >= border - start`, that is,
+        // the first event at or after a border.
         let index_at = |border: i128| {
             let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
             index.min(i128::from(events)) as u64
@@ -166,7 +168,7 @@ impl Revenues {
         *sum = (sum.0 + events, sum.1 + revenue_micros);
     }
 
-    /// Returns the rows, by window.
+    /// Returns the revenue of each window as result rows, ordered by window.
     pub fn rows(&self) -> Vec<RevenueRow> {
         let row = |(start_us, &(_, revenue_micros)): (&i64, &(u64, u64))| RevenueRow {
             window_start_ms: start_us / 1_000,
@@ -182,8 +184,8 @@ const JOBS: usize = 1_000;
 /// Number of log levels, numbered from 0.
 const LEVELS: usize = 5;
 
-/// Returns the results of IPQ3 for events in any order, by window, job and level. An event is its time in
-/// microseconds, its job and its level.
+/// Returns the results of IPQ3 for events in any order; the rows are ordered by window, job and level. An
+/// event is given as its time in microseconds, its job and its level.
 ///
 /// # Panics
 /// If the windows' size is not a positive number of whole milliseconds, or a job or level is out of range.
@@ -191,7 +193,8 @@ pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) 
     Windows::from(size_us).assert_whole(1_000, "milliseconds");
     let none = || vec![0_u64; JOBS * LEVELS];
     let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
-    // The window of the previous event, taken out of the map: usually the next event falls into it too.
+    // The counts of the previous event's window are taken out of the map, because usually the next event
+    // falls into the same window.
     let (mut open_window, mut open) = (0, none());
     for (event_time_us, job, level) in events {
         assert!(level < LEVELS as u32, "level {level} does not exist");
@@ -215,19 +218,19 @@ pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) 
     windows.into_iter().flat_map(of_window).collect()
 }
 
-/// A request or an error.
+/// A request of IPQ4, or an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestInput {
-    /// Event time: microseconds since the Unix epoch.
+    /// Event time of the request or error, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Number of the request.
+    /// Number that identifies the request.
     pub request: u64,
-    /// Job number; not read for errors.
+    /// Number that identifies the job; it is not read for errors.
     pub job: u64,
 }
 
-/// Returns the results of IPQ4 for streams that are each ordered by time, by window and job. Keeps the events
-/// of one window.
+/// Returns the results of IPQ4, ordered by window and job, for two streams that are each ordered by time.
+/// Only the events of one window are kept in memory.
 ///
 /// # Panics
 /// If a stream goes back in time, or the windows' size is not a positive number of whole milliseconds.
@@ -259,7 +262,7 @@ pub fn errors_rows(
     rows
 }
 
-/// Takes the next events of a stream that lie in this window.
+/// Takes the next requests or errors of a stream that lie in this window.
 fn of_window(
     stream: &mut Peekable<impl Iterator<Item = RequestInput>>,
     window: i64,

@@ -10,26 +10,26 @@ use std::iter::Peekable;
 
 use super::Row;
 
-/// Largest distance of two records that match: half a second.
+/// Largest distance in time of two records that match: half a second, in microseconds.
 const WITHIN_US: i64 = 500_000;
 
-/// One record.
+/// One record of either stream of the join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JoinInput {
-    /// Event time: microseconds since the Unix epoch.
+    /// Event time of the record, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Join key.
+    /// The key by which records of the two streams match.
     pub key: u64,
-    /// Position of the record in its stream.
+    /// Position of the record in its stream, by which a match names it.
     pub number: u64,
 }
 
 /// A pair of records that match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JoinMatch {
-    /// The later of the two times: microseconds since the Unix epoch.
+    /// The later of the event times of the two records, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Key of both records.
+    /// The join key of both records.
     pub key: u64,
     /// Position of the left record in its stream.
     pub left: u64,
@@ -37,30 +37,30 @@ pub struct JoinMatch {
     pub right: u64,
 }
 
-/// The results of one second.
+/// The results of the join in one second of event time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JoinSecond {
-    /// Seconds since the Unix epoch.
+    /// The second, counted from the Unix epoch.
     pub second: i64,
-    /// Number of matches.
+    /// Number of matches in the second.
     pub matches: u64,
-    /// A sum over all matches, independent of their order, which detects a match that differs.
+    /// A sum over all matches of the second that does not depend on their order. It shows if a match differs.
     pub checksum: u64,
 }
 
 impl JoinSecond {
-    /// Creates a second without results.
+    /// Creates the results of a second without matches.
     pub fn new(second: i64) -> Self {
         JoinSecond { second, ..JoinSecond::default() }
     }
 
-    /// Returns the second that contains an instant.
+    /// Returns the number of the second that contains an instant.
     #[inline]
     pub fn of(event_time_us: i64) -> i64 {
         event_time_us.div_euclid(1_000_000)
     }
 
-    /// Adds a result.
+    /// Adds a match to the results of its second.
     #[inline]
     pub fn add(&mut self, JoinMatch { event_time_us, key, left, right }: JoinMatch) {
         let mut mixed = key;
@@ -84,7 +84,8 @@ impl Row for JoinSecond {
     }
 }
 
-/// Returns the results of two streams, each ordered by time, by second; seconds without results are left out.
+/// Returns the results of two streams that are each ordered by time, one row for each second. Seconds without
+/// matches are left out.
 ///
 /// # Panics
 /// If a stream goes back in time by more than a second.
@@ -102,7 +103,8 @@ pub fn join_seconds(
             .map(|input| JoinSecond::of(input.event_time_us));
         let Some(second) = next.min() else { break };
         let (lefts, rights) = (of_second(&mut left, second), of_second(&mut right, second));
-        // A result bears the later time, so it belongs to this second if one of its two records does.
+        // A match has the later of two event times, so it belongs to this second if at least one of its
+        // records lies in this second.
         let mut results = JoinSecond::new(second);
         meet(&lefts, &rights, &mut results);
         let (second_before, lefts_before, rights_before) = &before;
@@ -118,7 +120,7 @@ pub fn join_seconds(
     seconds
 }
 
-/// Takes the next records of a stream that lie in this second, sorted by key.
+/// Takes the next records of a stream that lie in this second, and sorts them by key.
 fn of_second(stream: &mut Peekable<impl Iterator<Item = JoinInput>>, second: i64) -> Vec<JoinInput> {
     let mut inputs = Vec::new();
     while let Some(input) = stream.next_if(|input| JoinSecond::of(input.event_time_us) <= second) {
@@ -129,7 +131,7 @@ fn of_second(stream: &mut Peekable<impl Iterator<Item = JoinInput>>, second: i64
     inputs
 }
 
-/// Compares all pairs of records of each key. Both inputs are sorted by key.
+/// Compares all pairs of records of each key, and adds the matches. Both inputs are sorted by key.
 fn meet(lefts: &[JoinInput], rights: &[JoinInput], results: &mut JoinSecond) {
     let mut from = 0;
     for left in lefts {

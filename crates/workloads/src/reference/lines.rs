@@ -8,12 +8,12 @@ use std::hash::Hash;
 
 use super::Windows;
 
-/// An occurrence of a line.
+/// An occurrence of a line in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineInput {
-    /// Event time: microseconds since the Unix epoch.
+    /// Event time of the line, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Index of the line among the lines, from 0.
+    /// Index of the text of the line among the different lines, from 0.
     pub line: usize,
 }
 
@@ -54,7 +54,8 @@ fn greatest_common_divisor(one: i64, other: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// Lines `a b` and `b`, counted in windows of 10 µs every 4 µs, as `start:part=count`.
+    /// Every part of a line counts in every window that contains the line. Here the lines are `a b` and `b`,
+    /// windows have 10 µs and start every 4 µs, and results are written as `start:part=count`.
     #[test]
     fn every_part_counts_in_every_window() {
         let inputs = [(0, 0), (3, 1), (9, 0), (10, 1)];
@@ -64,7 +65,7 @@ mod tests {
         let shown: Vec<String> =
             counts.iter().map(|((start, part), count)| format!("{start}:{part}={count}")).collect();
         let expected = "-8:a=1 -8:b=1 -4:a=1 -4:b=2 0:a=2 0:b=3 4:a=1 4:b=2 8:a=1 8:b=2";
-        // The window at -8 ends at 2.
+        // The window that starts at -8 ends at 2, so it has the line at time 0 only.
         assert_eq!(shown.join(" "), expected);
     }
 }

@@ -23,47 +23,47 @@ use std::collections::BTreeMap;
 
 use super::Row;
 
-/// One row of input, with the fields that the query reads.
+/// One row of Linear Road's input, with the fields that the short form reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LrbInput {
-    /// Event time: microseconds from the start of the run.
+    /// Event time of the row, in microseconds from the start of the run.
     pub event_time_us: i64,
-    /// Type of the row; 0 is a report.
+    /// Type of the row; 0 is a position report.
     pub kind: u8,
-    /// The car.
+    /// Number that identifies the car that has sent the row.
     pub vehicle: u32,
-    /// Miles per hour.
+    /// Speed of the car in miles per hour.
     pub speed: u8,
-    /// The expressway.
+    /// Number that identifies the expressway of the row.
     pub xway: u16,
-    /// Lane, from 0 (entry) to 4 (exit).
+    /// Lane of the car, from 0 (entry) to 4 (exit).
     pub lane: u8,
-    /// Direction: 0 east, 1 west.
+    /// Direction in which the car drives: 0 east, 1 west.
     pub direction: u8,
-    /// Segment, from 0 to 99.
+    /// Segment of the report, from 0 to 99.
     pub segment: u8,
-    /// Position in feet; segments are 5,280 feet long.
+    /// Position of the car in feet; segments are 5,280 feet long.
     pub position: u32,
 }
 
-/// One row of results; the fields are the columns of `lrb.csv`.
+/// One row of the results of Linear Road's short form; the fields are the columns of `lrb.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LrbRow {
-    /// Start of the minute: seconds from the start of the run.
+    /// Start of the minute, in seconds from the start of the run.
     pub window_start_s: i64,
-    /// The expressway.
+    /// Number that identifies the expressway of the row.
     pub xway: u16,
-    /// Direction: 0 east, 1 west.
+    /// Direction of the segment: 0 east, 1 west.
     pub direction: u8,
-    /// Segment, from 0 to 99.
+    /// Number of the segment, from 0 to 99.
     pub segment: u8,
-    /// Number of reports.
+    /// Number of reports from the segment in the minute.
     pub cars: u64,
-    /// Mean speed of the reports.
+    /// Mean speed of these reports in miles per hour.
     pub average_speed: f64,
-    /// Toll of the segment.
+    /// Toll of the segment for the minute.
     pub toll: u64,
-    /// Number of pairs of a place and a window with an accident.
+    /// Number of accidents: pairs of a place and a window of 120 s.
     pub accidents: u64,
 }
 
@@ -82,14 +82,14 @@ impl Row for LrbRow {
     }
 }
 
-/// Results of an input.
+/// Results of Linear Road's short form for an input.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LrbAnswer {
-    /// Rows by minute, expressway, direction, segment.
+    /// Result rows, ordered by minute, expressway, direction and segment.
     pub rows: Vec<LrbRow>,
-    /// Number of input rows.
+    /// Number of input rows that were read.
     pub read: u64,
-    /// Number of input rows that are reports.
+    /// Number of input rows that are position reports.
     pub reports: u64,
 }
 
@@ -97,11 +97,12 @@ const MINUTE_US: i64 = 60_000_000;
 const SLIDE_US: i64 = 30_000_000;
 const WINDOW_US: i64 = 120_000_000;
 
-/// Returns the results of `input`, whose rows may be in any order.
+/// Returns the results of Linear Road's short form for `input`, whose rows may be in any order.
 pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
     let mut answer = LrbAnswer::default();
     let mut minutes: BTreeMap<i64, Vec<Counted>> = BTreeMap::new();
-    // The minute of the previous row, taken out of the map: usually the next row falls into it too.
+    // The counts of the previous row's minute are taken out of the map, because usually the next row falls
+    // into the same minute.
     let (mut open_minute, mut open) = (0, Vec::new());
     let mut standing = Vec::new();
     for row in input {
@@ -139,10 +140,10 @@ pub fn lrb_rows(input: impl Iterator<Item = LrbInput>) -> LrbAnswer {
     answer
 }
 
-/// Expressway, direction, lane, position.
+/// A place on the road: expressway, direction, lane, position.
 type Place = (u16, u8, u8, u32);
 
-/// A report of a standing car.
+/// A position report of a car that stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     place: Place,
@@ -150,12 +151,14 @@ struct Standing {
     event_time_us: i64,
 }
 
-/// Returns place and minute of every pair of a window and a place with an accident.
+/// Returns the place and the minute of every accident, that is, of every pair of a place and a window with
+/// stopped cars.
 fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
     standing.sort_unstable();
     let mut found = Vec::new();
     for at_place in standing.chunk_by(|a, b| a.place == b.place) {
-        // Number of cars with at least four reports there, by the start of the window.
+        // This map has the number of cars with at least four reports from the place, by the start of the
+        // window.
         let mut stopped: BTreeMap<i64, u32> = BTreeMap::new();
         for of_car in at_place.chunk_by(|a, b| a.vehicle == b.vehicle) {
             let mut reports: BTreeMap<i64, u32> = BTreeMap::new();
@@ -173,7 +176,7 @@ fn accidents(mut standing: Vec<Standing>) -> Vec<(Place, i64)> {
     found
 }
 
-/// Counts of a segment in a minute.
+/// Counts of the reports from a segment in a minute.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     reports: u64,
@@ -203,7 +206,7 @@ impl Counted {
     }
 }
 
-/// Returns the number of a segment, in the order of the results.
+/// Returns the number of a segment among all segments, in the order of the results.
 fn number(xway: u16, direction: u8, segment: u8) -> usize {
     assert!(direction < 2 && segment < 100, "direction {direction} and segment {segment} do not exist");
     usize::from(xway) * 200 + usize::from(direction) * 100 + usize::from(segment)

@@ -102,11 +102,11 @@ pub type LrbColumns = [i32; 15];
 /// The announcement to a car that enters a segment; the fields are the columns of `type0_toll.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbToll {
-    /// The car.
+    /// Number that identifies the car that enters the segment.
     pub vehicle: i32,
-    /// Time of the report in seconds.
+    /// Time in seconds of the position report that is answered.
     pub time_s: i32,
-    /// Rounded average speed of the five minutes before, 0 if no car was there.
+    /// Average speed of the five minutes before in miles per hour, rounded; 0 if no car was in the segment.
     pub lav: i64,
     /// The toll charged when the car leaves the segment for the next one.
     pub toll: i64,
@@ -116,26 +116,27 @@ pub struct LrbToll {
 /// `type1_accident.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbNotice {
-    /// Time of the report in seconds.
+    /// Time in seconds of the position report that is answered.
     pub time_s: i32,
-    /// The expressway.
+    /// Number that identifies the expressway with the accident.
     pub xway: i32,
-    /// Segment of the accident.
+    /// Number of the segment in which the accident is.
     pub accident_segment: i32,
-    /// Direction: 0 east, 1 west.
+    /// Direction of the road: 0 east, 1 west.
     pub direction: i32,
-    /// The car.
+    /// Number that identifies the car that is notified.
     pub vehicle: i32,
 }
 
-/// A balance; the fields are the columns of `type2_balance.csv`, without the second time column.
+/// An answer to a balance request; the fields are the columns of `type2_balance.csv`, without the second time
+/// column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbBalance {
-    /// Time of the request in seconds.
+    /// Time in seconds of the request that is answered.
     pub time_s: i32,
-    /// The request's number.
+    /// Number that identifies the request that is answered.
     pub query: i32,
-    /// Sum of all charges so far.
+    /// Sum of all charges of the car so far.
     pub balance: i64,
     /// The other answer that is allowed: all charges except the last. `None` in the rows of a run, which gives
     /// one answer.
@@ -145,11 +146,11 @@ pub struct LrbBalance {
 /// The toll charged to a car on a day in the past; the fields are the columns of `type3_daily.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LrbDaily {
-    /// Time of the request in seconds.
+    /// Time in seconds of the request that is answered.
     pub time_s: i32,
-    /// The request's number.
+    /// Number that identifies the request that is answered.
     pub query: i32,
-    /// The historical toll.
+    /// The historical toll of the car for that day and expressway.
     pub toll: i64,
 }
 
@@ -202,34 +203,36 @@ impl Row for LrbDaily {
     }
 }
 
-/// Results of an input. The counts satisfy `read = reports + ignored + balances + dailies + unanswered`, where
-/// `balances` and `dailies` are numbers of rows.
+/// Results of Linear Road's full rules for an input. Every row that was read is counted once:
+/// `read = reports + ignored + balances + dailies + unanswered`, where `balances` and `dailies` are numbers of
+/// result rows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LrbFullAnswer {
-    /// Tolls by time, then in the order of the reports.
+    /// Toll announcements by time, then in the order of the reports.
     pub tolls: Vec<LrbToll>,
-    /// Notices by time, then in the order of the reports.
+    /// Accident notices by time, then in the order of the reports.
     pub notices: Vec<LrbNotice>,
-    /// Balances by time, then in the order of the requests.
+    /// Answers to balance requests by time, then in the order of the requests.
     pub balances: Vec<LrbBalance>,
-    /// Daily expenditures by time, then in the order of the requests.
+    /// Answers to requests for daily expenditures by time, then in the order of the requests.
     pub dailies: Vec<LrbDaily>,
-    /// Number of input rows.
+    /// Number of input rows that were read.
     pub read: u64,
-    /// Number of reports that are not ignored.
+    /// Number of position reports that are not ignored.
     pub reports: u64,
-    /// Number of reports that are ignored.
+    /// Number of position reports that are ignored.
     pub ignored: u64,
     /// Number of type 3 requests without a historical toll, and of rows of types other than 0, 2 and 3.
     pub unanswered: u64,
-    /// Number of accidents that began.
+    /// Number of accidents that have begun.
     pub accidents: u64,
 }
 
-/// Returns the results of `rows`, which may be in any order; a historical toll is `[vehicle, day, xway, toll]`.
+/// Returns the results of the full rules for `rows`, which may be in any order; a historical toll is
+/// `[vehicle, day, xway, toll]`.
 pub fn lrb_full(rows: impl IntoIterator<Item = LrbColumns>, historical_tolls: &[[i32; 4]]) -> LrbFullAnswer {
     let mut rows: Vec<LrbColumns> = rows.into_iter().collect();
-    // A stable sort: by time, reports before requests, otherwise in the given order.
+    // The sort is stable: by time, reports before requests, and otherwise in the given order.
     rows.sort_by_key(|&[kind, time_s, ..]| (time_s, kind != 0));
     let historical: BTreeMap<(i32, i32, i32), i32> =
         historical_tolls.iter().map(|&[vehicle, day, xway, toll]| ((vehicle, day, xway), toll)).collect();
@@ -254,16 +257,16 @@ pub fn lrb_full(rows: impl IntoIterator<Item = LrbColumns>, historical_tolls: &[
     road.answer
 }
 
-/// Expressway, direction, segment.
+/// A segment of the road: expressway, direction, number.
 type Segment = (i32, i32, i32);
 
-/// Expressway, lane, direction, position.
+/// A place on the road: expressway, lane, direction, position.
 type Place = (i32, i32, i32, i32);
 
 #[derive(Default)]
 struct Road {
     cars: BTreeMap<i32, Car>,
-    /// Traffic by segment and minute.
+    /// Reports and cars of each segment in each minute.
     traffic: BTreeMap<(Segment, i32), Traffic>,
     /// The cars that are stopped at a place, in the order in which they became so.
     stopped: BTreeMap<Place, Vec<i32>>,
@@ -276,9 +279,9 @@ struct Car {
     lane: i32,
     segment: Segment,
     place: Place,
-    /// Consecutive reports at `place`.
+    /// Number of consecutive reports of the car from `place`.
     reports_here: u32,
-    /// Announced toll; zero if none is announced.
+    /// The toll announced last to the car; 0 if none is announced.
     announced: i64,
     balance: i64,
     before_last_charge: i64,
@@ -344,7 +347,7 @@ impl Road {
         self.cars.insert(vehicle, car);
     }
 
-    /// Marks a car which was stopped as moving.
+    /// Notes that a car which was stopped moves again, and ends the accident that it was part of.
     fn move_on(&mut self, vehicle: i32, car: &Car, minute: i32) {
         self.stopped.entry(car.place).or_default().retain(|&other| other != vehicle);
         for accident in self.accidents.get_mut(&car.segment).into_iter().flatten() {
@@ -354,7 +357,8 @@ impl Road {
         }
     }
 
-    /// Marks a car as stopped.
+    /// Notes that a car is stopped at a place. An accident begins if another car is stopped there and the
+    /// place has no accident yet.
     fn stop(&mut self, vehicle: i32, segment: Segment, place: Place, minute: i32) {
         let stopped = self.stopped.entry(place).or_default();
         let accidents = self.accidents.entry(segment).or_default();
@@ -367,7 +371,7 @@ impl Road {
         stopped.push(vehicle);
     }
 
-    /// Records the announcement to the car; returns the toll.
+    /// Computes the toll for a car that enters a segment, records the announcement and returns the toll.
     fn enter(&mut self, vehicle: i32, time_s: i32, segment: Segment) -> i64 {
         let (xway, direction, number) = segment;
         let minute = time_s.div_euclid(60);

@@ -11,20 +11,20 @@ use std::rc::Rc;
 
 use super::{Row, Windows};
 
-/// One probe.
+/// One measurement of a round-trip time between two machines.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonInput {
-    /// Event time: microseconds since the Unix epoch.
+    /// Event time of the probe, in microseconds since the Unix epoch.
     pub event_time_us: i64,
     /// The machine that sent the probe: an IPv4 address as a number.
     pub source: u32,
     /// The machine that answered: an IPv4 address as a number.
     pub destination: u32,
-    /// The round-trip time.
+    /// The measured round-trip time.
     pub rtt: f64,
 }
 
-/// One row of results; the fields are the columns of `netmon.csv`.
+/// One row of the results of netmon; the fields are the columns of `netmon.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonRow {
     /// Start of the window: milliseconds since the Unix epoch.
@@ -33,7 +33,7 @@ pub struct NetmonRow {
     pub source: u32,
     /// The machine that answered: an IPv4 address as a number.
     pub destination: u32,
-    /// Mean of the pair's round-trip times.
+    /// Mean of the round-trip times of the pair in the window.
     pub mean_rtt: f64,
 }
 
@@ -50,17 +50,19 @@ impl Row for NetmonRow {
     }
 }
 
-/// A digest of the rows of one window, for runs with more rows than can be kept. It detects a mean that is
-/// wrong by more than a hundred-thousandth, and a row that is missing, doubled, or of another pair.
+/// A digest of the result rows of one window, for runs with more rows than can be kept. The digest detects a
+/// mean that is wrong by more than a hundred-thousandth, and a row that is missing, doubled, or of another
+/// pair.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetmonWindow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Number of rows.
+    /// Number of result rows of the window.
     pub rows: u64,
-    /// Sum of the rows' means.
+    /// Sum of the means of all rows of the window.
     pub means: f64,
-    /// Sum of the rows' means, each multiplied by a number from 1 to 2 that depends on the pair.
+    /// Sum of the means of all rows, each multiplied by a number from 1 to 2 that depends on the pair of
+    /// machines.
     pub weighted_means: f64,
 }
 
@@ -70,7 +72,7 @@ impl NetmonWindow {
         NetmonWindow { window_start_ms, rows: 0, means: 0.0, weighted_means: 0.0 }
     }
 
-    /// Adds a row.
+    /// Adds a result row to the digest of its window.
     #[inline]
     pub fn add(&mut self, NetmonRow { source, destination, mean_rtt, .. }: &NetmonRow) {
         let pair = u64::from(*source) << 32 | u64::from(*destination);
@@ -99,7 +101,7 @@ impl Row for NetmonWindow {
 /// A run of a generator's probes, which repeat and are stamped at a steady rate.
 #[derive(Clone, Debug)]
 pub struct NetmonDrain<'a> {
-    /// Source, destination and round-trip time of the probes; repeats after the last.
+    /// Source, destination and round-trip time of the probes of one period, which repeats.
     pub period: &'a [(u32, u32, f64)],
     /// The indexes of the probes that count: probe `index` is the period's `index % period.len()`.
     pub indexes: Range<u64>,
@@ -109,15 +111,15 @@ pub struct NetmonDrain<'a> {
     pub start_us: i64,
 }
 
-/// Sums of the probes of each window. Probes are added in any order.
+/// Sums of the round-trip times in each window. Probes are added in any order.
 #[derive(Clone, Debug)]
 pub struct NetmonSums {
     windows: Windows,
-    /// Sums by the windows' starts in microseconds. Windows with the same probes share their sums.
+    /// The sums of each window, by its start in microseconds. Windows with the same probes share their sums.
     sums: BTreeMap<i64, Rc<Pairs>>,
 }
 
-/// Sums by source and destination.
+/// The sums of each pair of machines, by source and destination.
 type Pairs = BTreeMap<(u32, u32), Sum>;
 
 impl NetmonSums {
@@ -132,7 +134,7 @@ impl NetmonSums {
         NetmonSums { windows, sums: BTreeMap::new() }
     }
 
-    /// Adds these probes.
+    /// Adds probes to the sums of their windows.
     pub fn add(&mut self, probes: impl Iterator<Item = NetmonInput>) {
         for NetmonInput { event_time_us, source, destination, rtt } in probes {
             for start_us in self.windows.starts(event_time_us) {
@@ -142,9 +144,9 @@ impl NetmonSums {
         }
     }
 
-    /// Adds part of a generator's probes, with the same result as [`add`](Self::add) one by one. Windows with
-    /// the same part of the period are counted once: if the period is a whole number of windows long, the work
-    /// does not grow with the run.
+    /// Adds part of a generator's probes, with the same result as [`add`](Self::add) for each of them.
+    /// Windows with the same part of the period are counted once. So the work does not grow with the run if
+    /// the period is a whole number of windows long.
     ///
     /// # Panics
     /// If a number of [`NetmonDrain`] is out of range, or the period is empty.
@@ -156,7 +158,7 @@ impl NetmonSums {
         }
         let (rate, length) = (i128::from(rate_per_s), period.len() as u64);
         let stamp = |index: u64| i128::from(start_us) + i128::from(index) * 1_000_000 / rate;
-        // The first index at or after a border, see `ysb`.
+        // The closure returns the index of the first probe at or after a border in time, as in `ysb.rs`.
         let index_at = |border: i128| {
             let index = ((border - i128::from(start_us)).max(0) * rate + 999_999) / 1_000_000;
             index.clamp(indexes.start.into(), indexes.end.into()) as u64
@@ -185,7 +187,8 @@ impl NetmonSums {
         }
     }
 
-    /// Returns the rows of each non-empty window, by window; within one by source, then destination.
+    /// Returns the result rows of each non-empty window, ordered by window; within a window they are ordered
+    /// by source and destination.
     pub fn windows(&self) -> impl Iterator<Item = Vec<NetmonRow>> + '_ {
         self.sums.iter().map(|(start_us, pairs)| {
             let row = |(&(source, destination), sum): (&(u32, u32), &Sum)| NetmonRow {
@@ -199,7 +202,7 @@ impl NetmonSums {
     }
 }
 
-/// Returns the digest of a window's rows; `None` if it has none.
+/// Returns the digest of the result rows of a window; `None` if there are no rows.
 pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
     let mut window = NetmonWindow::new(rows.first()?.window_start_ms);
     rows.iter().for_each(|row| window.add(row));
@@ -232,8 +235,8 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds `count` probes whose round-trip times sum to `rtts`. Source: Knuth, "The Art of Computer
-    /// Programming", volume 2, section 4.2.2, theorem B.
+    /// Adds `count` probes whose round-trip times have the sum `rtts`, and keeps the rounding error. Source:
+    /// Knuth, "The Art of Computer Programming", volume 2, section 4.2.2, theorem B.
     fn add(&mut self, count: u64, rtts: f64) {
         let sum = self.rtts + rtts;
         let added = sum - self.rtts;
@@ -274,7 +277,7 @@ pub fn netmon_input_of_line(line: &str) -> Option<NetmonInput> {
     Some(NetmonInput { event_time_us: slice_s * 1_000_000, source, destination, rtt })
 }
 
-/// Parses an address: four numbers from 0 to 255, without leading zeros, separated by dots.
+/// Parses an IPv4 address: four numbers from 0 to 255, without leading zeros, separated by dots.
 fn address(text: &str) -> Option<u32> {
     let parts: Vec<&str> = text.split('.').collect();
     let mut number = 0;

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 
 use super::{Row, Windows};
 
-/// One trip, with the fields that the query reads.
+/// One taxi trip, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NytInput<'a> {
     /// End of the trip: microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Vendor: `VTS`, `CMT` or another.
+    /// Vendor of the taximeter: `VTS`, `CMT` or another.
     pub vendor: &'a str,
-    /// Distance in miles.
+    /// Distance of the trip in miles.
     pub distance: f64,
     /// Longitude of the trip's start: degrees east.
     pub longitude: f64,
@@ -26,7 +26,7 @@ pub struct NytInput<'a> {
     pub latitude: f64,
 }
 
-/// One row of results; the fields are the columns of `nyt.csv`.
+/// One row of the results of NYT; the fields are the columns of `nyt.csv`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NytRow {
     /// Start of the window: seconds since the Unix epoch.
@@ -35,9 +35,9 @@ pub struct NytRow {
     pub cell_x: u16,
     /// Row of the cell, from 1 in the north to 600 in the south.
     pub cell_y: u16,
-    /// Number of trips.
+    /// Number of trips that began in the cell.
     pub trips: u64,
-    /// Mean distance in miles.
+    /// Mean distance of these trips in miles.
     pub avg_distance: f64,
 }
 
@@ -55,25 +55,25 @@ impl Row for NytRow {
     }
 }
 
-/// Results of an input, in which every trip is counted: `read = counted + filtered + outside + bad`.
+/// Results of NYT for an input, of which every trip is counted: `read = counted + filtered + outside + bad`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct NytAnswer {
-    /// Rows by window, then cell.
+    /// Result rows, ordered by window and cell.
     pub rows: Vec<NytRow>,
-    /// Number of trips, or of lines of a file apart from its header.
+    /// Number of trips that were read, or of lines of a file apart from its header.
     pub read: u64,
-    /// Number of trips that the rows count, each once.
+    /// Number of trips that the query counts; a trip in several windows is counted once here.
     pub counted: u64,
     /// Number of trips of other vendors or of at most 1 mile, wherever they began.
     pub filtered: u64,
     /// Number of VTS trips over 1 mile that began outside the grid.
     pub outside: u64,
-    /// Number of lines that are not a trip.
+    /// Number of lines that are no valid trip.
     pub bad: u64,
 }
 
-/// Returns the results of `trips`, in any order, for these windows. A plain number is the size in microseconds
-/// of back-to-back windows.
+/// Returns the results of `trips`, which may be in any order, for these windows. A plain number is the size
+/// in microseconds of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole seconds.
@@ -136,7 +136,7 @@ fn trip_of_line(line: &str) -> Option<NytInput<'_>> {
     })
 }
 
-/// Returns the seconds from 1970 to `YYYY-MM-DD HH:MM:SS`, by adding up years and months.
+/// Returns the seconds from 1970 to a time of the form `YYYY-MM-DD HH:MM:SS`, by adding up years and months.
 fn seconds_of_date_time(text: &str) -> Option<i64> {
     let form: String = text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     if form != "9999-99-99 99:99:99" {
@@ -162,20 +162,20 @@ fn seconds_of_date_time(text: &str) -> Option<i64> {
     Some((((years + months + day - 1) * 24 + hour) * 60 + minute) * 60 + second)
 }
 
-/// Returns the cell, by walking east and south from the first one until the place is passed.
+/// Returns the cell of a place, by walking east and south from the first cell until the place is passed.
 fn cell(longitude: f64, latitude: f64) -> Option<(u16, u16)> {
     let (width, height) = (0.002993, 0.002245778);
     let east = ((longitude - -74.913583) + width / 2.0) / width;
     let south = ((41.474937 + height / 2.0) - latitude) / height;
-    // The place lies in cell `n` if its distance from the grid's edge is at least `n - 1` cells, but below `n`
+    // A place lies in cell `n` if its distance from the grid's edge is at least `n - 1` cells, but below `n`
     // cells.
     let walk = |cells: f64| (1u16..=600).find(|&n| f64::from(n) - 1.0 <= cells && cells < f64::from(n));
     Some((walk(east)?, walk(south)?))
 }
 
-/// Returns the sum as if no addition were rounded: rounding errors are kept in further doubles.
-/// Source: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates",
-/// 1997, section 2.4, GROW-EXPANSION.
+/// Returns the sum of the numbers as if no addition were rounded: rounding errors are kept in further
+/// doubles. Source: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
+/// Predicates", 1997, section 2.4, GROW-EXPANSION.
 fn exact_sum(numbers: &[f64]) -> f64 {
     let mut parts: Vec<f64> = Vec::new();
     for &number in numbers {

@@ -12,17 +12,17 @@ use super::lines::{LineInput, parts_per_window};
 use super::wordcount::words;
 use super::{Row, Windows};
 
-/// One row of results; the fields are the columns of `tweets.csv`, where words are written as `word:count` with
-/// blanks between.
+/// One row of the results of tweets; the fields are the columns of `tweets.csv`, where words are written as
+/// `word:count` with blanks between.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TweetsRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
     /// Number of tweets in the window.
     pub tweets: u64,
-    /// Sum of the tweets' scores.
+    /// Sum of the scores of the tweets in the window.
     pub score: i64,
-    /// Words and their counts, the most frequent first.
+    /// The most frequent words and their counts, the most frequent one first.
     pub words: Vec<(String, u64)>,
 }
 
@@ -38,17 +38,17 @@ impl Row for TweetsRow {
     }
 }
 
-/// A countable part of a tweet.
+/// A part of a tweet that is counted in each window: the tweet itself, a score, or a word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Part<'a> {
     Tweet,
-    /// Score of one word.
+    /// The score of one word of the tweet.
     Score(i64),
     Word(&'a str),
 }
 
-/// Returns the results of `inputs`, by window; each input refers to one of `tweets`, and `lexicon` has the
-/// scores of words.
+/// Returns the results for the tweets `inputs`, ordered by window; each input refers to one of `tweets`, and
+/// `lexicon` has the scores of words.
 ///
 /// # Panics
 /// If the windows overlap, or their size is not a positive number of whole milliseconds.
@@ -86,7 +86,7 @@ pub fn tweets_rows(
         let last = before.replace((tweets, score));
         let has_changed = last.is_some_and(|(tweets_before, score_before)| {
             let [now, then] = [i128::from(tweets), i128::from(tweets_before)];
-            // |score / now - score_before / then| >= 0.1
+            // This is |score / now - score_before / then| >= 0.1 without a division.
             10 * (i128::from(score) * then - i128::from(score_before) * now).abs() >= now * then
         });
         if has_changed && !words.is_empty() {
@@ -99,7 +99,8 @@ pub fn tweets_rows(
     rows
 }
 
-/// Returns the lexicon of a file: a word, a tab and its score on each line; other lines are skipped.
+/// Returns the lexicon in the text of a file: a word, a tab and its score on each line. Other lines are
+/// skipped.
 pub fn lexicon_of_lines(text: &str) -> Vec<(&str, i64)> {
     let scored = |line| {
         let (word, score): (&str, &str) = str::split_once(line, '\t')?;

@@ -7,14 +7,14 @@
 use super::lines::{LineInput, parts_per_window};
 use super::{Row, Windows};
 
-/// One row of results; the fields are the columns of `wordcount.csv`.
+/// One row of the results of word count; the fields are the columns of `wordcount.csv`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WordRow {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// The word.
+    /// The word whose occurrences are counted.
     pub word: String,
-    /// Number of occurrences.
+    /// Number of occurrences of the word in the window.
     pub count: u64,
 }
 
@@ -30,13 +30,14 @@ impl Row for WordRow {
     }
 }
 
-/// Returns the words of a line.
+/// Returns the words of a line, by the rules of word count.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphabetic() || c == '\'' || !c.is_ascii();
     line.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
-/// Returns the results of `inputs`, by window, then word; each input refers to one of `lines`.
+/// Returns the results for the lines `inputs`, ordered by window and word; each input refers to one of
+/// `lines`.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.

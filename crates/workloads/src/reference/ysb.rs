@@ -9,25 +9,25 @@ use std::collections::BTreeMap;
 
 use super::{Row, Windows};
 
-/// One event, with the fields that the query reads.
+/// One event of YSB, with the fields that the query reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbInput {
-    /// Event time: microseconds since the Unix epoch.
+    /// Event time, in microseconds since the Unix epoch.
     pub event_time_us: i64,
-    /// Event type; 0 is a view.
+    /// Type of the event; 0 is a view.
     pub event_type: u64,
-    /// Ad, from 1 to 1,000; an ad beyond them belongs to no campaign.
+    /// Number that identifies the ad, from 1 to 1,000. An ad with another number belongs to no campaign.
     pub ad_id: u64,
 }
 
-/// One row of results; the fields are the columns of `ysb.csv`.
+/// One row of the results of YSB; the fields are the columns of `ysb.csv`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct YsbCount {
     /// Start of the window: milliseconds since the Unix epoch.
     pub window_start_ms: i64,
-    /// Campaign, from 0 to 99.
+    /// Number that identifies the campaign, from 0 to 99.
     pub campaign: u64,
-    /// Number of views.
+    /// Number of views of the campaign's ads in the window.
     pub count: u64,
 }
 
@@ -43,8 +43,8 @@ impl Row for YsbCount {
     }
 }
 
-/// Returns the results of `events`, in any order, for these windows, by window, then campaign. A plain number
-/// is the size in microseconds of back-to-back windows.
+/// Returns the results of YSB for `events`, which may be in any order; the rows are ordered by window and
+/// campaign. A plain number is the size in microseconds of back-to-back windows.
 ///
 /// # Panics
 /// If size and slide are not positive numbers of whole milliseconds.
@@ -64,24 +64,24 @@ pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, windows: impl Into<Win
 /// A run over a generator's events in order, stamped at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub struct YsbDrain<'a> {
-    /// Event type and ad of the events; repeats after the last.
+    /// Event type and ad of the events of one period, which repeats.
     pub period: &'a [(u64, u64)],
-    /// Number of events; it may exceed the period.
+    /// Number of events of the run, which may exceed the period.
     pub events: u64,
     /// Event rate: event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
     pub rate_per_s: u64,
-    /// Time of the first event, in microseconds since the Unix epoch.
+    /// Event time of the first event, in microseconds since the Unix epoch.
     pub start_us: i64,
-    /// Windows, whose size and slide are positive numbers of whole milliseconds.
+    /// The windows of the results. Their size and slide are positive numbers of whole milliseconds.
     pub windows: Windows,
 }
 
-/// Returns the results of a run of any length, from two passes over the period: the work grows with the period
-/// and with the rows of results, not with the events. Equal to [`ysb_counts`] of all the events; by window,
-/// then campaign.
+/// Returns the results of a run of any length, from two passes over the period: the work grows with the
+/// period and with the rows of results, not with the events. The results equal those of [`ysb_counts`] for
+/// all events, ordered by window and campaign.
 ///
-/// A window holds the events from one index to another, as stamps rise with the index. So its counts are the
-/// difference of two sums, over all events before each of the two indexes.
+/// A window has the events between two indexes, because event times rise with the index. So its counts are
+/// the difference of two sums, over all events before each of the two indexes.
 ///
 /// # Panics
 /// If a number of [`YsbDrain`] is out of range, or the period is empty.
@@ -96,12 +96,12 @@ pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
     let (size, slide, start, rate) =
         (wide(windows.size_us), wide(windows.slide_us), wide(start_us), i128::from(rate_per_s));
     let last_stamp = start + i128::from(events - 1) * 1_000_000 / rate;
-    // The first window that ends after the first event.
+    // The first window with a row is the first one that ends after the first event.
     let first_window = ((start - size).div_euclid(slide) + 1) * slide;
     let window_starts: Vec<i128> =
         (0..).map(|n| first_window + n * slide).take_while(|window| *window <= last_stamp).collect();
-    // The first index at or after a border: the least `i` with `floor(i * 1e6 / rate) >= border - start`,
-    // which is the same as `i >= (border - start) * rate / 1e6`.
+    // The closure returns the index of the first event at or after a border: the least `i` with `floor(i *
+    // 1e6 / rate) >= border - start`, which is the same as `i >= (border - start) * rate / 1e6`.
     let index_at = |border: i128| {
         let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
         index.min(i128::from(events)) as u64
@@ -124,8 +124,8 @@ pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
 fn sums_before(period: &[(u64, u64)], indexes: &[u64]) -> Vec<Vec<u64>> {
     let length = period.len() as u64;
     assert!(length > 0, "a period must have events");
-    // Visits the indexes in the order of their position in the period, and counts up to each position on the
-    // way.
+    // The indexes are visited in the order of their position in the period, and views are counted up to each
+    // position on the way.
     let mut visits: Vec<usize> = (0..indexes.len()).collect();
     visits.sort_by_key(|&n| indexes[n] % length);
     let mut sums = vec![Vec::new(); indexes.len()];

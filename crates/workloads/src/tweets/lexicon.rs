@@ -10,28 +10,28 @@ use thalweg_model::{Coded, Text};
 use crate::prose::table::hash;
 use crate::prose::words_of;
 
-/// Length of the longest word that has a score, in bytes.
+/// Length of the longest word that may have a score, in bytes.
 pub const WORD_BYTES_MAX: usize = 64;
 
-/// Largest absolute value of a score.
+/// Largest absolute value of the score of a word.
 pub const SCORE_MAX: i64 = 100;
 
-/// Scores by word, in a table with open addressing. At most a quarter of the slots is in use, so that for most
-/// words without a score one probe is enough.
+/// The scores of words, in a hash table with open addressing. At most a quarter of the slots is in use, so
+/// that for most words without a score one probe is enough.
 #[derive(Clone, Debug)]
 pub struct Lexicon {
-    /// Slots; their number is a power of two. A free one has no word.
+    /// The slots of the table; their number is a power of two. A free slot has an empty word.
     slots: Vec<(Text, i64)>,
     word_count: usize,
 }
 
-/// Reason why a lexicon is rejected.
+/// Reason why the file of a lexicon is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LexiconError {
     /// The line of this number, counted from 1, does not have the form word, tab, score.
     Line(usize),
-    /// The word has two scores.
+    /// The word occurs twice, with a score each time.
     Twice(String),
 }
 
@@ -60,7 +60,7 @@ impl Coded for LexiconError {
 }
 
 impl Lexicon {
-    /// Creates a lexicon of these words.
+    /// Creates a lexicon of these words and scores.
     ///
     /// # Errors
     /// [`LexiconError::Twice`] if a word has two scores.
@@ -80,7 +80,7 @@ impl Lexicon {
         Ok(lexicon)
     }
 
-    /// Parses the lexicon in a file's text. Empty lines are skipped.
+    /// Parses a lexicon from the text of a file. Empty lines are skipped.
     ///
     /// # Errors
     /// [`LexiconError`], if a line does not have the form, or a word occurs twice.
@@ -91,12 +91,12 @@ impl Lexicon {
         Lexicon::of(words?)
     }
 
-    /// Returns the number of words.
+    /// Returns the number of words that have a score.
     pub fn word_count(&self) -> usize {
         self.word_count
     }
 
-    /// Returns the bytes of the table, and an upper bound of the bytes of its words.
+    /// Returns the bytes of the lexicon's table, and an upper bound of the bytes of its words.
     pub fn held_bytes(&self) -> usize {
         self.slots.len() * size_of::<(Text, i64)>()
             + self
@@ -107,7 +107,7 @@ impl Lexicon {
                 .sum::<usize>()
     }
 
-    /// Returns the sum of the scores of a line's words.
+    /// Returns the sum of the scores of all words of a line.
     #[inline]
     pub fn score_of(&self, line: &str) -> i64 {
         words_of(line).map(|word| self.score_of_word(word.as_bytes())).sum()
@@ -119,11 +119,11 @@ impl Lexicon {
         let Some(lower) = lower.get_mut(..word.len()) else { return 0 };
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
-        // A free slot has the score 0.
+        // A word that is not in the lexicon leads to a free slot, whose score is 0.
         self.slots[self.place_of(lower)].1
     }
 
-    /// Returns the slot of a word, or the free one in which it would be stored.
+    /// Returns the index of the slot of a word, or of the free slot in which the word would be stored.
     #[inline(always)]
     fn place_of(&self, word: &[u8]) -> usize {
         let mask = self.slots.len() - 1;

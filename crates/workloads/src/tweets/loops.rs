@@ -18,12 +18,13 @@ use crate::wordcount::loops::{Place, count_words, split};
 pub use crate::loops::LoopKind;
 pub use crate::prose::LoopOptions;
 
-/// Runs the loop on new threads and waits for all of them. Results are ordered by window.
+/// Runs the hand-written loop for tweets on new threads and waits for all of them. Results are ordered by
+/// window.
 pub fn run(options: LoopOptions<'_>, lexicon: &Lexicon) -> LoopReport<Windowed<(), Mood>> {
     ceiling::run(options, |source, block_records| Blocks::new(source, block_records, lexicon))
 }
 
-/// The stream, the blocks between the operators, and the windows.
+/// The stream of tweets, the blocks between the operators, and the windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lexicon: &'a Lexicon,
@@ -99,7 +100,7 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Map: computes the scores of tweets.
+/// Map: computes the score of each tweet of a block.
 #[inline(never)]
 fn score(lexicon: &Lexicon, tweets: &[Record<&str>], scores: &mut [Record<i64>]) {
     for (score, tweet) in scores.iter_mut().zip(tweets) {
@@ -107,7 +108,7 @@ fn score(lexicon: &Lexicon, tweets: &[Record<&str>], scores: &mut [Record<i64>])
     }
 }
 
-/// Window: counts tweets and sums their scores.
+/// Window: counts tweets and sums their scores in one pane.
 #[inline(never)]
 fn add_up(pane: &mut Sentiment, scores: &[Record<i64>]) {
     scores.iter().for_each(|score| pane.add(score.value));

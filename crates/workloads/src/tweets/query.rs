@@ -67,7 +67,7 @@ pub fn moods_and_words<S, K>(
         .sink("sink", sink);
 }
 
-/// Counts tweets and sums their scores.
+/// An aggregate that counts tweets and sums their scores.
 #[derive(Clone, Copy, Debug)]
 struct ScoreSum;
 
@@ -94,13 +94,13 @@ impl Fold<i64> for ScoreSum {
     }
 }
 
-/// Forwards a result that differs significantly from the previous one. Windows of one key come in the order of
-/// their ends.
+/// Forwards the score of a window if it differs significantly from the score of the previous window. Windows
+/// of one key come in the order of their ends.
 #[derive(Clone, Copy, Debug)]
 struct Changes;
 
 impl KeyedProcess<(), Windowed<(), Sentiment>> for Changes {
-    /// The previous result.
+    /// The score of the previous window.
     type State = Option<Sentiment>;
     type Out = Windowed<(), Sentiment>;
 

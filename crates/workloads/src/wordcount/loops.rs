@@ -19,13 +19,13 @@ use crate::prose::words::WordFinder;
 pub use crate::loops::LoopKind;
 pub use crate::prose::ceiling::LoopOptions;
 
-/// Runs the loop on new threads and waits for all of them. Results are ordered by window, and unordered within
-/// one.
+/// Runs the hand-written loop for word count on new threads and waits for all of them. Results are ordered by
+/// window, and in no order within a window.
 pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Text, u64>> {
     ceiling::run(options, Blocks::new)
 }
 
-/// The stream, the blocks between the operators, and the windows.
+/// The stream of lines, the blocks between the operators, and the windows.
 struct Blocks<'a> {
     source: LineSource<'a>,
     lines: Vec<Record<&'a str>>,
@@ -78,14 +78,14 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Position in a block of lines from which the next word is searched.
+/// The position in a block of lines from which the next word is searched.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
     pub(crate) line: usize,
     finder: WordFinder,
 }
 
-/// Flat map: writes words until the block is full. Returns how many.
+/// Flat map: writes the words of lines until the block of words is full. Returns the number of words written.
 #[inline(never)]
 pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
     let mut count = 0;
@@ -103,7 +103,7 @@ pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [
     count
 }
 
-/// Window: counts per word.
+/// Window: counts the occurrences of each word in one pane.
 #[inline(never)]
 pub(crate) fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>]) {
     for word in words {
@@ -122,8 +122,8 @@ mod tests {
     use crate::reference::wordcount::{WordRow, word_rows};
     use crate::wordcount;
 
-    /// Windows fill up, slide on and close at the end; the numbers of workers and block records make no
-    /// difference.
+    /// The loop has the results of the reference while windows fill up, slide on and close at the end, for
+    /// any number of workers and any block size.
     #[test]
     fn results_are_the_reference_s() {
         let generator = &wordcount::generator(3);

@@ -2,7 +2,7 @@
 
 use thalweg_model::{Record, Span};
 
-/// Number of campaigns, numbered from 0.
+/// Number of advertising campaigns, which are numbered from 0.
 pub const CAMPAIGN_COUNT: u64 = 100;
 /// Number of ads of each campaign.
 pub const ADS_PER_CAMPAIGN: u64 = 10;
@@ -16,40 +16,43 @@ pub const PAGE_COUNT: u64 = 1_000_000;
 pub const AD_TYPE_COUNT: u64 = 5;
 /// Number of kinds of event, numbered from 0: [`VIEW`], [`CLICK`], [`PURCHASE`].
 pub const EVENT_TYPE_COUNT: u64 = 3;
-/// The event type that the query keeps.
+/// The event type "view", which the query keeps.
 pub const VIEW: u64 = 0;
 /// An event type that the query drops.
 pub const CLICK: u64 = 1;
 /// An event type that the query drops.
 pub const PURCHASE: u64 = 2;
-/// Window in which views are counted.
+/// Window in which the views of ads are counted.
 pub const WINDOW: Span = Span::from_secs(10);
 
-/// An event of a user and an ad. With the record's event time this is Yahoo's event of seven fields.
+/// An event of YSB: a user views or clicks an ad, or buys something. With the record's event time
+/// this is Yahoo's event of seven fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YsbEvent {
-    /// User, in `1..=USER_COUNT`.
+    /// Number that identifies the user, in `1..=USER_COUNT`.
     pub user_id: u64,
-    /// Page, in `1..=PAGE_COUNT`.
+    /// Number that identifies the page, in `1..=PAGE_COUNT`.
     pub page_id: u64,
-    /// Ad, in `1..=AD_COUNT`.
+    /// Number that identifies the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
-    /// Kind of ad, below `AD_TYPE_COUNT`.
+    /// Kind of the ad, below `AD_TYPE_COUNT`.
     pub ad_type: u64,
-    /// Kind of event, below `EVENT_TYPE_COUNT`.
+    /// Kind of the event, below `EVENT_TYPE_COUNT`.
     pub event_type: u64,
-    /// Origin: an IPv4 address as a number; always the same in Yahoo's program and here.
+    /// Origin of the event: an IPv4 address as a number; always the same in Yahoo's program and
+    /// here.
     pub ip: u64,
 }
 
-/// The fields of an event that the query's map keeps.
+/// The fields of a YSB event that the query's map keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdInfo {
-    /// Ad, in `1..=AD_COUNT`.
+    /// Number that identifies the ad, in `1..=AD_COUNT`.
     pub ad_id: u64,
 }
 
-/// The papers' sizes; throughput in bytes and the number of records in a block depend on them.
+/// These are the sizes in the papers. Throughput in bytes and the number of records in a block
+/// depend on them.
 const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
 const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
 

@@ -12,7 +12,7 @@ use super::event::{
 /// current processors, so events come from memory as new ones would.
 pub const CACHE_EVENTS: usize = 1 << 20;
 
-/// Share of the events that pass the query's filter.
+/// Share of the generated events that pass the query's filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ViewShare {
     /// One of three event types is a view: the benchmark's own data.
@@ -31,7 +31,7 @@ pub struct YsbOptions {
     /// Whether ad, ad type and event type cycle through their values, as in Enjima's program, instead of being
     /// random. Branch predictors learn such a sequence: a speed measured with it must be marked as such.
     pub cyclic: bool,
-    /// Share of events that pass the filter.
+    /// Share of the generated events that are views and pass the filter.
     pub views: ViewShare,
 }
 
@@ -44,7 +44,7 @@ pub struct YsbGenerator {
 }
 
 impl YsbGenerator {
-    /// Makes the cache.
+    /// Makes the cache of events for these options.
     pub fn new(options: YsbOptions) -> Self {
         let mut entropy = SeededEntropy::new(options.seed);
         let events: Vec<YsbEvent> =
@@ -56,14 +56,14 @@ impl YsbGenerator {
         YsbGenerator { cache }
     }
 
-    /// One period of the sequence.
+    /// Returns one period of the repeating sequence of events.
     pub fn cache(&self) -> &[YsbEvent; CACHE_EVENTS] {
         &self.cache
     }
 }
 
 impl fmt::Debug for YsbGenerator {
-    /// Leaves out the cache, which is large.
+    /// Debug output leaves out the cache of events, which is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("YsbGenerator").finish_non_exhaustive()
     }
@@ -90,7 +90,8 @@ impl Generate for YsbGenerator {
 }
 
 fn event(options: YsbOptions, number: u64, entropy: &mut SeededEntropy) -> YsbEvent {
-    // Every event draws all of its numbers, used or not, so that users and pages are the same with any options.
+    // Every event draws all of its random numbers, used or not, so that users and pages are the same with any
+    // options.
     let (user, page) = (entropy.below(USER_COUNT), entropy.below(PAGE_COUNT));
     let random = [AD_COUNT, AD_TYPE_COUNT, EVENT_TYPE_COUNT].map(|count| entropy.below(count));
     let in_turn = [number % AD_COUNT, number % AD_TYPE_COUNT, number % EVENT_TYPE_COUNT];

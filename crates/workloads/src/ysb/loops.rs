@@ -41,28 +41,30 @@ pub use crate::loops::{
     CLOCK_STRIDE_EVENTS, DEFAULT_BLOCK_RECORDS, LoopKind, LoopReport, LoopStop, WorkerReport,
 };
 
-/// Options of a run.
+/// Options of a run of the hand-written loop for YSB.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopOptions<'a> {
-    /// How the loop is written.
+    /// The kind of hand-written loop that runs.
     pub kind: LoopKind,
-    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's cache.
+    /// Number of threads. Each runs a loop with a stream of its own; they share nothing but the generator's
+    /// cache.
     pub workers: NonZeroUsize,
     /// Events in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`]. A block also ends where the
     /// generator's cache does. [`LoopKind::Fused`] ignores it.
     pub block_records: NonZeroUsize,
-    /// When a worker stops.
+    /// Tells when a worker ends its loop: after some events, or after some time.
     pub stop: LoopStop,
     /// Rate of event time: the event at `index` of a worker's stream is stamped `start + index /
     /// nominal_rate_per_s`, rounded down to a microsecond.
     pub nominal_rate_per_s: NonZeroU64,
-    /// Time of the first event.
+    /// Event time of the first event of each stream.
     pub start: EventTime,
-    /// Generator of the events.
+    /// Generator of the events that the loop reads.
     pub generator: &'a YsbGenerator,
 }
 
-/// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
+/// Runs the hand-written loop for YSB on `workers` new threads, from a common start, and waits for all of
+/// them.
 ///
 /// A worker's event `index` is the cache's `(first_event + index) % CACHE_EVENTS`. Workers start at equal
 /// distances, so that they do not read the same memory at the same time.
@@ -82,7 +84,8 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     })
 }
 
-/// Start of a worker: its first event, and the barrier at which all workers start together.
+/// The data with which a worker starts: the position of its first event, and the barrier at which all workers
+/// start together.
 struct Start<'a> {
     first_event: usize,
     options: LoopOptions<'a>,
@@ -98,12 +101,12 @@ impl Start<'_> {
     }
 }
 
-/// A hand-written loop, called block by block.
+/// A hand-written loop for YSB, which is called block by block.
 trait Loop {
     /// Returns the largest number of events that [`run_block`](Loop::run_block) takes.
     fn block_records(&self) -> usize;
 
-    /// Passes the next events of the stream through all operators.
+    /// Passes the next events of the stream through all operators of the loop.
     fn run_block(&mut self, events: &[YsbEvent], stamps: &mut Stamps);
 
     /// Ends the stream: closes the last window and returns the results.
@@ -114,7 +117,7 @@ trait Loop {
 struct Stream<'a, L> {
     body: L,
     cache: &'a [YsbEvent; CACHE_EVENTS],
-    /// Position of the next event in the cache.
+    /// Position of the next event in the generator's cache.
     place: usize,
     stamps: Stamps,
 }

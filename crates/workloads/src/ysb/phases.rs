@@ -7,12 +7,12 @@ use thalweg_model::{EventTime, Generate};
 use super::event::{CLICK, USER_COUNT, VIEW, YsbEvent};
 use super::generator::YsbGenerator;
 
-/// A share of views, valid from an instant on.
+/// A share of views among the events, valid from an instant on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
-    /// First instant of the phase.
+    /// First instant at which this share of views is valid.
     pub from: EventTime,
-    /// Share of views, from 0 to 1, rounded to millionths.
+    /// Share of views among the events, from 0 to 1, rounded to millionths.
     pub view_share: f64,
 }
 
@@ -25,12 +25,12 @@ pub struct Phase {
 #[derive(Clone, Debug)]
 pub struct YsbPhases {
     events: Arc<YsbGenerator>,
-    /// Start of each phase, and the user up to which its events are views.
+    /// Start of each phase, and the number of users whose events are views in this phase.
     phases: Vec<(EventTime, u64)>,
 }
 
 impl YsbPhases {
-    /// Creates a generator with these phases, by rising time.
+    /// Creates a generator with these phases, which must be in the order of their start.
     ///
     /// # Panics
     /// If a phase begins before the previous one.
@@ -64,7 +64,7 @@ impl Generate for YsbPhases {
         self.events.place(index)
     }
 
-    /// Returns the cache of the events, which all users of the generator share.
+    /// Returns the bytes of the cache of events, which all users of the generator share.
     fn cache_bytes(&self) -> usize {
         self.events.cache_bytes()
     }

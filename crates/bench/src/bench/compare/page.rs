@@ -1,4 +1,4 @@
-//! The page: a table for readers without JavaScript, and the plots.
+//! The HTML page of a comparison: a table for readers without JavaScript, and the plots.
 
 use anyhow::{Context, Result};
 use thalweg_cli::show;
@@ -6,14 +6,14 @@ use thalweg_cli::show;
 use super::{Claim, Comparison, GroupFigures, plots};
 use crate::bench::experiment::verdict::Verdict;
 
-/// The page around the figures.
+/// The frame of the page, into which tables and plots are filled.
 const PAGE: &str = include_str!("../../../assets/compare.html");
-/// The library that draws the plots: see `assets/vega/README.md`.
+/// The JavaScript library that draws the plots: see `assets/vega/README.md`.
 const VEGA: &str = include_str!("../../../assets/vega/vega.min.js");
 const VEGA_LITE: &str = include_str!("../../../assets/vega/vega-lite.min.js");
 const VEGA_EMBED: &str = include_str!("../../../assets/vega/vega-embed.min.js");
 
-/// Returns the whole page.
+/// Returns the whole page of a comparison as HTML.
 pub fn page(comparison: &Comparison) -> Result<String> {
     let plots = serde_json::to_string(&plots::plots(comparison)).context("plots are numbers and names")?;
     let parts = [
@@ -26,13 +26,14 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("vega", VEGA.to_owned()),
         ("vega_lite", VEGA_LITE.to_owned()),
         ("vega_embed", VEGA_EMBED.to_owned()),
-        // Escaped so that no name in the data can end the element.
+        // The character `<` is escaped, so that no name in the data can end the script element that
+        // holds it.
         ("plots", plots.replace('<', "\\u003c")),
     ];
     Ok(filled(PAGE, &parts))
 }
 
-/// Replaces each `{{name}}` of the page once; replaced text is not searched again.
+/// Replaces each `{{name}}` of the page once. Text that was filled in is not searched again.
 fn filled(page: &str, parts: &[(&str, String)]) -> String {
     let mut text =
         String::with_capacity(page.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>());
@@ -75,7 +76,8 @@ fn claims(claims: &[Claim]) -> String {
             is right, and <em>reversed</em> if that is wrong.</p>"
 }
 
-/// Returns the table of medians, a row for each label and place.
+/// Returns the HTML table of medians, with a row for each policy or mode and each value of the
+/// varied parameter.
 fn table(comparison: &Comparison) -> String {
     let axis = comparison.axis.as_deref();
     let mut text = "<table>\n<tr><th></th>".to_owned();
@@ -122,7 +124,8 @@ fn table(comparison: &Comparison) -> String {
     text + "</table>"
 }
 
-/// Returns the median throughput, with the lowest and the highest if they differ.
+/// Returns the median throughput as text, with the lowest and the highest throughput if they
+/// differ.
 fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
     let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at);
     let mut all: Vec<f64> = runs.map(|run| run.figures.throughput_per_s).collect();
@@ -136,7 +139,8 @@ fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
     }
 }
 
-/// Returns the table of medians of each group of queries, a row for each label and place.
+/// Returns the HTML table of medians of each group of queries, with a row for each policy or mode
+/// and each value of the varied parameter.
 fn groups(comparison: &Comparison) -> String {
     let groups = comparison.groups();
     if groups.is_empty() {
@@ -184,7 +188,7 @@ fn groups(comparison: &Comparison) -> String {
     text + "</table>"
 }
 
-/// Escapes text for use between tags.
+/// Escapes text for use between the tags of HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -200,7 +204,8 @@ mod tests {
         assert_eq!(escaped("a < b & c"), "a &lt; b &amp; c");
     }
 
-    /// A script that contained the end tag of its element would end it.
+    /// None of the embedded scripts contains the end tag of a script, which would end its element
+    /// too early.
     #[test]
     fn nothing_that_is_embedded_ends_its_element() {
         for script in [VEGA, VEGA_LITE, VEGA_EMBED] {

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::{Comparison, GroupFigures, Run};
 use crate::bench::observe::Ran;
 
-/// Schema of the specifications.
+/// The version of Vega-Lite's schema that the plots follow.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
 
-/// Largest number of timeline runs drawn for each label: more than a page shows.
+/// Largest number of timeline entries drawn for each policy or mode: more than a page shows.
 const RUNS_MAX: usize = 4_000;
 
-/// A plot.
+/// A plot of a comparison: its title, a note, and its specification for Vega-Lite.
 #[derive(Serialize)]
 pub struct Plot {
     title: &'static str,
@@ -27,8 +27,8 @@ impl Plot {
     }
 }
 
-/// Returns the plot of each query group's 99th percentile, against the axis, or by label if no parameter was
-/// varied.
+/// Returns the plot of the 99th percentile of each group of queries, against the varied parameter, or by
+/// policy or mode if no parameter was varied.
 fn groups(comparison: &Comparison) -> Option<Plot> {
     let value = |run: &Run| {
         let (label, at) = (run.label.clone(), run.at);
@@ -73,7 +73,7 @@ fn groups(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Latency of each group, 99th percentile", note, spec })
 }
 
-/// Returns all plots that the runs allow.
+/// Returns all plots for which the runs of the comparison have data.
 pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     let mut plots = Vec::new();
     if comparison.axis.is_some() {
@@ -88,7 +88,8 @@ pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     plots
 }
 
-/// Returns the plots of figures against the axis: a point for each run, and the median of each place as a line.
+/// Returns the plots of figures against the varied parameter: a point for each run, and the median at each
+/// value as a line.
 fn along_the_axis(comparison: &Comparison) -> Vec<Plot> {
     let axis = comparison.axis.as_deref().unwrap_or_default();
     let values: Vec<Value> = comparison
@@ -173,7 +174,7 @@ fn throughput(comparison: &Comparison) -> Plot {
     Plot { title: "Throughput", note: "Bars are medians, points single runs.".to_owned(), spec }
 }
 
-/// Returns the plot of latency percentiles over time, for the first run of each label.
+/// Returns the plot of latency percentiles over time, for the first run of each policy or mode.
 fn latency(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -206,7 +207,8 @@ fn latency(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Latency over time", note, spec })
 }
 
-/// Returns the plot of pending records before each task over time, for the first run of each label.
+/// Returns the plot of the pending records before each task over time, for the first run of each policy or
+/// mode.
 fn pending(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -237,7 +239,7 @@ fn pending(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Pending per operator", note, spec })
 }
 
-/// Returns the timeline of what each worker ran, for the first run of each label.
+/// Returns the timeline of the tasks that each worker ran, for the first run of each policy or mode.
 fn timeline(comparison: &Comparison) -> Option<Plot> {
     let mut values = Vec::new();
     for run in first_runs(comparison) {
@@ -269,7 +271,8 @@ fn timeline(comparison: &Comparison) -> Option<Plot> {
     (!values.is_empty()).then_some(Plot { title: "Who ran what", note, spec })
 }
 
-/// Returns the first run of each label; along an axis, at the last place.
+/// Returns the first run of each policy or mode. If a parameter was varied, the runs with its highest value
+/// are taken.
 fn first_runs(comparison: &Comparison) -> impl Iterator<Item = &Run> {
     let last = comparison.places().last().copied().flatten();
     let first = move |label: &str| comparison.runs.iter().find(|run| run.label == label && run.at == last);

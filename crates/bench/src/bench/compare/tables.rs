@@ -3,12 +3,12 @@
 use super::Run;
 use crate::bench::report::Latency;
 
-/// Header of the table of figures.
+/// Header of the CSV file of figures.
 const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
                        output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
-/// Returns the table of figures, one row per run.
+/// Returns the figures of all runs as CSV, one row per run.
 pub fn figures(runs: &[Run]) -> String {
     let mut text = format!("{FIGURES}\n");
     for Run { label, at, repetition, figures, .. } in runs {
@@ -51,7 +51,7 @@ pub fn figures(runs: &[Run]) -> String {
     text
 }
 
-/// Returns the table of groups, one row per run and group of its queries.
+/// Returns the figures of groups as CSV, one row for each run and each group of its queries.
 pub fn groups(runs: &[Run]) -> String {
     let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
                     output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"
@@ -84,7 +84,7 @@ pub fn groups(runs: &[Run]) -> String {
     text
 }
 
-/// Returns the table of samples, one row per sample, in the order of the runs.
+/// Returns the samples taken during the runs as CSV, one row per sample, in the order of the runs.
 pub fn series(runs: &[Run]) -> String {
     let mut text = "label,at,run,seconds,throughput_per_s,latency_p50_us,latency_p99_us,pending\n".to_owned();
     for (number_of, Run { label, at, series, .. }) in runs.iter().enumerate() {
@@ -105,12 +105,12 @@ pub fn series(runs: &[Run]) -> String {
     text
 }
 
-/// Formats a number in the shortest exact form; an empty field if there is none.
+/// Formats a number for CSV in the shortest exact form. A missing number becomes an empty field.
 fn number(number: Option<f64>) -> String {
     number.map_or(String::new(), |number| number.to_string())
 }
 
-/// Formats a text, quoted where needed (RFC 4180).
+/// Formats a text for CSV, in quotes where they are needed (RFC 4180).
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

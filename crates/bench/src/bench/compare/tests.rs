@@ -1,4 +1,4 @@
-//! Output about runs: medians, tables, and a page whose data is what was measured.
+//! Tests of comparisons: medians, tables, and a page whose data is what was measured.
 
 use clap::Parser;
 
@@ -73,7 +73,8 @@ fn tables_have_a_row_for_each_run_and_each_look() {
     assert_eq!(series.lines().count(), 3);
 }
 
-/// Names of operators are users' texts: none may end the element that holds the data.
+/// The page has the measured data. Names of operators are texts of users, and no name ends the HTML
+/// element with the data.
 #[test]
 fn a_page_holds_what_was_measured_and_no_tag_of_others() {
     let text = page::page(&comparison(vec![run("a", None, 5e6), run("b", None, 7e6)])).unwrap();
@@ -116,7 +117,7 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
     }
 }
 
-/// If queries are not all alike, each group has its rows and its plot.
+/// If queries are not all alike, each group of queries has rows and a plot of its own.
 #[test]
 fn groups_stand_beside_the_whole() {
     let mut runs = vec![run("a", None, 5.0), run("a", None, 7.0)];

@@ -1,4 +1,4 @@
-//! Runs of several queries: their figures, and the report of one that fails.
+//! Tests of runs of several queries: their figures, and the report of a query that fails.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use thalweg_workloads::nyt::NytGenerator;
 
 use super::*;
 
-/// Returns an endless query at this rate.
+/// Returns a query that generates records without end at this rate.
 fn endless(name: &str, rate_per_s: u64, chaining: Chaining) -> Graph {
     let query = Query::new(name);
     let pace = Pace::Rate { rate_per_s, start: SystemClock::default().now(), time_scale: 1 };
@@ -38,7 +38,8 @@ fn error_of(graphs: Vec<Graph>) -> String {
     format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("one of them fails"))
 }
 
-/// A failing query ends the run at once, and the others with it; a single query is not named.
+/// A failing query ends the run at once, and with it the other queries. If there is only one query, the error
+/// does not name it.
 #[test]
 fn a_query_that_fails_fails_the_run_by_name() {
     let full = "SINK_FULL: `source-sink` failed: the collecting sink holds 0 records, its maximum; give it a higher one";
@@ -48,11 +49,12 @@ fn a_query_that_fails_fails_the_run_by_name() {
     assert_eq!(error_of(vec![doomed("b")]), full);
 }
 
-/// The error names the query, so that users see how many fit.
+/// A query for which there is no memory fails the run. The error names the query, so that users see how many
+/// fit.
 #[test]
 fn a_query_that_cannot_be_started_fails_the_run_by_name() {
     let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
-    // A query of one task needs no memory; between two tasks there is an edge.
+    // A query of one task needs no memory for edges. A query of two tasks has an edge between them.
     let graphs = vec![endless("a", 1_000, Chaining::All), endless("b", 1_000, Chaining::None)];
     let told = format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("an edge does not fit"));
     assert!(told.starts_with("query b cannot be started: BUDGET_TOO_SMALL: "), "{told}");
@@ -77,8 +79,8 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
     }
 }
 
-/// A query whose last results are out has no overdue ones. A query that was left waiting has its overdue
-/// results counted, with their ages, and does not look fast.
+/// A query whose last results are out has no overdue results. If a query was left waiting, its overdue
+/// results are counted with their ages, so that it does not look fast.
 #[test]
 fn what_is_overdue_counts_with_its_age() {
     let first = Instant::now();
@@ -100,15 +102,15 @@ fn what_is_overdue_counts_with_its_age() {
     assert_eq!(counted(measured.result_latency), Some((3, 200)));
     assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
     assert_eq!(counted(measured.overdue.latency), Some((5, 900)));
-    // In time are: one of two results of the first query; of the second the one of 100 ns. Its result of 900 ns
-    // is late already; that of 400 ns is not yet.
+    // One of two results of the first query is in time, and of the second query the result of 100 ns. Its
+    // result of 900 ns is late already; the one of 400 ns is not late yet.
     assert_eq!(measured.overdue.results_in_time, Some(0.5));
     let second = Measured::among(&moments, &targets, &[1]);
     assert_eq!((second.overdue.results, second.overdue.results_in_time), (2, Some(0.5)));
     assert_eq!(Measured::among(&moments, &targets, &[0]).overdue.results, 0);
 }
 
-/// Neither the warm-up nor events after the end are measured; latencies are those of all queries together.
+/// Events during the warm-up and after the end are not measured. Latencies are those of all queries together.
 #[test]
 fn figures_are_of_the_interval_and_of_all_queries() {
     let first = Instant::now();
@@ -136,11 +138,11 @@ fn figures_are_of_the_interval_and_of_all_queries() {
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
     assert_eq!((overdue.results, overdue.markers), (0, 0));
-    // The first query has a target of 100 ns, with latencies of 100 and 200.
+    // The first query has a latency target of 100 ns, and latencies of 100 and 200 ns.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
 
-    // The second query alone has no target, and its own share of the figures.
+    // The second query alone has no latency target, and it has a throughput of its own.
     let second = Measured::among(&moments[1..=2], &targets, &[1]);
     assert_eq!((second.throughput_per_s, second.deadlines_met), (500.0, None));
     assert_eq!(second.latency.map(|latency| (latency.count, latency.max_ns)), Some((1, 300)));

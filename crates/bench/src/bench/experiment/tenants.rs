@@ -26,17 +26,18 @@ use crate::bench::report::{Figures, Latency};
 use crate::bench::tenants::capacity_per_s;
 use crate::values::Aggressor;
 
-/// The group whose latencies are compared.
+/// The name of the group of jobs whose latencies are compared.
 const SENSITIVE: &str = Group::Sensitive.name();
 
-/// How long each run is measured, in seconds, where what is offered is taken: three of bulk's windows and a little more.
+/// Measured time of each run in seconds, if all of the offered load is taken: three windows of bulk jobs and
+/// a little more.
 pub const RUN_S: f64 = 31.0;
 
-/// How many times as long a run is measured where bulk is offered just what it takes alone: the other jobs take some of that,
-/// and not every policy makes as much of the machine.
+/// Factor by which a run is longer if bulk jobs are offered just what they take alone. The other jobs take
+/// some of this capacity, and policies differ in how well they use the machine.
 const MARGIN: f64 = 1.25;
 
-/// The policies, by the paper's names; the last two are not in the paper.
+/// The policies by the paper's names; the last two are not in the paper.
 pub const POLICIES: [(&str, &str); 5] = [
     ("Cameo", "cameo_llf"),
     ("FIFO", "fifo"),
@@ -45,34 +46,37 @@ pub const POLICIES: [(&str, &str); 5] = [
     ("Thalweg", "enjima"),
 ];
 
-/// Factor for "penalised heavily", for which the paper gives none.
+/// Factor by which a latency must be higher to count as "penalised heavily", for which the paper gives no
+/// factor.
 const PENALISED: f64 = 2.0;
 
-/// Latencies count as alike if one is at most this many times the other.
+/// Two latencies count as comparable if one is at most this many times the other.
 const ALIKE: f64 = 1.3;
 
-/// Least share of the others' throughput that Cameo keeps, if it gives up no more than the paper says.
+/// Least share of the other policies' throughput that Cameo keeps, if it gives up no more than the paper
+/// says.
 const KEPT: f64 = 0.975;
 
-/// Number of latency-sensitive jobs in every run.
+/// Number of latency-sensitive jobs in every run of the experiment.
 const SENSITIVE_JOBS: u64 = 4;
 
-/// Number of bulk jobs up to which their load is not too much, where more and more of them run.
+/// Number of bulk jobs up to which their load is not too high, in the experiment with more and more bulk
+/// jobs.
 const BULK_JOBS: f64 = 12.0;
 
-/// A panel of the figure, by the parameter that it varies.
+/// A panel of Cameo's Figure 8, by the parameter that it varies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Panel {
-    /// The load offered to bulk jobs.
+    /// The panel varies the load offered to bulk jobs.
     Load,
-    /// The number of bulk jobs.
+    /// The panel varies the number of bulk jobs.
     Jobs,
-    /// The number of workers.
+    /// The panel varies the number of workers.
     Workers,
 }
 
 impl Panel {
-    /// Returns the runs of the panel.
+    /// Returns the runs that make up the panel.
     pub fn plan(self, is_quick: bool) -> Plan {
         let labels: Vec<&str> = POLICIES.iter().map(|(label, _)| *label).collect();
         // A quick experiment leaves out the last policy, which is not in the paper.
@@ -109,7 +113,7 @@ impl Panel {
         }
     }
 
-    /// Sets policy and load of a run.
+    /// Sets the policy and the load of one run.
     pub fn choose(self, run: &mut BenchArgs, label: &str, at: f64) {
         if let Some((_, policy)) = POLICIES.iter().find(|(known, _)| *known == label) {
             run.policy = vec![(*policy).to_owned()];
@@ -126,7 +130,8 @@ impl Panel {
         }
     }
 
-    /// The load offered to bulk queries at a place, in multiples of the load that they take alone on two workers.
+    /// Returns the load offered to bulk jobs at a value of the parameter, as a multiple of the load that they
+    /// take alone on two workers.
     fn load(self, at: f64) -> f64 {
         match self {
             Panel::Load => at,
@@ -135,18 +140,19 @@ impl Panel {
         }
     }
 
-    /// How many times as long a run at a place is than where all is taken, so that bulk's windows fire as often: of twice what
-    /// is taken, half of the event time passes.
+    /// Returns by which factor a run at a value of the parameter is longer, so that the windows of bulk jobs
+    /// fire equally often in all runs. If twice as much is offered as is taken, only half of the event time
+    /// passes.
     pub fn stretch(self, at: f64) -> f64 {
         let overload = match self {
             Panel::Load | Panel::Jobs => self.load(at),
-            // Of what two workers take.
+            // The load is what two workers take, so it is too high by this factor for fewer workers.
             Panel::Workers => 2.0 / at,
         };
         (overload * MARGIN).max(1.0)
     }
 
-    /// Returns the paper's claims, with their verdicts.
+    /// Returns the paper's claims about this panel, with their verdicts.
     pub fn claims(self, runs: Evidence<'_>) -> Vec<Claim> {
         let places = runs.found.places();
         let (least, most) = (places.first().copied().flatten(), places.last().copied().flatten());
@@ -163,7 +169,8 @@ impl Panel {
             Panel::Jobs => rising([[2.2, 2.8], [4.6, 13.6]]),
             Panel::Workers => {
                 let mut claims = vec![restrictive(runs, least)];
-                // Section 6.2 says that both are penalised heavily and gives no factor; this is read as twice.
+                // Section 6.2 of the paper says that both policies are penalised heavily and gives no factor.
+                // Here this is read as a factor of two.
                 claims.extend(worse(runs, least, "Orleans", [PENALISED; 2]));
                 claims.extend(worse(runs, least, "FIFO", [PENALISED; 2]));
                 claims
@@ -172,7 +179,8 @@ impl Panel {
     }
 }
 
-/// Returns the options, with the measured capacity of bulk as the load at 1.
+/// Returns the options with the load of bulk jobs as a rate: the capacity that bulk jobs take alone, which is
+/// measured first.
 pub fn resolved(args: BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
     let capacity_per_s = capacity_per_s(&args, interrupt)?;
     console::note(&format!("bulk alone takes {}", show::rate(capacity_per_s)));
@@ -183,12 +191,13 @@ pub fn resolved(args: BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchA
 const QUANTILES: [(&str, fn(&Latency) -> f64); 2] =
     [("median", |latency| latency.p50), ("99th percentile", |latency| latency.p99)];
 
-/// Returns a figure of the latency-sensitive jobs.
+/// Returns a figure of the group of latency-sensitive jobs.
 fn of_sensitive(figures: &Figures, figure: impl Fn(&GroupFigures) -> Option<f64>) -> Option<f64> {
     figures.groups.iter().find(|group| group.name == SENSITIVE).and_then(figure)
 }
 
-/// Returns a quantile of the latency-sensitive jobs' result latency, overdue results included, in microseconds.
+/// Returns a quantile of the result latency of the latency-sensitive jobs in microseconds, overdue results
+/// included.
 fn results(figures: &Figures, quantile: fn(&Latency) -> f64) -> Option<f64> {
     of_sensitive(figures, |group| group.results_us().as_ref().map(quantile))
 }
@@ -197,16 +206,17 @@ fn shown(micros: f64) -> String {
     show::latency(micros * 1e3)
 }
 
-/// Returns the share of the latency-sensitive jobs' windows that were out within the target; those overdue for
-/// longer count as missed.
+/// Returns the share of windows of the latency-sensitive jobs whose results were out within the latency
+/// target. Results that are overdue for longer count as missed.
 fn in_time(figures: &Figures) -> Option<f64> {
     of_sensitive(figures, |group| group.overdue?.results_in_time)
 }
 
-/// The paper's own three.
+/// The three policies that the paper itself compares.
 const PAPERS: [&str; 3] = ["Cameo", "Orleans", "FIFO"];
 
-/// A figure of all [three](PAPERS) in one repetition, in their order; none where one lacks it.
+/// Returns a figure of all three policies of the paper in each repetition, in the order of [`PAPERS`]; `None`
+/// where one of them lacks the figure.
 fn of_three(orleans: &Pairs, fifo: &Pairs) -> Vec<Option<[f64; 3]>> {
     let of = |(orleans, fifo): (&Option<(f64, f64)>, &Option<(f64, f64)>)| match (*orleans, *fifo) {
         (Some((cameo, orleans)), Some((_, fifo))) => Some([cameo, orleans, fifo]),
@@ -215,7 +225,7 @@ fn of_three(orleans: &Pairs, fifo: &Pairs) -> Vec<Option<[f64; 3]>> {
     orleans.iter().zip(fifo).map(of).collect()
 }
 
-/// A figure of two labels, of each repetition.
+/// A figure of two policies side by side, for each repetition of an experiment.
 type Pairs = [Option<(f64, f64)>];
 
 fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {
@@ -233,8 +243,8 @@ fn alike(runs: Evidence<'_>, at: Option<f64>) -> Claim {
     Claim::at_least(paper, 1.0 / ALIKE, shares, text).unless(runs.too_short(&PAPERS, at))
 }
 
-/// Judges that another policy's result latency is `claimed` times Cameo's, in the median and the 99th
-/// percentile.
+/// Judges the claim that another policy's result latency is `claimed` times Cameo's, in the median and the
+/// 99th percentile.
 fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) -> Vec<Claim> {
     let of_quantile = |((name, quantile), claimed): ((&str, fn(&Latency) -> f64), f64)| {
         let pairs = runs.found.pairs([("Cameo", at), (label, at)], |figures| results(figures, quantile));
@@ -246,7 +256,7 @@ fn worse(runs: Evidence<'_>, at: Option<f64>, label: &str, claimed: [f64; 2]) ->
     QUANTILES.into_iter().zip(claimed).map(of_quantile).collect()
 }
 
-/// Judges that Cameo has at least this share of the jobs' windows in time.
+/// Judges the claim that with Cameo at least the share `bound` of the jobs' windows was in time.
 fn kept(paper: &str, runs: Evidence<'_>, at: Option<f64>, bound: f64) -> Claim {
     let pairs = runs.found.pairs([("Cameo", at), ("Cameo", at)], in_time);
     let shares: Vec<Option<f64>> = pairs.into_iter().map(|pair| Some(pair?.0)).collect();

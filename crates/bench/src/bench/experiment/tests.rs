@@ -1,10 +1,12 @@
-//! Tests of the policies and claims that plans name, and of verdicts on comparisons made up for the test.
+//! Tests of the policies and claims of planned experiments, and of verdicts on runs that are made up for the
+//! test.
 
 use super::*;
 use crate::bench::observe::Series;
 use crate::bench::report::{Checked, Latency, OverdueFigures};
 
-/// Whatever a plan names can be run: each label of each experiment is a mode or a policy, and each place is above zero.
+/// Everything that an experiment plans can be run: each label is a known mode or policy, and each value of
+/// the parameter is above zero.
 #[test]
 fn plans_name_what_there_is() {
     for experiment in Experiment::value_variants() {
@@ -22,7 +24,7 @@ fn plans_name_what_there_is() {
     assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
 }
 
-/// The paper's name stands for the literal form.
+/// The paper's name of a policy stands for its literal form.
 #[test]
 fn the_literal_form_bears_the_name_of_the_paper() {
     let policy = |label| POLICIES.iter().find(|(known, _)| *known == label).unwrap().1;
@@ -41,7 +43,8 @@ fn workloads_and_experiments_have_names_of_their_own() {
     assert_eq!(names.len(), ALL.len());
 }
 
-/// Makes up runs of an experiment that took everything offered: results are right, and the runs are long enough.
+/// Makes up runs of an experiment in which all of the offered load was taken: results are right, and the runs
+/// are long enough.
 fn complete(experiment: Experiment) -> Comparison {
     let Plan { places, labels, .. } = experiment.plan(true);
     let mut found = Comparison {
@@ -105,20 +108,20 @@ fn figures(experiment: Experiment, seconds: f64) -> Figures {
     }
 }
 
-/// The verdicts on what was found, with a warm-up.
+/// Returns the texts of the verdicts on these runs, which had a warm-up.
 fn verdicts(experiment: Experiment, found: &Comparison, planned_runs: usize) -> Vec<String> {
     let claims = experiment.judged(found, planned_runs, 0.5);
     claims.iter().map(Claim::verdict_text).collect()
 }
 
-/// Judges an experiment's runs after some of them were changed.
+/// Judges complete runs of an experiment after `change` was applied to each of them.
 fn changed(experiment: Experiment, change: impl Fn(&mut Run)) -> Vec<String> {
     let mut found = complete(experiment);
     found.runs.iter_mut().for_each(change);
     verdicts(experiment, &found, found.runs.len())
 }
 
-/// Every experiment is long enough as it stands, quick or not.
+/// Every experiment as it is planned, quick or not, runs long enough for all of its claims.
 #[test]
 fn what_is_complete_is_tested() {
     for experiment in Experiment::value_variants() {
@@ -129,7 +132,8 @@ fn what_is_complete_is_tested() {
     }
 }
 
-/// Ctrl-C may come when the last figures have been taken: what is missing tells of it.
+/// Claims are not tested if the experiment was interrupted. Ctrl-C may come after the last figures were
+/// taken: then the missing runs show it.
 #[test]
 fn what_was_interrupted_is_not_tested() {
     let why = "not tested: it was interrupted";
@@ -155,7 +159,7 @@ fn wrong_results_and_cold_runs_are_not_tested() {
     assert!(claims.iter().all(|claim| claim.verdict_text() == why));
 }
 
-/// A repetition that lacks the figure of a claim leaves the others of that claim without a verdict, and no other claim.
+/// A repetition that lacks the figure of a claim leaves this claim without a verdict, and no other claim.
 #[test]
 fn a_missing_figure_is_not_tested() {
     let lacks = |run: &mut Run| {
@@ -165,13 +169,13 @@ fn a_missing_figure_is_not_tested() {
     };
     let verdicts = changed(Experiment::CameoFig8, lacks);
     let is_lacking = |verdict: &String| verdict == "not tested: a repetition lacks a figure";
-    // Of seven claims two compare with FIFO alone, and the first all three.
+    // Of the seven claims two compare with FIFO alone, and the first one compares all three policies.
     let lacking: Vec<bool> = verdicts.iter().map(is_lacking).collect();
     assert_eq!(lacking, [true, false, false, true, true, false, false], "{verdicts:?}");
 }
 
-/// Event time advances with what is taken: a run that takes less fires less often, and only the claims that stand on it are not
-/// tested.
+/// Event time advances with the records taken: a run that takes less has fewer firings of windows. Only the
+/// claims that depend on such a run are not tested.
 #[test]
 fn what_fires_too_seldom_is_not_tested() {
     let slow = |run: &mut Run| {
@@ -184,7 +188,7 @@ fn what_fires_too_seldom_is_not_tested() {
     let too_short: Vec<bool> = verdicts.iter().map(|verdict| verdict == why).collect();
     assert_eq!(too_short, [false, false, false, true, true, false, true], "{verdicts:?}");
 
-    // A query that gets nothing never fires.
+    // A query that gets no records never fires a window.
     let starved = |run: &mut Run| {
         if (run.label.as_str(), run.at) == (ENJIMA, Some(10.0)) {
             run.figures.query_throughput_per_s = Some([0.0, 800.0]);
@@ -195,7 +199,7 @@ fn what_fires_too_seldom_is_not_tested() {
     assert!(verdicts[0].contains("fires 0.0 times in 4.0 s under Enjima at 10"), "{verdicts:?}");
 }
 
-/// A claim of runs that are too short is not tested, and its text says how long the runs must be.
+/// A claim about runs that are too short is not tested, and the text says how long the runs must be.
 #[test]
 fn what_is_cut_short_is_not_tested() {
     let why = |experiment: Experiment, seconds: f64| {
@@ -215,7 +219,8 @@ fn what_is_cut_short_is_not_tested() {
     assert_eq!(why(Experiment::EnjimaFig9b, 2.0), Some(adapts));
 }
 
-/// The highest throughput stands on the runs that have it: others may be too short.
+/// The claim of the highest throughput depends on the runs with the highest throughput only; other runs may
+/// be too short.
 #[test]
 fn the_highest_stands_on_its_own_runs() {
     let slow = |run: &mut Run, at: f64| {

@@ -15,35 +15,35 @@ use serde::{Serialize, Serializer};
 
 use crate::bench::compare::median;
 
-/// The least share of a claim, on a logarithmic scale, with which it holds.
+/// The least share of a claimed factor, on a logarithmic scale, with which the claim holds.
 const SHARE_MIN: f64 = 0.5;
 
 /// A claim of a paper, and what was found here.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// The claim in the paper's words, where they are short.
+    /// The claim in words of the paper where they are short.
     pub paper: String,
-    /// The figures behind the verdict.
+    /// The figures on which the verdict is based, in words.
     pub found: String,
-    /// The factor that the paper gives; `None` for a bound.
+    /// The factor that the paper claims; `None` if the claim is a bound.
     pub claimed: Option<f64>,
-    /// One value per repetition that has it: the factor, or the figure that has a bound.
+    /// One value for each repetition that has it: the factor found, or the figure that has a bound.
     pub repetitions: Vec<f64>,
     pub verdict: Verdict,
 }
 
-/// Verdict on a claim.
+/// The verdict on a claim of a paper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
     Weaker,
     Reversed,
-    /// Not tested, with the reason.
+    /// The claim was not tested, for the given reason.
     NotTested(String),
 }
 
 impl Verdict {
-    /// Returns the verdict in one or two words.
+    /// Returns the name of the verdict, in one or two words.
     pub const fn name(&self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -53,7 +53,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict, with the reason if there is one.
+    /// Returns the verdict as text, with the reason if there is one.
     pub fn text(&self) -> String {
         match self {
             Verdict::NotTested(why) => format!("not tested: {why}"),
@@ -69,8 +69,8 @@ impl Serialize for Verdict {
 }
 
 impl Claim {
-    /// Judges a claim that one figure is `claimed` times another, above 1, by the factor that each repetition found: none
-    /// where the repetition lacks a figure.
+    /// Judges a claim that one figure is `claimed` times another, where `claimed` is above 1. `repetitions`
+    /// has the factor that each repetition found, or `None` if it lacks a figure.
     pub fn of_factors(paper: String, claimed: f64, repetitions: Vec<Option<f64>>, found: String) -> Self {
         assert!(1.0 < claimed, "a claim of a factor is told in favour of the paper's system");
         let judged = |repetitions: &[f64], median: f64| {
@@ -85,7 +85,8 @@ impl Claim {
         Claim { claimed: Some(claimed), ..Claim::judged(paper, repetitions, found, judged) }
     }
 
-    /// Judges a claim that a figure is at least `bound`, by the figure of each repetition: none where it is missing.
+    /// Judges a claim that a figure is at least `bound`. `repetitions` has the figure of each repetition, or
+    /// `None` if it is missing.
     pub fn at_least(paper: String, bound: f64, repetitions: Vec<Option<f64>>, found: String) -> Self {
         let judged = |repetitions: &[f64], median: f64| match median {
             median if median < bound => Verdict::Reversed,
@@ -95,8 +96,8 @@ impl Claim {
         Claim::judged(paper, repetitions, found, judged)
     }
 
-    /// Judges by every repetition and their median. Where one lacks its figure there is no verdict: the others could be those
-    /// that are in favour.
+    /// Judges a claim by every repetition and by their median. If one repetition lacks its figure there is no
+    /// verdict, because the others could be just those in favour of the claim.
     fn judged(
         paper: String,
         repetitions: Vec<Option<f64>>,
@@ -113,7 +114,7 @@ impl Claim {
         Claim { paper, found, claimed: None, repetitions, verdict }
     }
 
-    /// Returns the claim without a verdict if there is a reason for that.
+    /// Returns the claim as not tested if there is a reason `why`.
     pub fn unless(self, why: Option<String>) -> Self {
         match why {
             Some(why) => Claim { verdict: Verdict::NotTested(why), ..self },
@@ -121,7 +122,7 @@ impl Claim {
         }
     }
 
-    /// Returns the verdict and how many repetitions it is by, or why there is none.
+    /// Returns the verdict as text with the number of repetitions behind it, or the reason why there is none.
     pub fn verdict_text(&self) -> String {
         match (&self.verdict, self.repetitions.len()) {
             (Verdict::NotTested(_), _) => self.verdict.text(),
@@ -142,7 +143,8 @@ mod tests {
         assert_eq!(claim.verdict.name(), expected, "{claimed} claimed, {repetitions:?} found");
     }
 
-    /// A claim of 6.3 times does not hold at 1.05; half of it on a logarithmic scale is enough, in every repetition.
+    /// A claim of a factor of 6.3 does not hold if 1.05 is found. Half of the factor on a logarithmic scale
+    /// is enough, in every repetition.
     #[test]
     fn factors_are_judged_by_their_logarithm() {
         check_factor(6.3, &[1.05], "weaker");
@@ -169,7 +171,8 @@ mod tests {
         check(&[], "not tested");
     }
 
-    /// A claim is not judged by the repetitions that are left when one fails: they may be just those in its favour.
+    /// A claim is not judged by the remaining repetitions if one repetition fails: they may be just those in
+    /// its favour.
     #[test]
     fn a_repetition_without_a_figure_leaves_no_verdict() {
         let texts = || (String::new(), String::new());

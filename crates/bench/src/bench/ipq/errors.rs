@@ -18,15 +18,16 @@ use crate::bench::offered::{self, Offered};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
 
-/// Number of events of all queries above which a run is checked for conservation only: the reference must not
+/// Number of events of all queries above which a run is only checked for lost records: the reference must not
 /// take much longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 50_000_000;
 
-/// Runs the queries.
+/// Runs the queries of IPQ4 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let size_us = fit::reference_windows(args).size_us;
-    // Each query is one offer per stream, with requests as dense as its rate asks for.
+    // Each query has one load per stream. The generator draws from as many request numbers as its rate
+    // requires.
     let of_query = |offered: &Offered| {
         let sides = [Side::Requests, Side::Errors];
         let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0, size_us)));
@@ -42,7 +43,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_EVENTS_MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            // The requests' source is planned first.
+            // The source of requests is planned before the source of errors, so it comes first in the report.
             let (sides, offered) = &streams[index];
             let stream = |side: usize| {
                 let (generator, records) = (&sides[side], offered[side].in_order(&report.made[side..=side]));

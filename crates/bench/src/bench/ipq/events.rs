@@ -17,11 +17,11 @@ use crate::bench::offered::{self, Offered};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
 
-/// Number of events of all queries above which a run is checked for conservation only: the reference must not
+/// Number of events of all queries above which a run is only checked for lost records: the reference must not
 /// take longer than the run.
 const REFERENCE_EVENTS_MAX: u64 = 300_000_000;
 
-/// Runs the queries.
+/// Runs the queries of IPQ3 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(LogGenerator::new(args.seed));

@@ -17,11 +17,11 @@ use crate::bench::report::{Checked, Figures};
 use crate::bench::rows::{Kept, Rows, difference};
 use crate::bench::{fit, reserve_cache};
 
-/// Number of events of all queries above which a run is checked for conservation only, where the reference
-/// takes one by one: it takes some 10 million a second.
+/// Number of events of all queries above which a run is only checked for lost records. It applies if the
+/// reference has to take events one by one, of which it takes some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
-/// Runs the queries.
+/// Runs the queries of IPQ1 or IPQ2 on an engine.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(AdGenerator::new(args.seed));
@@ -30,7 +30,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     part.run(args, &engine, interrupt)
 }
 
-/// Returns the queries of these names, with their checks.
+/// Returns the queries of these names, ready to run, with the check of their results.
 pub fn part(
     name: &'static str,
     args: &BenchArgs,
@@ -85,7 +85,7 @@ fn checker(
     })
 }
 
-/// Returns the revenues of one period of the generator's events, from this index on.
+/// Returns the revenues of the ads of one period of the generator, beginning with this index.
 fn period_from(generator: &AdGenerator, index: u64) -> Vec<u64> {
     let cache = generator.cache();
     let (before, behind) = cache.split_at((index % cache.len() as u64) as usize);

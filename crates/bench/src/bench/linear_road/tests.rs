@@ -1,4 +1,5 @@
-//! Engine and reference accept the same lines as rows, and read the same from them.
+//! Tests that engine and reference accept the same lines of traffic as rows, and read the same from
+//! them.
 
 use super::*;
 
@@ -7,7 +8,8 @@ const BALANCE: &str = "2,1020,673,-1,-1,-1,-1,-1,-1,7,-1,-1,-1,-1,-1";
 const DAILY: &str = "3,1020,673,-1,0,-1,-1,-1,-1,7,-1,-1,-1,-1,69";
 const TRAVEL_TIME: &str = "4,1020,673,-1,-1,-1,-1,-1,-1,7,0,0,0,0,-1";
 
-/// Returns the row that both read from a line, or `None` if both refuse it.
+/// Returns the row that engine and reference both read from a line, or `None` if both refuse the
+/// line.
 #[track_caller]
 fn row(line: &str) -> Option<LrbColumns> {
     let fields: Vec<&str> = line.split(',').collect();
@@ -33,7 +35,8 @@ fn lines_of_all_types_are_rows() {
     assert_eq!(columns_of_line(None), None, "a line that breaks a rule of the dialect");
 }
 
-/// Every column of every type with every kind of text: both read the same from it.
+/// Engine and reference read the same from every column of every type of row, with every kind of
+/// text.
 #[test]
 fn both_agree_on_every_column() {
     let texts = [

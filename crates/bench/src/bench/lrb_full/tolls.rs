@@ -18,24 +18,25 @@ use crate::bench::args::BenchArgs;
 use crate::bench::plain_lines::plain_lines;
 use crate::bench::recorded::bytes_of;
 
-/// Bytes per toll in the table: slots of 16 bytes, of which a quarter or more are filled.
+/// Bytes that the table needs per toll: its slots have 16 bytes, and at least a quarter of them are filled.
 const TOLL_BYTES: usize = 64;
 
 /// The historical tolls of a run, if there are any.
 pub struct Tolls<'a> {
     file: Option<(&'a Path, HistoricalTolls)>,
-    /// Reservation of the table's bytes in the memory budget.
+    /// Reservation of the bytes of the table of tolls in the memory budget.
     _reserved: Option<Reservation>,
 }
 
 impl<'a> Tolls<'a> {
-    /// Reads the file that the options name, if they name one.
+    /// Reads the file of tolls that the options name, if they name one.
     pub fn of(args: &'a BenchArgs, engine: &Engine) -> Result<Self> {
         let Some(path) = &args.tolls else { return Ok(Tolls { file: None, _reserved: None }) };
         let rows = read(path)?;
         let reserved = engine.budget().reserve(rows.len() * TOLL_BYTES);
         let reserved = reserved.context("BUDGET_TOO_SMALL: --tolls does not fit into --memory-budget")?;
-        // Each row has its line number: all lines are rows, counted from 1. A repeated row is redundant.
+        // Each row gets its line number, because all lines are rows, counted from 1. A repeated equal row is
+        // redundant and is dropped.
         let mut distinct: Vec<(TollRow, usize)> = rows.into_iter().zip(1..).collect();
         distinct.sort_unstable();
         distinct.dedup_by_key(|(row, _)| *row);
@@ -53,12 +54,13 @@ impl<'a> Tolls<'a> {
         Ok(Tolls { file: Some((path, table)), _reserved: Some(reserved) })
     }
 
-    /// Returns the tolls for the query.
+    /// Returns the historical tolls as a table for the query.
     pub fn for_the_query(&self) -> Option<HistoricalTolls> {
         self.file.as_ref().map(|(_, table)| table.clone())
     }
 
-    /// Returns the tolls for the reference, read once more from the file: vehicle, day, xway, toll.
+    /// Returns the historical tolls for the reference, read once more from the file: vehicle, day, xway,
+    /// toll.
     pub fn for_the_reference(&self) -> Result<Vec<[i32; 4]>> {
         let Some((path, _)) = &self.file else { return Ok(Vec::new()) };
         let toll = |line: Option<String>| {
@@ -71,7 +73,7 @@ impl<'a> Tolls<'a> {
     }
 }
 
-/// Vehicle, day and xway, with their toll.
+/// A row of the file of tolls: vehicle, day and expressway, with their toll.
 type TollRow = ((u32, u8, u16), u32);
 
 fn read(path: &Path) -> Result<Vec<TollRow>> {
@@ -80,7 +82,7 @@ fn read(path: &Path) -> Result<Vec<TollRow>> {
     let toll_of_row = |row: &Row<'_>| {
         let field = |index: usize| (index < columns.len()).then(|| row.text(index));
         let toll = csv::historical_toll_of(field).map_err(|error| linear_road::row_error(&error))?;
-        // Tolls have no event time.
+        // Historical tolls have no event time, so their records get an arbitrary one.
         Ok(Record::new(EventTime::EPOCH, ((toll.vehicle, toll.day, toll.xway), toll.toll)))
     };
     let source = CsvSource::open(options, Arc::new(RealDisk), toll_of_row);
@@ -94,7 +96,7 @@ fn read(path: &Path) -> Result<Vec<TollRow>> {
     }
 }
 
-/// Output that collects a source's records.
+/// An output that gathers the records of a source in memory.
 struct Gathered(Vec<TollRow>);
 
 impl Output<TollRow> for Gathered {
@@ -107,7 +109,8 @@ impl Output<TollRow> for Gathered {
     }
 }
 
-/// Converts a fault to an error; bad lines of tolls cannot be skipped or diverted.
+/// Converts a fault of the tolls' source to an error. Bad lines of tolls cannot be skipped or diverted, so
+/// the advice differs.
 fn told(fault: Fault) -> anyhow::Error {
     let code = fault.code();
     let fault: Box<dyn Error> = fault;

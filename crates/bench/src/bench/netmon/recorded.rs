@@ -21,13 +21,13 @@ use crate::bench::fit;
 use crate::bench::recorded::{Layout, Recorded};
 use crate::bench::report::{Checked, Figures};
 
-/// Largest number of bytes of the first line that are read to check that this is the right file.
+/// Largest number of bytes of the first line that are read to check that the file has probes.
 const FIRST_LINE_BYTES_MAX: u64 = 1_000;
 
 /// Largest number of characters of a field or a line that a message shows.
 const VALUE_SHOWN_CHARS_MAX: usize = 60;
 
-/// Runs the query to the end of `input`.
+/// Runs the query `netmon` from recorded probes, to the end of the file `input`.
 pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let header = header_of(input)?;
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
@@ -63,9 +63,9 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Returns whether the file begins with a header. Recorded probes usually have none, so another kind of file is
-/// recognised by its first line: it is refused if its number of fields is not that of the columns. The source
-/// reports read errors.
+/// Returns whether a file of probes begins with a header, which it usually does not. A file of another kind
+/// is recognised by its first line, and refused if this line has a wrong number of fields. Read errors are
+/// left to the source, which reports them.
 fn header_of(path: &Path) -> Result<Header> {
     let Some(line) = first_line(path) else { return Ok(Header::None) };
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -81,7 +81,7 @@ fn header_of(path: &Path) -> Result<Header> {
     Ok(if fields == COLUMNS { Header::Expect } else { Header::None })
 }
 
-/// Returns the first line, if it can be read.
+/// Returns the first line of a file, if it can be read.
 fn first_line(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));

@@ -18,7 +18,7 @@ use crate::bench::fit;
 use crate::bench::recorded::{Layout, Recorded};
 use crate::bench::report::{Checked, Figures};
 
-/// Runs the query to the end of `input`.
+/// Runs the query from recorded trips, to the end of the file `input`.
 pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let layout = Layout { columns: &tlc::COLUMNS, header: Header::Expect };
@@ -41,13 +41,14 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
     let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
     tlc::trip_of(field).map_err(|error| match error {
         TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
-        // The source has counted the fields.
+        // A wrong number of fields cannot occur here, because the source has counted the fields.
         other => RowError { field: "line", reason: other.to_string() },
     })
 }
 
-/// Converts lines for the reference, which skips empty lines and headers. The query does not read the first
-/// column: with `_` in it, a line is neither empty nor a header, and a line of `_` alone is no trip.
+/// Converts lines of trips for the reference, which skips empty lines and headers. Each line gets `_` in
+/// its first column, which the query does not read. So no line is empty or a header, and a bad line becomes
+/// `_` alone, which is no trip.
 fn plain_trips(lines: impl Iterator<Item = Option<String>>) -> String {
     let mut text = String::new();
     for line in lines {

@@ -24,16 +24,16 @@ use crate::bench::drive::drive;
 use crate::bench::fit;
 use crate::bench::report::{Checked, Figures};
 
-/// Number of events after which the connector's events repeat, with new times.
+/// Number of events after which the events of the connector repeat, with new event times.
 const PERIOD: u64 = 1 << 20;
 
-/// Query that counts views per campaign and window.
+/// SQL query that counts views per campaign and window.
 const VIEWS: &str = "
     SELECT window_start, campaign, COUNT(*) AS views
     FROM TABLE(TUMBLE(TABLE viewed, DESCRIPTOR(event_time), INTERVAL '10' SECOND))
     GROUP BY window_start, window_end, campaign";
 
-/// Runs the queries until the time is up, and compares their rows with the reference.
+/// Runs the queries in SQL until the time is up, and compares their rows with the reference.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.edges(BATCH_EDGES).build().map_err(|error| failure::of_plan(&error))?;
     let (mut graphs, mut counted) = (Vec::new(), Vec::new());
@@ -62,7 +62,8 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     Ok(Figures { api: "sql", ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-/// Creates a query over the events, with further connector `options`; also returns access to its result rows.
+/// Creates a query over the table of events, with further connector `options`. Also returns access to its
+/// result rows.
 fn query(args: &BenchArgs, options: &str, select: &str) -> Result<(Query, Collected)> {
     let sql = format!(
         "CREATE TABLE events (
@@ -85,7 +86,7 @@ fn query(args: &BenchArgs, options: &str, select: &str) -> Result<(Query, Collec
     Ok((assembled.query, collected))
 }
 
-/// Returns event type and ad of one period of events.
+/// Returns event type and ad of the events of one period, by a query over the connector.
 fn period(args: &BenchArgs) -> Result<Vec<(u64, u64)>> {
     let (query, collected) =
         query(args, &format!(", 'events.num' = '{PERIOD}'"), "SELECT event_type, ad_id FROM events")?;
@@ -117,7 +118,7 @@ fn counts_of(batches: &[RecordBatch]) -> Vec<YsbCount> {
     batches.iter().flat_map(of).collect()
 }
 
-/// Takes the results of a query that has ended.
+/// Takes the result rows of a query that has ended.
 fn taken(collected: &Collected) -> Vec<RecordBatch> {
     let rows = std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner));
     rows.into_iter().map(|(rows, _)| rows).collect()

@@ -1,4 +1,4 @@
-//! Frames as they are written: their columns, their width, and drawing in place.
+//! Tests of the frames of the demo: their columns, their width, and drawing in place.
 
 use thalweg::Span;
 
@@ -26,7 +26,7 @@ fn frame(last_line: &str) -> Frame<'_> {
     Frame { elapsed: Duration::from_millis(512), now: NOW, rows, last_line: last_line.to_owned() }
 }
 
-/// A frame over the previous one: the cursor goes up by the number of lines.
+/// A frame is drawn over the previous one: the cursor goes up by the number of lines of that frame.
 #[test]
 fn frames_are_drawn_in_place() {
     let mut screen = Screen::Live { drawn: 0 };
@@ -52,7 +52,8 @@ fn without_a_terminal_there_is_a_line_per_query() {
     assert_eq!(screen.draw(&frame("")), rows);
 }
 
-/// A watermark ahead of the clock promises future records: then nothing lies behind.
+/// The display tells how far a watermark lies behind. A watermark ahead of the clock promises
+/// future records, so nothing lies behind.
 #[test]
 fn how_far_a_watermark_lies_behind() {
     let shown = |micros: i64| behind(NOW.minus(Span::from_micros(micros)), NOW);
@@ -61,7 +62,8 @@ fn how_far_a_watermark_lies_behind() {
     assert_eq!(behind(EventTime::MAX, NOW), "at the end");
 }
 
-/// This also holds after a day without a result, and at an unrealistic rate.
+/// No line is wider than the terminal, even after a day without a result and at an unrealistic
+/// rate.
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let worst = || Row {
@@ -78,7 +80,7 @@ fn no_line_is_wider_than_the_terminal() {
     for mut screen in [Screen::Live { drawn: 0 }, Screen::Lines { has_head: false }] {
         let drawn = screen.draw(&frame).replace("\x1b[K", "").replace('\r', "");
         assert!(drawn.lines().all(|line| line.chars().count() < COLUMNS), "{drawn}");
-        // The prompt below the frame is visible as well.
+        // The frame leaves a line of the terminal for the prompt below it.
         assert!(drawn.lines().count() < ROWS_MIN.into(), "{drawn}");
     }
 }

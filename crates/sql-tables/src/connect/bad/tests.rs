@@ -14,21 +14,24 @@ fn options(on_bad: OnBad, bad_max: Option<usize>) -> BadOptions {
     BadOptions { on_bad, bad_max }
 }
 
-/// Returns the first of these lines at which a bad record exceeds the limit.
+/// Returns the first of these lines whose bad record exceeds the allowed share. A bad record begins on each
+/// of the lines.
 fn refused(bad_max: Option<usize>, lines: impl IntoIterator<Item = u64>) -> Option<u64> {
     let mut records = BadRecords::new(options(OnBad::Skip, bad_max), None, 0);
     lines.into_iter().find(|line| records.take("f", &bad(*line)).is_err())
 }
 
-/// The window holds 10,000 records: the bad record that exceeds the limit fails, and no earlier one.
+/// The window has 10,000 records: the bad record that exceeds the limit fails the query, and no earlier one
+/// does.
 #[test]
 fn one_too_many_within_a_window() {
     assert_eq!(refused(Some(100), 1..=100), None);
     assert_eq!(refused(Some(100), 1..=101), Some(101));
-    // The 101st is 10,000 records behind the first, and then 9,999.
+    // The limit is 100. The 101st bad record is first 10,000 records behind the first one and passes, and
+    // then 9,999 behind it and fails.
     assert_eq!(refused(Some(100), (1..=100).chain([10_001])), None);
     assert_eq!(refused(Some(100), (1..=100).chain([10_000])), Some(10_000));
-    // One in a hundred, forever.
+    // One bad record in every 100, without end, does not exceed a share of 1 %; one in every 99 does.
     assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 100)), None);
     assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 99)), Some(101 * 99));
     assert_eq!(refused(Some(0), [7]), Some(7));
@@ -36,7 +39,7 @@ fn one_too_many_within_a_window() {
     assert_eq!(refused(None, 1..=20_000), None);
 }
 
-/// Lines of earlier inputs count.
+/// Lines of earlier inputs count for the window: a bad record of the next input may be the one too many.
 #[test]
 fn inputs_follow_each_other() {
     let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None, 0);
@@ -97,7 +100,7 @@ fn a_diverted_record_is_a_line_of_json() {
     );
 }
 
-/// Test vectors of RFC 4648, section 10.
+/// Base64 agrees with the test vectors of RFC 4648, section 10.
 #[test]
 fn base64() {
     let check = |bytes: &[u8], expected: &str| {
@@ -137,7 +140,7 @@ fn the_last_split_publishes() {
     assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
 }
 
-/// Without bad records no file is created.
+/// A run without bad records creates no file for them.
 #[test]
 fn nothing_bad_leaves_nothing() {
     let (folder, diversions) = (Folder::new(), Diversions::default());
@@ -145,7 +148,8 @@ fn nothing_bad_leaves_nothing() {
     assert!(folder.names().is_empty());
 }
 
-/// Records that an earlier run diverted go when all jobs have read their input to its end, and stay if one of them was cut short.
+/// Records that an earlier run diverted are removed when all jobs have read their input to its end. They stay
+/// if one of the jobs was asked to end early.
 #[test]
 fn a_run_that_is_cut_short_leaves_what_an_earlier_one_diverted() {
     for (is_cut, is_bounded) in [(false, true), (true, true), (false, false), (true, false)] {
@@ -167,7 +171,8 @@ fn a_run_that_is_cut_short_leaves_what_an_earlier_one_diverted() {
     }
 }
 
-/// A failure publishes the diverted records and accepts no more; a cancelled query removes them.
+/// A query that fails publishes the bad records it has diverted and accepts no more; a cancelled query
+/// removes them.
 #[test]
 fn failures_publish_and_cancellation_does_not() {
     let (folder, diversions) = (Folder::new(), Diversions::default());
@@ -190,7 +195,7 @@ fn failures_publish_and_cancellation_does_not() {
     assert!(folder.names().is_empty());
 }
 
-/// A file that cannot be written fails the query, and the error names it.
+/// A diverted file that cannot be created fails the query, and the error names it.
 #[test]
 fn a_diversion_that_cannot_be_written() {
     let folder = Folder::new();
@@ -233,7 +238,7 @@ fn jobs_share_a_file() {
     assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
 }
 
-/// A record that is too long is marked as truncated, with its length.
+/// A bad record that is too long is written in part, marked as truncated, with the length of the whole.
 #[test]
 fn a_record_that_is_too_long_is_kept_in_part() {
     let check = |length: Option<u64>, expected: &str| {
@@ -298,8 +303,8 @@ impl WriteFile for Full {
     }
 }
 
-/// A file that cannot be written loses the records of all jobs, and each of these jobs gets the error; a job
-/// without records there does not.
+/// A diverted file that cannot be written loses the bad records of all jobs. Each job with records in it gets
+/// the error; a job without any does not.
 #[test]
 fn a_lost_file_is_told_to_every_job() {
     let diversions = Diversions::default();
@@ -320,7 +325,8 @@ fn a_lost_file_is_told_to_every_job() {
     four.finish().unwrap();
 }
 
-/// The memory of a long record is counted while its end is searched, and given back when it is written.
+/// The memory of a long bad record is counted while its end is searched, and is given back when the record is
+/// written.
 #[test]
 fn long_records_are_counted() {
     let (folder, diversions) = (Folder::new(), Diversions::default());

@@ -9,7 +9,7 @@ use thalweg_sql_functions::types::{LENGTH_MAX, SqlType};
 use crate::error::Place;
 use crate::table::{OptionValue, Table, TableColumn, TableColumnKind};
 
-/// Returns the table that a text declares.
+/// Returns the table that a text declares by `CREATE TABLE`.
 pub(super) fn declared(text: &str) -> Table {
     let mut tokens = Tokens { left: tokens(text), next: 0 };
     tokens.expect("CREATE TABLE");
@@ -142,7 +142,8 @@ fn data_type(tokens: &mut Tokens) -> SqlType {
     }
 }
 
-/// A word, a number, a quoted name, a literal or a sign, with its place.
+/// A token of the declaration: a word, a number, a quoted name, a literal or a sign, with its place in the
+/// text.
 #[derive(Debug)]
 struct Token {
     text: String,
@@ -156,12 +157,12 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Returns the place of the next token.
+    /// Returns the place in the text of the next token, if there is one.
     fn place(&self) -> Option<Place> {
         self.left.get(self.next).map(|token| token.place)
     }
 
-    /// Passes these words and signs if they come next.
+    /// Skips the given words and signs if they are the next tokens; returns whether they were.
     fn take(&mut self, words: &str) -> bool {
         let words: Vec<&str> = words.split(' ').collect();
         let found = self.left.get(self.next..self.next + words.len()).unwrap_or_default();

@@ -19,21 +19,22 @@ use super::random;
 use crate::connect::options::Given;
 use crate::error::{Code, SqlError};
 
-/// The greatest length of generated text.
+/// The greatest length of generated text, in characters.
 const TEXT_LENGTH_MAX: u32 = 1 << 20;
 
-/// The greatest number of items of an array or a map.
+/// The greatest number of items of a generated array or map.
 const ITEMS_MAX: u32 = 1 << 12;
 
-/// Default lengths: letters or bytes of text, and items of collections.
+/// Default lengths of generated values: letters of text or bytes of binary values, and items of arrays
+/// and maps.
 const TEXT_LENGTH: u32 = 100;
 const ITEMS: u32 = 3;
 
-/// The time at which values are generated.
+/// The time at which a batch of values is generated.
 pub(super) struct Moment {
-    /// Milliseconds since the epoch.
+    /// Milliseconds of the moment since 1970, in UTC.
     millis: i64,
-    /// Milliseconds of the same moment in local time of the session's zone.
+    /// Milliseconds of the same moment since 1970 in local time of the session's zone.
     local_millis: i64,
 }
 
@@ -44,19 +45,19 @@ impl Moment {
     }
 }
 
-/// A column, or a part of a nested column.
+/// A generated column, or a part of a nested column.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     of: SqlType,
     values: Values,
-    /// A value is NULL if its random bits are below this bound.
+    /// A generated value is NULL if its 64 random bits are below this bound.
     nulls_below: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Values {
     Boolean,
-    /// Integers of any width, and intervals.
+    /// Random values of integer types of any width, and of interval types.
     Whole {
         min: i64,
         span: u64,
@@ -69,7 +70,7 @@ enum Values {
         min: i128,
         span: u128,
     },
-    /// Text of hexadecimal digits.
+    /// Random text of hexadecimal digits.
     Text {
         length: u32,
         varies: bool,
@@ -100,7 +101,7 @@ enum Values {
 }
 
 impl Column {
-    /// Reads the column with this name from the options below `fields.NAME`.
+    /// Reads the generated column with this name from the table options below `fields.NAME`.
     pub(super) fn bind(given: &mut Given<'_>, name: &str, of: &SqlType) -> Result<Column, SqlError> {
         let prefix = format!("fields.{name}");
         match given.choice(&format!("{prefix}.kind"), &[("random", false), ("sequence", true)], false)? {
@@ -113,7 +114,7 @@ impl Column {
         self.nulls_below > 0
     }
 
-    /// Returns the length of a sequence; `None` for random values.
+    /// Returns the length of the sequence that the column counts through; `None` for random values.
     pub(super) fn sequence_length(&self) -> Option<u64> {
         match self.values {
             Values::Sequence { length, .. } => Some(length),
@@ -121,7 +122,7 @@ impl Column {
         }
     }
 
-    /// Returns an approximate upper bound of the bytes of a value.
+    /// Returns an approximate upper bound for the bytes of one value of the column.
     pub(super) fn value_bytes(&self) -> u64 {
         let several = |length: u32, of: u64| u64::from(length).saturating_mul(of).saturating_add(8);
         match &self.values {
@@ -137,7 +138,7 @@ impl Column {
         }
     }
 
-    /// Generates the values of `count` rows from the row `first` on.
+    /// Generates the values of the column for `count` rows, beginning with the row number `first`.
     pub(super) fn make(&self, seed: u64, first: u64, count: usize, moment: &Moment) -> ArrayRef {
         let nulls = (self.nulls_below > 0).then(|| {
             let seed = random::at(seed, u64::MAX);
@@ -198,7 +199,8 @@ impl Column {
             (Values::Decimal { .. }, of) => new_null_array(&of.arrow(), count),
             (&Values::Text { length, varies }, _) => {
                 let (offsets, values) = text(count, length, varies, &bits, Digits::Hexadecimal);
-                // Digits are ASCII, so this does not fail; on failure the column would be NULL.
+                // Hexadecimal digits are ASCII, so building the text column does not fail; if it did,
+                // the column would be NULL.
                 match StringArray::try_new(offsets, values, nulls) {
                     Ok(column) => Arc::new(column),
                     Err(_) => new_null_array(&DataType::Utf8, count),
@@ -273,7 +275,8 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
         SqlType::BigInt => numbers_between(given, prefix, i64::MIN, i64::MAX)?,
         SqlType::YearMonth => {
             let bounds = (i32::MIN.into(), i32::MAX.into());
-            // The default range of Flink, where years have four digits.
+            // The default range of generated year-month intervals is that of Flink, where years have
+            // four digits.
             whole_between(given, prefix, bounds, (0, 120_000))?
         }
         SqlType::DayTime => numbers_between(given, prefix, i64::MIN, i64::MAX)?,
@@ -320,14 +323,15 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
     if !(0.0..=1.0).contains(&rate) {
         return Err(given.wrong(&key, format!("'{rate}' is not a number from 0 to 1")));
     }
-    // A rate of 1 saturates to the greatest number, which makes all values NULL except one in 2^64.
+    // A null rate of 1 saturates to the greatest 64-bit number, so all values are NULL except one in
+    // 2^64.
     let nulls_below = (rate * 2_f64.powi(64)) as u64;
     Ok(Column { of: of.clone(), values, nulls_below })
 }
 
 fn sequence(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Column, SqlError> {
     let (least, most) = match of {
-        // As in Flink, a sequence of BOOLEAN is random.
+        // As in Flink, a BOOLEAN column declared as a sequence has random values.
         SqlType::Boolean => return random_column(given, prefix, of),
         SqlType::TinyInt => (i8::MIN.into(), i8::MAX.into()),
         SqlType::SmallInt => (i16::MIN.into(), i16::MAX.into()),
@@ -419,7 +423,8 @@ fn decimals_between(
         let key = format!("{prefix}.{word}");
         match given.number::<f64>(&key, "a number")? {
             None => Ok(unless),
-            // A bound beyond the range of the type is clamped to it, as in Flink.
+            // A bound that is beyond the range of the column's decimal type is clamped to that range,
+            // as in Flink.
             Some(number) => match decimal_of_double(number, precision, scale) {
                 Ok(Some(value)) => Ok(value),
                 Ok(None) => Ok(if number < 0.0 { -most } else { most }),
@@ -434,7 +439,8 @@ fn decimals_between(
     Ok(Values::Decimal { min, span: max.wrapping_sub(min) as u128 })
 }
 
-/// Returns the length of a type with a fixed length; an option for it is refused, as in Flink.
+/// Returns the length of a type with a fixed length. An option for the length of such a type is
+/// refused, as in Flink.
 fn fixed(given: &mut Given<'_>, prefix: &str, length: u32) -> Result<u32, SqlError> {
     let key = format!("{prefix}.length");
     if given.text(&key).is_some() {
@@ -520,14 +526,14 @@ fn timestamps(
     }
 }
 
-/// The content of random text or bytes.
+/// The content of randomly generated text or bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Digits {
     Hexadecimal,
     Bytes,
 }
 
-/// Returns the offsets and bytes of random text.
+/// Returns the offsets and bytes of `count` random texts.
 fn text(
     count: usize,
     length: u32,
@@ -545,8 +551,8 @@ fn text(
             true => 1 + random::up_to(random::at(of_row, u64::MAX), u64::from(length) - 1) as usize,
             false => length as usize,
         };
-        // Batches and texts are both bounded; if both are at their bounds, the last texts of a batch are
-        // empty.
+        // The offsets of a text column have 32 bits. Batches and texts are both bounded; if both are at
+        // their bounds, the last texts of a batch are empty.
         let length = if values.len() + length <= i32::MAX as usize { length } else { 0 };
         let end = values.len() + length;
         let mut place = 0;
@@ -567,7 +573,8 @@ fn text(
     (OffsetBuffer::new(offsets.into()), values.into())
 }
 
-/// Returns, for lists of one length, their offsets, the number of the first item, and the number of items.
+/// Computes the layout of `count` generated lists of equal length. Returns their offsets, the number of
+/// the first item, and the number of items.
 fn lengths(first: u64, count: usize, length: u32) -> (OffsetBuffer<i32>, u64, usize) {
     let length = length as usize;
     let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(length, count));
@@ -588,7 +595,7 @@ fn map(
     Some(Arc::new(MapArray::try_new(entries, offsets, items, nulls, is_sorted).ok()?))
 }
 
-/// Keeps only the first of the entries with equal keys in each map.
+/// Keeps only the first of the entries with equal keys in each generated map.
 fn without_equal_keys(
     offsets: OffsetBuffer<i32>,
     keys: ArrayRef,

@@ -5,7 +5,7 @@
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the random bits at a place of the stream of a seed.
+/// Returns the 64 random bits at a place of the stream of a seed.
 #[inline(always)]
 pub(super) fn at(seed: u64, place: u64) -> u64 {
     let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));

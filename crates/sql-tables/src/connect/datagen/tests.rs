@@ -19,7 +19,7 @@ fn wrong(columns: &str, options: &str) -> String {
     check(&table(&declaration)).unwrap_err().to_string()
 }
 
-/// The shortest sequence ends the table.
+/// A table of several sequences ends with the shortest of them.
 #[test]
 fn sequences() {
     let sequence = |column: &str, start: &str, end: &str| {
@@ -86,7 +86,7 @@ fn options_that_are_wrong() {
     check("a ROW<b INT>", "'fields.a.c.min' = '1'", "did you mean 'fields.a.b.min'?");
 }
 
-/// Values of every type are within its bounds.
+/// Random values of every type are within the bounds of their options.
 #[test]
 fn random_values_of_every_type() {
     let of = |of: &str, options: &str| {
@@ -142,7 +142,7 @@ fn random_values_of_every_type() {
         "[1, 1, 1]"
     );
     assert_eq!(of("ROW<b INT, c BOOLEAN>", "").len(), 500);
-    // Two keys only: maps of three entries have one or two.
+    // A BOOLEAN has only two keys, so a map of three drawn entries keeps one or two.
     let maps = of("MAP<BOOLEAN, INT>", ", 'fields.a.value.min' = '7', 'fields.a.value.max' = '7'");
     assert!(maps.iter().all(|map| map.matches("=7").count() <= 2), "{maps:?}");
     assert!(maps.iter().any(|map| map.matches("=7").count() == 1));
@@ -151,7 +151,7 @@ fn random_values_of_every_type() {
     assert!(of("STRING", ", 'fields.a.null-rate' = '1'").iter().all(|text| text == "NULL"));
 }
 
-/// Rows do not depend on batches, nor on where reading continues.
+/// Generated rows depend neither on the size of batches nor on where reading continues.
 #[test]
 fn rows_follow_from_the_seed_only() {
     let of = table(
@@ -177,14 +177,15 @@ fn rows_follow_from_the_seed_only() {
     assert_eq!(seen, all);
 }
 
-/// Two columns, and two tables, draw different values.
+/// Two generated columns, and two tables, draw different values.
 #[test]
 fn columns_differ() {
     let found = rows("a BIGINT, b BIGINT", "'number-of-rows' = '50'");
     assert!(found.iter().all(|row| row.split_once(',').is_some_and(|(a, b)| a != b)));
 }
 
-/// Rows are due at even intervals from the first poll on, and overdue rows are generated at once.
+/// Generated rows are due at even intervals from the first poll on, and overdue rows are generated
+/// at once.
 #[test]
 fn rows_come_at_their_pace() {
     let of = table("CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')");
@@ -207,7 +208,7 @@ fn rows_come_at_their_pace() {
     assert_eq!(poll(1_000, 100), (5, "idle until 1100".to_owned()));
 }
 
-/// The greatest BIGINT means no limit of the rate.
+/// A rate of the greatest BIGINT means that generated rows are not limited by a rate.
 #[test]
 fn without_a_pace_rows_are_always_ready() {
     let of = table(

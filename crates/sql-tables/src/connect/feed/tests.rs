@@ -1,11 +1,12 @@
-//! Polls of streams end, and streams that cannot be continued say so.
+//! Tests of sources of streams: every poll ends, and a stream that cannot continue from a saved
+//! position refuses to.
 
 use super::*;
 use crate::connect::bed::{Folder, restore, saved, table};
 use crate::connect::options::Given;
 use crate::connect::standard::bind_stream;
 
-/// Creates a stream of these bytes which has ended.
+/// Creates a source of a stream that has these bytes and has ended.
 fn stream(options: &str, bytes: Vec<u8>, world: &World) -> Box<dyn RowSource> {
     let of = table(&format!(
         "CREATE TABLE t (a INT, b STRING) WITH ('connector' = 'stdin', 'format' = 'csv', 'thalweg.bad-share-max' = '1', {options})"
@@ -17,7 +18,7 @@ fn stream(options: &str, bytes: Vec<u8>, world: &World) -> Box<dyn RowSource> {
     stream.source("stdin".to_owned(), &[0, 1], world, Ok(feed)).unwrap()
 }
 
-/// Input without rows ends a poll, too, after as many bytes as a feed holds.
+/// A poll of a stream ends after as many bytes as its buffer holds, even if they give no rows.
 #[test]
 fn a_poll_ends_without_rows() {
     let line = format!("{:127}\n", "x");
@@ -34,11 +35,12 @@ fn a_poll_ends_without_rows() {
         }
         assert_eq!(polled.status, SourceStatus::Ready);
     }
-    // Two polls without rows, and the end.
+    // The bytes take two polls without rows, and a third poll that reaches the end.
     assert_eq!((empty, rows), (3, 2));
 }
 
-/// Records diverted before a position would be missing in the diverted file behind it.
+/// A stream whose bad records were diverted cannot continue from a saved position, because the new
+/// diverted file would lack the earlier records.
 #[test]
 fn a_stream_that_diverted_is_not_gone_on_with() {
     let folder = Folder::new();

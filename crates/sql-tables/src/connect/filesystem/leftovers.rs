@@ -14,19 +14,19 @@ use super::partition;
 use crate::connect::files::{Entry, Files, Standing};
 use crate::connect::notes::Notes;
 
-/// The greatest number of directory entries to check, so that the search does not delay the start of a run by
-/// minutes.
+/// The greatest number of directory entries that are checked for leftovers of killed runs, so that the search
+/// does not delay the start of a run by minutes.
 const LOOKED_AT_MAX: usize = 100_000;
 
-/// The number of digits of the UID, which identifies a sink.
+/// The number of digits of the random word, called UID in file names, that identifies a sink.
 const WORD_DIGITS: usize = 16;
 
-/// Returns the path of the marker of the sink with this UID.
+/// Returns the path of the marker file of the sink with this UID.
 pub(super) fn marker(root: &Path, unique_name: &str) -> PathBuf {
     root.join(format!(".part-{unique_name}.inprogress"))
 }
 
-/// Removes the leftovers below the directory of a table.
+/// Removes the leftovers of killed runs below the directory of a table.
 pub(super) fn remove(files: &dyn Files, root: &Path, keys: &[String], success: Option<&str>, notes: &Notes) {
     let mut looking = Looking { files, root, success, notes, left: LOOKED_AT_MAX, live: HashMap::new() };
     looking.remove_below(root, keys);
@@ -37,15 +37,16 @@ struct Looking<'a> {
     root: &'a Path,
     success: Option<&'a str>,
     notes: &'a Notes,
-    /// How many entries may still be checked.
+    /// How many directory entries may still be checked for leftovers.
     left: usize,
-    /// Whether the sink of a UID is live, for the UIDs checked so far.
+    /// Tells for each UID checked so far whether its sink is still running.
     live: HashMap<String, bool>,
 }
 
 impl Looking<'_> {
     fn remove_below(&mut self, directory: &Path, keys: &[String]) {
-        // A directory that cannot be listed may still be writable; if it is not, the sink reports that.
+        // A directory that cannot be listed is skipped: it may still be writable, and if it is not, the sink
+        // reports that.
         let Ok(entries) = self.files.list(directory) else { return };
         for Entry { path, is_directory } in entries {
             if self.left == 0 {
@@ -74,7 +75,7 @@ impl Looking<'_> {
         if let Some(is_live) = self.live.get(word) {
             return *is_live;
         }
-        // A marker that cannot be checked may be held.
+        // If the marker of a sink cannot be checked, the sink counts as live and its files stay.
         let is_live = self.files.is_held(&marker(self.root, word)).unwrap_or(true);
         self.live.insert(word.to_owned(), is_live);
         is_live

@@ -1,4 +1,4 @@
-//! The files of a table.
+//! The search for the files of a table with the connector `filesystem`.
 //!
 //! A path is a file, or a directory. The files of a directory are read together with the files of all
 //! directories below it, in the order of their names. Files and directories whose names begin with `.` or `_`
@@ -6,7 +6,8 @@
 //! partitions consists of the files below directories named after its keys, in their order; other files are
 //! ignored.
 //!
-//! A file counts as complete when it is found; its identity at that time is kept.
+//! A file counts as complete when it is found. The identity that it has at that time is kept, so that a later
+//! change is noticed.
 //!
 //! Source: Flink, `NonSplittingRecursiveEnumerator`, `NonSplittingRecursiveAllDirEnumerator`,
 //! `DefaultFileFilter`. Differs from Flink: a file named by `path` is read whatever its name; directories are
@@ -21,29 +22,29 @@ use thalweg_model::disk::FileIdentity;
 use super::partition;
 use crate::connect::files::{Entry, Files, absolute, of_path};
 
-/// How many levels of directories are followed.
+/// How many levels of directories below the path of a table are followed.
 const DEPTH_MAX: usize = 64;
 
-/// The directory to search, and the conditions on its files.
+/// The directory of a table to search, and the conditions that its files must meet.
 pub(super) struct Listing {
     pub(super) root: PathBuf,
     pub(super) pattern: Option<regex::Regex>,
-    /// The names of the partition keys.
+    /// The names of the partition keys of the table.
     pub(super) keys: Vec<String>,
 }
 
-/// A file of a table.
+/// A file of a table, as the search has found it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// The version of the file.
+    /// The identity of the file when it was found, which tells its version.
     pub(super) identity: FileIdentity,
-    /// Whether an earlier version of the file was read before.
+    /// Whether an earlier version of the file was read already.
     pub(super) has_changed: bool,
 }
 
 impl Listing {
-    /// Returns the present files, in the order of their names.
+    /// Returns the files of the table that exist now, in the order of their names.
     pub(super) fn files(&self, disk: &dyn Files) -> io::Result<Vec<Found>> {
         let mut paths = Vec::new();
         if disk.is_directory(&self.root)? {
@@ -66,7 +67,8 @@ impl Listing {
     }
 
     fn counts(&self, path: &Path) -> bool {
-        // The whole path begins at the root directory, whatever the current directory.
+        // The pattern is compared with the whole path from the root directory on, whatever the current
+        // directory is.
         let is_of_pattern =
             self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&absolute(path).to_string_lossy()));
         is_of_pattern && (self.keys.is_empty() || self.values(path).is_some())
@@ -87,11 +89,12 @@ fn collect(
 ) -> io::Result<()> {
     let found = disk.identity(directory).and_then(|identity| Ok((identity.file, disk.list(directory)?)));
     let (file, entries) = match found {
-        // The directory was removed after its name was read.
+        // The directory was removed after its name was listed, so it counts as empty.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !above.is_empty() => return Ok(()),
         found => found?,
     };
-    // Without this check the files would be read once per turn of the loop.
+    // A link that leads back to a directory above it would make its files be read again and again, so it is
+    // an error.
     if above.contains(&file) {
         let error = io::Error::other("this link leads back to a directory above it");
         return Err(of_path(directory, &error));
@@ -100,7 +103,8 @@ fn collect(
     for Entry { path, is_directory } in entries {
         let Some(name) = path.file_name() else { continue };
         let name = name.as_encoded_bytes();
-        // The value of a partition may end in anything, so directories are not excluded.
+        // A directory whose name ends in `.inprogress` is followed, because the value of a partition may end
+        // in anything.
         let is_unfinished = !is_directory && name.ends_with(b".inprogress");
         if name.starts_with(b".") || name.starts_with(b"_") || is_unfinished {
             continue;
@@ -110,7 +114,7 @@ fn collect(
         } else if above.len() <= DEPTH_MAX {
             collect(disk, &path, above, into)?;
         } else {
-            // Ignoring the directory would lose its rows silently.
+            // A directory that is too deep is an error, because its rows would otherwise be lost silently.
             let error = format!("it lies more than {DEPTH_MAX} directories deep, which are not followed");
             return Err(of_path(&path, &io::Error::other(error)));
         }

@@ -61,7 +61,7 @@ use crate::table::TableColumn;
 /// The number of batches between two checks of a file's identity.
 const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };
 
-/// The options of the format.
+/// The options of the Parquet format.
 #[derive(Clone, Debug)]
 pub(super) struct ParquetOptions {
     compression: Compression,
@@ -116,19 +116,19 @@ impl ParquetColumn {
     }
 }
 
-/// A file that is being read.
+/// A Parquet file that is being read.
 pub(super) struct ParquetFile {
     path: PathBuf,
     identity: FileIdentity,
     reader: ParquetRecordBatchReader,
-    /// Checks the range of 96-bit timestamps; `None` if all fit.
+    /// Checks the range of 96-bit timestamps against a second reading in seconds; `None` if all values fit.
     seconds: Option<Box<Seconds>>,
     columns: Vec<Take>,
-    /// Rows that were read, and how many of them were given out.
+    /// Rows that were read from the file, and how many of them were given out.
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
-    /// The payment for the memory of its pages.
+    /// The payment for the memory of the pages of this file.
     _pages: PaidPages,
 }
 
@@ -137,7 +137,7 @@ struct Take {
     name: String,
     of: SqlType,
     is_nullable: bool,
-    /// The place among the columns that are read; `None` if the file lacks the column.
+    /// The place of the column among the columns that are read; `None` if the file lacks the column.
     place: Option<usize>,
     /// The Arrow type to which the file's type is converted first, if they differ.
     plain: Option<DataType>,
@@ -145,7 +145,8 @@ struct Take {
 }
 
 impl ParquetFile {
-    /// Opens a file behind so many rows; none if another file of the table has to be closed first.
+    /// Opens a Parquet file behind its first `skip` rows. Returns `None` if another file of the table has to
+    /// be closed first to give memory.
     pub(super) fn open(
         reading: &Reading,
         path: &Path,
@@ -201,7 +202,7 @@ impl ParquetFile {
             let from = SqlType::of_arrow(&plain)
                 .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
             if from == column.of {
-                // The types are equal except for the names of their parts.
+                // The type in the file and the declared type are equal except for the names of their parts.
                 plain = column.of.arrow();
             } else if plain != column.of.arrow() {
                 let bound = bind_cast(&from, true, &column.of, false, &reading.context)
@@ -250,7 +251,8 @@ impl ParquetFile {
         }))
     }
 
-    /// Returns at most `rows_max` further rows; `None` at the end of the file, if the file was not changed.
+    /// Returns at most `rows_max` further rows of the file. Returns `None` at its end, after a check that
+    /// the file was not changed.
     pub(super) fn next(
         &mut self,
         rows_max: usize,
@@ -300,7 +302,7 @@ impl ParquetFile {
         }
     }
 
-    /// Returns how many rows were given out, including the skipped ones.
+    /// Returns how many rows of the file were given out, including the rows skipped at its opening.
     pub(super) fn given(&self) -> u64 {
         self.given
     }
@@ -309,7 +311,7 @@ impl ParquetFile {
         self.waiting.as_ref().map_or(0, |(rows, _)| rows.get_array_memory_size())
     }
 
-    /// Converts the columns read to the requested columns and types.
+    /// Converts the columns read from the file to the requested columns and types.
     fn fitted(&self, rows: &RecordBatch) -> Result<RecordBatch, ConnectError> {
         let count = rows.num_rows();
         let mismatch = |take: &Take, reason: String| ConnectError::Mismatch {
@@ -354,7 +356,7 @@ impl ParquetFile {
     }
 }
 
-/// Runs a call of the library; its error or panic becomes a text.
+/// Runs a call of the parquet library; its error or panic becomes a text.
 fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match caught(run) {
         Ok(Ok(made)) => Ok(made),
@@ -387,8 +389,8 @@ fn check_identity(reading: &Reading, path: &Path, identity: FileIdentity) -> Res
     }
 }
 
-/// Bytes of a column writer before it has rows, which the library does not count: tables of dictionaries and
-/// buffers of pages; an upper estimate.
+/// Bytes of one column writer before it has rows, which the parquet library does not count: tables of
+/// dictionaries and buffers of pages. This is an upper estimate.
 const COLUMN_WRITER_BYTES: usize = 4 << 10;
 
 /// A Parquet file that is being written.
@@ -400,7 +402,8 @@ pub(super) struct ParquetPart {
 impl ParquetPart {
     pub(super) fn new(file: PartFile, schema: SchemaRef, options: &ParquetOptions) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(options.compression).build();
-        // Other programs read the file too; its own types suffice for them.
+        // The Arrow schema is not written into the file: other programs read the file too, and Parquet's own
+        // types suffice for them.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let columns = schema.fields().len();
         let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(io_error)?;
@@ -411,7 +414,7 @@ impl ParquetPart {
         self.writer.write(rows).map_err(io_error)
     }
 
-    /// Writes the collected rows as a row group.
+    /// Writes the rows collected so far to the file as a row group.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush().map_err(io_error)
     }
@@ -437,7 +440,7 @@ impl ParquetPart {
         self.writer.inner_mut()
     }
 
-    /// Writes the collected rows and the end of the file, which must still be published.
+    /// Writes the collected rows and the end of the Parquet file. The file must still be published.
     pub(super) fn finish(self) -> io::Result<PartFile> {
         self.writer.into_inner().map_err(io_error)
     }

@@ -1,4 +1,4 @@
-//! One file that is being written; it is hidden until it is complete.
+//! A part: one file of a table that is being written. The file has a hidden name until it is complete.
 //!
 //! A part can take rows before it has a file: its output is kept in memory until [`Part::attach`] gives it
 //! one. So a table can have more partitions than files may be open.
@@ -18,13 +18,13 @@ use super::parquet::{ParquetOptions, ParquetPart};
 use crate::connect::layout::batch_of;
 use crate::connect::standard::failed;
 
-/// Bytes collected before they are written.
+/// Bytes of records that are collected before they are written to the file.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Bytes of a part beside its rows: its names and its entry in the map of parts; an upper estimate.
 const PART_BYTES: usize = 1 << 10;
 
-/// The writer of rows into files.
+/// The writer that turns rows into the bytes of a file.
 pub(super) enum Writing {
     Lines(Box<dyn Encoder>),
     Columns(ParquetOptions, SchemaRef),
@@ -33,7 +33,7 @@ pub(super) enum Writing {
 /// A file which does not have its final name yet. It is removed if it is dropped before it is published.
 pub(super) struct Part {
     content: Content,
-    /// The name in errors: the path of the file, or else the directory.
+    /// The name of the part in errors: the path of its file, or else the directory.
     name: String,
     pub(super) opened_at: ProcessingTime,
     pub(super) written_at: ProcessingTime,
@@ -47,7 +47,7 @@ pub(super) struct SealedPart {
 }
 
 impl SealedPart {
-    /// Gives the file its final name.
+    /// Gives the completed file its final name.
     pub(super) fn publish(self) -> Result<(), Fault> {
         let SealedPart { file, name } = self;
         Ok(file.publish().map_err(|error| failed(&name, error))?)
@@ -64,7 +64,7 @@ enum Content {
 }
 
 impl Content {
-    /// The file, with all that was written.
+    /// Returns the file of the part, after all collected rows were written to it.
     fn whole(self) -> io::Result<InProgressFile> {
         match self {
             Content::Lines { mut file, text, .. } => {
@@ -104,7 +104,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// The file, with all that was written.
+    /// Returns the file, after everything kept in memory was written to it.
     fn whole(mut self) -> io::Result<InProgressFile> {
         self.write_kept()?;
         self.file.ok_or_else(|| io::Error::other("it has no file"))
@@ -127,7 +127,7 @@ impl Write for PartFile {
 }
 
 impl Part {
-    /// A part of `directory` without a file.
+    /// Begins a part in `directory`, without a file yet.
     pub(super) fn new(directory: &Path, writing: &Writing, now: ProcessingTime) -> Result<Part, Fault> {
         let name = directory.display().to_string();
         let content = match writing {
@@ -140,7 +140,8 @@ impl Part {
         Ok(Part { content, name, opened_at: now, written_at: now })
     }
 
-    /// Creates the file that will be published as `path`; until then its name is hidden.
+    /// Creates the file of the part, which will be published as `path`. Until then the file has a hidden
+    /// name.
     pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
         self.name = path.display().to_string();
         let file =
@@ -149,7 +150,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns whether it has an open file.
+    /// Returns whether the part has an open file.
     pub(super) fn has_file(&self) -> bool {
         match &self.content {
             Content::Lines { file, .. } => file.has_file(),
@@ -164,7 +165,7 @@ impl Part {
         }
     }
 
-    /// Appends rows.
+    /// Appends rows to the file that the part stands for.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -194,7 +195,7 @@ impl Part {
                 part.write(&rows).map_err(|error| failed(&self.name, error))?;
             }
             (Content::Lines { .. }, Writing::Columns(..)) | (Content::Columns(_), Writing::Lines(_)) => {
-                // A sink has one format.
+                // All parts of a sink have one format, so this case does not occur.
                 let error = io::Error::other("it was begun in another format than that of its rows");
                 return Err(failed(&self.name, error).into());
             }
@@ -202,7 +203,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns the length of the file so far.
+    /// Returns the number of bytes written to the part so far.
     pub(super) fn bytes(&self) -> u64 {
         match &self.content {
             Content::Lines { bytes, .. } => *bytes,
@@ -210,17 +211,17 @@ impl Part {
         }
     }
 
-    /// Returns the bytes of rows that are collected for a joint write.
+    /// Returns the bytes of rows of the part that are collected in memory for a joint write.
     pub(super) fn gathered_bytes(&self) -> usize {
         match &self.content {
-            // The buffers of open files have a bound of their own.
+            // Text buffers of open files are not counted, because they have a bound of their own.
             Content::Lines { file, .. } if file.has_file() => 0,
             Content::Columns(part) if part.file().has_file() => part.gathered_bytes(),
             _ => self.held_bytes(),
         }
     }
 
-    /// Writes the collected rows; without a file they stay in memory.
+    /// Writes the rows collected in the part to its file; without a file they stay in memory.
     pub(super) fn flush(&mut self) -> Result<(), Fault> {
         let flushed = match &mut self.content {
             Content::Lines { file, text, .. } => file.write_all(text).map(|()| *text = Vec::new()),
@@ -237,7 +238,7 @@ impl Part {
             }
     }
 
-    /// Syncs the part to disk and closes it; it must have a file.
+    /// Syncs the file of the part to disk and closes it. The part must have a file.
     pub(super) fn seal(self) -> Result<SealedPart, Fault> {
         let Part { content, name, .. } = self;
         match content.whole().and_then(InProgressFile::seal) {
@@ -246,7 +247,8 @@ impl Part {
         }
     }
 
-    /// Brings it onto the disk and gives it its name; it must have a file, which keeps its lock until then.
+    /// Syncs the file of the part to disk and gives it its final name. The part must have a file, which
+    /// keeps its lock until then.
     pub(super) fn publish(self) -> Result<(), Fault> {
         let Part { content, name, .. } = self;
         let published = content.whole().and_then(InProgressFile::publish);
@@ -254,8 +256,8 @@ impl Part {
     }
 }
 
-/// Publishes an empty file. Other runs may publish the same file at the same time; until then `unique_name`
-/// keeps their hidden files apart.
+/// Publishes an empty file at `path`. Other runs may publish the same file at the same time, so
+/// `unique_name` is a part of the hidden name until then.
 pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str) -> Result<(), Fault> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("-{unique_name}"));
@@ -264,7 +266,8 @@ pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str)
     Ok(published.map_err(|error| failed(&path.display().to_string(), error))?)
 }
 
-/// Returns the name of a file until it is complete, `.NAME.inprogress`; readers of its directory ignore it.
+/// Returns the hidden name that a file has until it is complete, `.NAME.inprogress`. Readers of its
+/// directory ignore it.
 pub(super) fn hidden(path: &Path) -> std::path::PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

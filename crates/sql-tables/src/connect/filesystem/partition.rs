@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::{Component, Path};
 
-/// Appends a key or value as a part of a directory's name.
+/// Appends a partition key or value to the name of a directory, with special characters escaped as in Flink.
 pub(super) fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         let is_escaped = matches!(
@@ -30,7 +30,7 @@ pub(super) fn escape(text: &str, out: &mut String) {
                 | '^'
         );
         if is_escaped {
-            // Writing to a String does not fail.
+            // The result is ignored, because writing to a String does not fail.
             let _ = write!(out, "%{:02X}", letter as u32);
         } else {
             out.push(letter);
@@ -38,13 +38,13 @@ pub(super) fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Reverts [`escape`]. A `%` without two digits behind it stands for itself.
+/// Reverts [`escape`]. A `%` without two hexadecimal digits behind it is kept as it is.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = rest.find('%') {
         out.push_str(&rest[..place]);
-        // `from_str_radix` alone would accept a sign.
+        // The digits are checked first, because `from_str_radix` alone would accept a sign.
         let digits =
             rest.get(place + 1..place + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -80,7 +80,8 @@ pub(super) fn values(below: &Path, keys: &[String]) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// Escapes match Flink's and are read back; a name that was not escaped is read unchanged.
+    /// Names of partition directories are escaped as Flink does and are read back; a name that was not
+    /// escaped is read unchanged.
     #[test]
     fn names_of_directories() {
         let check = |text: &str, expected: &str| {

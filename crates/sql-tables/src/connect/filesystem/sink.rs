@@ -1,29 +1,32 @@
-//! Rows into files: `part-UID-N` in the directory of the table, or of their partition.
+//! The sink of the connector `filesystem`: rows into files named `part-UID-N`, in the directory of the table
+//! or of a partition.
 //!
-//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and closed when it is longer
-//! than the table's options allow, open or untouched for too long, and when the query ends. UID is another word in every run,
-//! drawn at random, so that no run replaces what another has written. What a killed run left is removed by the next one
-//! (`leftovers.rs`).
+//! A file is written as `.part-UID-N.inprogress`, a name that readers ignore. It is synced to disk and closed
+//! when it is longer, or open or untouched for longer, than the table's options allow, and when the query
+//! ends. UID is a random word that differs in every run, so that no run replaces what another has written.
+//! Unfinished files of a killed run are removed by the next run (`leftovers.rs`).
 //!
-//! A closed file of an unbounded job gets its name at once. Those of a bounded job get their names together when its input has
-//! ended: a job that is stopped or killed before publishes nothing.
+//! A closed file of an unbounded job gets its final name at once. The files of a bounded job get their final
+//! names together when its input has ended, so a job that is stopped or killed before publishes nothing.
 //!
-//! A success file says that its directory is complete, so it is written last, when all files of the job are published and the job
-//! has what it was to have. It is taken away before the first file of a run is published beside it: a run that is killed between
-//! leaves none.
+//! A success file says that its directory is complete. So it is written last, when all files of the job are
+//! published and the job has read its whole input. An old success file is removed before the first file of a
+//! run is published in its directory, so a run that is killed halfway leaves none.
 //!
-//! A query that fails, or is cancelled, takes the files away that it has not published; those that it has stay. Times and
-//! sizes are looked at between batches, so a file may be a batch longer, and an idle one stays open until rows or a watermark
-//! come.
+//! A query that fails or is cancelled removes its unpublished files; its published files stay. Times and
+//! sizes of files are checked between batches. So a file may exceed its limit by one batch, and a file
+//! without new rows stays open until rows or a watermark arrive.
 //!
-//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
-//! [`GATHERED_BYTES_MAX`] for the table and one of [`GATHERED_PARTS`] parts of the memory budget. Beyond that the largest gathered ones are written to files, and for each of them the
-//! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
-//! and are more than can be gathered, and then each holds what could be gathered of its partition.
+//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in
+//! memory, up to [`GATHERED_BYTES_MAX`] for the table and one of [`GATHERED_PARTS`] parts of the memory
+//! budget. Beyond these limits the partitions with the most gathered rows get files, and for each of them the
+//! open file that was written to longest ago is closed. So there are many files only if the rows of many
+//! partitions alternate and are more than can be gathered. Each file then holds the rows that could be
+//! gathered of its partition.
 //!
-//! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
-//! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
-//! of a run do not write to one.
+//! With `thalweg.single-file` the path names one file, which is written as `.NAME.inprogress` and published
+//! when the query ends. It is published even if it is empty, and it replaces an earlier file. Only a regular
+//! file is replaced, and two sinks of a run never write to the same file.
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
 //! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
@@ -59,54 +62,56 @@ use crate::error::{Code, SqlError};
 /// The number of files of a table that may be open at a time.
 pub const OPEN_PARTS_MAX: usize = 128;
 
-/// The most bytes of collected rows in one table. Rows of column formats, and rows of partitions without an
-/// open file, are collected before they are written. The default budget of an engine is 256 MiB.
+/// The most bytes of rows that one table collects in memory. Rows of column formats, and rows of partitions
+/// without an open file, are collected before they are written. The default memory budget of an engine is 256
+/// MiB.
 const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// Rows that are gathered may use one of so many parts of the memory budget: other tables and the state of operators need theirs.
+/// The rows that a table collects in memory may use at most the memory budget divided by this number, because
+/// other tables and the state of operators need memory, too.
 const GATHERED_PARTS: usize = 8;
 
-/// Writes the files of a table.
+/// The sink that writes the files of a table.
 pub(super) struct FileSink {
     files: Arc<dyn Files>,
     clock: Arc<dyn Clock>,
-    /// The directory of the table, or its single file.
+    /// The path of the table: its directory, or its single file.
     root: PathBuf,
     is_single: bool,
     writing: Writing,
     rolling: Rolling,
     success: Option<String>,
     unique_name: String,
-    /// The places, among the written columns, of the columns in records.
+    /// The places, among the written columns, of the columns that are in the records of the files.
     places: Vec<usize>,
     keys: Vec<Key>,
     default_partition: String,
-    /// Open parts, by the directories of their partitions.
+    /// Parts that are being written, by the directories of their partitions.
     open: HashMap<String, Part>,
     /// Complete files of a bounded job with the directories of their partitions, in the order in which they
     /// were closed.
     sealed: Vec<(String, SealedPart)>,
-    /// The directories in which a file was published.
+    /// The directories in which this sink has published a file.
     begun: BTreeSet<String>,
     end: JobEnd,
-    /// Bytes held for the names in `sealed` and `begun`.
+    /// Bytes of memory held for the directory names of complete and of published files.
     names_bytes: usize,
-    /// How many parts in `open` have a file.
+    /// How many of the parts being written have an open file.
     files_open: usize,
-    /// How many bytes may be gathered.
+    /// How many bytes of rows may be collected in memory.
     gathered_max: usize,
-    /// Shows other runs that this one is live; removed when it is dropped.
+    /// The marker file that shows other runs that this run is live. It is removed when it is dropped.
     marker: Option<InProgressFile>,
     count: u64,
     notes: Notes,
     checked_at: Option<ProcessingTime>,
 }
 
-/// A column that names partitions.
+/// A column whose values name the directories of partitions.
 struct Key {
-    /// The column's name and `=`.
+    /// The name of the column and `=`, as directory names begin.
     name: String,
-    /// The place among the written columns.
+    /// The place of the column among the written columns.
     place: usize,
     text: JavaText,
 }
@@ -152,7 +157,7 @@ impl FileSink {
             notes: world.notes.clone(),
             checked_at: None,
         };
-        // A path that cannot be written is reported before anything runs.
+        // A path that cannot be written is reported here, before the query runs.
         let refused = |error: String| {
             let place = table.options.get("path").map(|option| option.place);
             SqlError::new(Code::Invalid, error).at(place)
@@ -208,7 +213,8 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Begins a part of a partition, if there is none. The part gets a file if one more may be open.
+    /// Begins a part for a partition that has none. The part gets a file at once if fewer than the greatest
+    /// number of files are open.
     fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
         if !self.open.contains_key(directory) {
             let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
@@ -220,13 +226,14 @@ impl FileSink {
         Ok(())
     }
 
-    /// Gives a part of a partition its file.
+    /// Creates the file of a part in the directory of its partition.
     fn attach(&mut self, part: &mut Part, directory: &str) -> Result<(), Fault> {
         let path = if self.is_single {
             self.root.clone()
         } else {
             let at = self.root.join(directory);
-            // This is done for every file, because users delete directories while a job runs.
+            // The directory is created before every file, because users may delete directories while a job
+            // runs.
             self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
             self.mark()?;
             self.unused(&at)?
@@ -243,15 +250,16 @@ impl FileSink {
         let refused = |error| failed(&path.display().to_string(), error);
         if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
             let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
-            // The old marker is dropped first, because its drop would remove the new one.
+            // The old marker is dropped before the new one is created, because the drop of the old one would
+            // remove the new one.
             self.marker = None;
             self.marker = Some(InProgressFile::create_as(disk, &path, path.clone()).map_err(refused)?);
         }
         Ok(())
     }
 
-    /// Returns the path of the next file in a directory. Existing files at that path or at its hidden name
-    /// are not replaced.
+    /// Returns the path of the next file in the directory of a partition. A path is passed over if a file
+    /// exists there or at its hidden name.
     fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
         loop {
             let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
@@ -274,7 +282,8 @@ impl FileSink {
         }
         self.files_open -= 1;
         if self.is_single {
-            // Another run may write to the same path, so the file is held until it has its name. It is closed when the query ends.
+            // Another run may write to the same path, so the single file keeps its lock until it has its
+            // final name. It is closed only when the query ends.
             return part.publish();
         }
         let sealed = part.seal()?;
@@ -286,7 +295,8 @@ impl FileSink {
         self.publish(directory, sealed)
     }
 
-    /// Publishes a file, and first removes the success file of its directory.
+    /// Publishes a file under its final name. Before the first file in a directory, the old success file is
+    /// removed.
     fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
         if let Some(name) = &self.success
             && self.begun.insert(directory.to_owned())
@@ -312,8 +322,8 @@ impl FileSink {
         })
     }
 
-    /// Groups rows by the directories of their partitions, in the order in which the directories first
-    /// appear.
+    /// Groups rows by the directories of their partitions. The groups are in the order in which the
+    /// directories first appear.
     fn partitions(&self, rows: &RecordBatch) -> Vec<(String, Vec<u32>)> {
         let mut parted: Vec<(String, Vec<u32>)> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
@@ -363,8 +373,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Once the collected rows exceed their limit, writes the largest collections until half of the limit is
-    /// left.
+    /// If the collected rows exceed their limit, writes the largest collections to files until half of the
+    /// limit is left.
     fn flush(&mut self) -> Result<(), Fault> {
         let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
         if gathered <= self.gathered_max {
@@ -373,8 +383,8 @@ impl FileSink {
         let mut largest: Vec<(usize, String)> =
             self.open.iter().map(|(name, part)| (part.gathered_bytes(), name.clone())).collect();
         largest.sort_by(|a, b| b.cmp(a));
-        // The files to close for others: those with the oldest last write first, the longest first among
-        // these.
+        // The files to close first are those whose last write is oldest; among equal ones, the longest file
+        // is first.
         let with_file = self.open.iter().filter(|(_, part)| part.has_file());
         let mut leaving: Vec<(ProcessingTime, Reverse<u64>, String)> =
             with_file.map(|(name, part)| (part.written_at, Reverse(part.bytes()), name.clone())).collect();
@@ -384,7 +394,7 @@ impl FileSink {
             if gathered <= self.gathered_max / 2 {
                 break;
             }
-            // The part may have been closed already to make room for an earlier one.
+            // The part is missing if it was closed to make room for an earlier one.
             let Some(mut part) = self.open.remove(&directory) else { continue };
             if !part.has_file() {
                 if OPEN_PARTS_MAX <= self.files_open
@@ -409,7 +419,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// Closes files that were open or untouched for too long, if the check interval has passed.
+    /// Closes files that were open or untouched for longer than the options allow, if the check interval has
+    /// passed.
     fn roll(&mut self, now: ProcessingTime) -> Result<(), Fault> {
         let is_past = |since: ProcessingTime, span: Duration| {
             u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) <= now.nanos_since(since)
@@ -435,7 +446,7 @@ fn looks_like_file(path: &Path) -> bool {
     extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// The help for a path that the operating system refuses.
+/// The advice for a path that the operating system refuses.
 const CHECK: &str = "check the path and its permissions";
 
 impl RowSink for FileSink {
@@ -491,7 +502,8 @@ impl RowSink for FileSink {
         if self.end.is_complete() {
             self.publish_success()?;
         }
-        // All files are published, so no other run can take one for a leftover.
+        // All files are published now, so the marker is not needed: no other run can take one of them for a
+        // leftover.
         self.marker = None;
         Ok(())
     }

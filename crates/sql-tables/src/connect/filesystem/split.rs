@@ -49,11 +49,12 @@ use crate::connect::layout::{batch_of, record_columns, schema_of};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::table::TableColumnKind;
 
-/// The most bytes that one poll reads, with rows or without, before other tasks may run: far more than the
-/// records of a batch.
+/// The most bytes of files that one poll of a source reads, with rows or without, before other tasks may run.
+/// They are far more than the records of one batch.
 const POLL_BYTES_MAX: usize = 8 << 20;
 
-/// How long a split waits before it asks again for the memory of its next file: 1 ms, far less than a file takes to be read.
+/// How long a split waits before it asks again for the memory to open its next file: 1 ms, far less than
+/// reading a file takes.
 const ASK_AGAIN_NS: u64 = 1_000_000;
 
 /// The parameters for reading the files of a table, which all of its splits share.
@@ -63,11 +64,11 @@ pub(super) struct Reading {
     pub(super) context: Context,
     pub(super) pages: Arc<OpenPages>,
     content: Content,
-    /// The interval between two listings of the directory; `None` without watching.
+    /// The interval between two listings of a watched directory; `None` if the directory is not watched.
     watch_ns: Option<u64>,
     default_partition: String,
     schema: SchemaRef,
-    /// The origin of each requested column.
+    /// For each requested column, where its values come from.
     columns: Vec<From>,
     constants: Vec<Constant>,
 }
@@ -77,16 +78,16 @@ enum Content {
     Columns(Vec<ParquetColumn>),
 }
 
-/// The origin of a column.
+/// Where the values of a requested column come from.
 #[derive(Clone, Copy)]
 enum From {
-    /// The records: a place among the columns that are read.
+    /// The column comes from the records of the file: its place among the columns that are read.
     Records(usize),
-    /// A constant of the file: a place among the constants.
+    /// The column has one value for the whole file: its place among the constants.
     File(usize),
 }
 
-/// A column that has one value for each file.
+/// A column that has a single value for all rows of a file.
 struct Constant {
     name: String,
     of: SqlType,
@@ -94,9 +95,9 @@ struct Constant {
 }
 
 enum Told {
-    /// The value of the partition key at this place.
+    /// The column is a partition key: its place among the keys.
     Partition(usize),
-    /// Metadata of the connector, by its key.
+    /// The column is metadata of the connector, with this key.
     Metadata(String),
 }
 
@@ -142,7 +143,7 @@ impl Reading {
         }
     }
 
-    /// Returns the values of the constants for a file.
+    /// Returns the values that are constant for a file: its partition values and its metadata.
     fn told(&self, file: &Found) -> Result<Vec<ScalarValue>, ConnectError> {
         let partitions = self.listing.values(&file.path).unwrap_or_default();
         let value = |constant: &Constant| {
@@ -150,7 +151,8 @@ impl Reading {
                 Told::Partition(key) => {
                     let text = partitions.get(*key).filter(|text| **text != self.default_partition);
                     let text = text.map(|text| match text.split_once('T') {
-                        // Names are written as Java prints timestamps: without the seconds if these are 0.
+                        // Directory names have timestamps as Java prints them, without the seconds if these
+                        // are 0. So missing seconds are added.
                         Some((date, time)) if constant.of.is_timestamp() => {
                             let seconds = if time.len() == "12:30".len() { ":00" } else { "" };
                             format!("{date} {time}{seconds}")
@@ -161,7 +163,7 @@ impl Reading {
                 }
                 Told::Metadata(key) => metadata(key, file),
             };
-            // Instants that name partitions are in UTC, whatever the session's zone.
+            // An instant in the name of a partition is in UTC, whatever the session's zone.
             let zone = match constant.is {
                 Told::Partition(_) => chrono_tz::Tz::UTC,
                 Told::Metadata(_) => self.context.zone,
@@ -186,7 +188,7 @@ impl Reading {
         self.constants.iter().map(value).collect()
     }
 
-    /// Combines the columns that were read with the constants of their file.
+    /// Combines the columns read from a file with the constants of this file into the requested columns.
     fn rows(
         &self,
         file: &OpenFile,
@@ -207,8 +209,8 @@ impl Reading {
         Ok(Rows { columns, kinds })
     }
 
-    /// Opens a file that was found, if it is still the same; one of columns behind `skip` rows. None if it has to wait for
-    /// memory.
+    /// Opens a file that was found, if it is still the same version. A Parquet file is opened behind its
+    /// first `skip` rows. Returns `None` if the file has to wait for memory.
     fn open(&self, file: &Found, skip: u64, allowance: &Allowance) -> Result<Option<OpenFile>, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
@@ -235,7 +237,8 @@ impl Reading {
     }
 }
 
-/// Returns the error for a file that is not of the table's format; all files of a table have one format.
+/// Returns the error for a file that was opened in another format than the table's. All files of a table have
+/// one format.
 fn mixed(name: &str) -> ConnectError {
     let reason = "it was opened as of another format than the table's".to_owned();
     ConnectError::Corrupt { path: PathBuf::from(name), reason }
@@ -245,7 +248,7 @@ fn changed(path: &Path, change: &str) -> ConnectError {
     ConnectError::Changed { path: path.to_owned(), change: change.to_owned() }
 }
 
-/// Returns the metadata of a file, with its type.
+/// Returns the value of a metadata column for a file, with its type.
 fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
     let text =
         |text: String| -> (SqlType, ArrayRef) { (SqlType::STRING, Arc::new(StringArray::from(vec![text]))) };
@@ -264,7 +267,7 @@ fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
     }
 }
 
-/// A file that is being read.
+/// A file of the split that is open for reading.
 struct OpenFile {
     name: String,
     told: Vec<ScalarValue>,
@@ -276,18 +279,19 @@ enum OpenContent {
     Columns(ParquetFile),
 }
 
-/// The files of one split.
+/// The source of one split, which reads its files one after the other.
 pub(super) struct FileSplit {
     reading: Arc<Reading>,
     files: Vec<Found>,
-    /// Bytes of the file names; kept because they are needed after every step.
+    /// Bytes of the file names. The sum is kept, because it is needed after every step.
     names_bytes: usize,
-    /// The index of the file that is open, or is opened next.
+    /// The index of the file that is open, or that is opened next.
     next: usize,
-    /// Rows of the next file that were given out already, while it waits for memory to be opened again.
+    /// Number of rows of the next file to skip: they were given out already, and the file waits for memory to
+    /// be opened again.
     skip: u64,
     open: Option<OpenFile>,
-    /// The decoder of lines; `None` for Parquet files.
+    /// The decoder of files of records; `None` for Parquet files.
     decoding: Option<Decoding>,
     bad: BadRecords,
     looked_at: Option<ProcessingTime>,
@@ -357,7 +361,7 @@ impl FileSplit {
         }
     }
 
-    /// Closes the open file, which was read completely.
+    /// Closes the open file after it was read completely.
     fn close(&mut self) {
         if let Some(decoding) = &mut self.decoding {
             self.bad.pass_input(decoding.lines());
@@ -382,7 +386,8 @@ impl FileSplit {
                 self.bad.finish()?;
                 return Ok(Some(SourceStatus::Ended));
             };
-            // The first listing was the one that found the files.
+            // The first listing of the directory was made when the table was opened, so the interval begins
+            // with the first poll.
             let look_at = self.looked_at.get_or_insert(now).plus_nanos(watch_ns);
             if now < look_at {
                 return Ok(Some(SourceStatus::IdleUntil(look_at)));
@@ -392,7 +397,7 @@ impl FileSplit {
         }
     }
 
-    /// Looks for new files, and forgets the files that no longer exist.
+    /// Lists the watched directory: adds new files, and forgets the files that no longer exist.
     fn look(&mut self) -> Result<(), ConnectError> {
         let Reading { listing, files, .. } = self.reading.as_ref();
         let found = listing
@@ -406,19 +411,19 @@ impl FileSplit {
             if let Some(identity) = there.remove(&file.path)
                 && identity != file.identity
             {
-                // Each version is reported once.
+                // The new identity is kept, so that each change of a file is reported once.
                 (file.identity, file.has_changed) = (identity, true);
                 self.bad.take_change(&file.path)?;
             }
         }
-        // The remaining files are new.
+        // The remaining files of the listing were not read before, so they are added.
         self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
         self.names_bytes = names_bytes(&self.files);
         Ok(())
     }
 
-    /// Reads all files before the position again and drops their rows, so that their bad records are diverted
-    /// again.
+    /// Reads all files before the saved position again and drops their rows, so that their bad records are
+    /// diverted again.
     fn replay(&mut self, resume: Option<Resume>, saved: &SavedBad) -> Result<(), String> {
         let failed = |error: ConnectError| error.to_string();
         if self.bad.count() > 0 {
@@ -439,7 +444,7 @@ impl FileSplit {
         }
         if let Some(resume) = resume {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
-            // One more byte shows that a record is too long.
+            // One byte behind the position is read, too, because it shows that a record is too long.
             let limit = resume.at.offset + u64::from(resume.at.is_inside);
             self.drain(Some(limit)).map_err(failed)?;
             self.open = None;
@@ -453,7 +458,7 @@ impl FileSplit {
         }
     }
 
-    /// Reads the open file, or `limit` bytes of it, and drops its rows.
+    /// Reads the open file, or its next `limit` bytes, and drops the rows.
     fn drain(&mut self, limit: Option<u64>) -> Result<(), ConnectError> {
         let (Some(open), Some(decoding)) = (&mut self.open, &mut self.decoding) else { return Ok(()) };
         let OpenContent::Lines { file, .. } = &mut open.content else { return Ok(()) };
@@ -464,7 +469,8 @@ impl FileSplit {
                 Step::Rows(..) => {}
                 Step::WantsBytes if more != More::Now => return Ok(()),
                 Step::WantsBytes if left == 0 => {
-                    // A last record without a line end is complete if nothing follows.
+                    // The last record of the replayed part may lack a line end. It is complete only if no
+                    // byte follows in the file.
                     let follows = file.read(&mut [0], place_of(decoding.position()))?;
                     more = if follows == 0 { More::Never } else { More::Later };
                 }
@@ -479,7 +485,7 @@ impl FileSplit {
         }
     }
 
-    /// Opens the file at the position again and skips the part that was read.
+    /// Opens the file of the saved position again and skips the part that was read before.
     fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
         let Some(found) = self.files.get(self.next) else { return Ok(()) };
         let Some(mut open) = self.reading.open(found, resume.rows, &self.allowance)? else {
@@ -497,7 +503,7 @@ impl FileSplit {
                         count => left -= count as u64,
                     }
                 }
-                // Bad records that are diverted again are also counted again.
+                // If bad records are diverted again, they are counted again, too.
                 let known = if self.bad.diverts() { 0 } else { resume.bad };
                 decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
             }
@@ -513,7 +519,7 @@ fn names_bytes(files: &[Found]) -> usize {
     files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum()
 }
 
-/// Reads as many bytes as there is room for, at most `most`.
+/// Reads as many bytes of a file as the decoding buffer has room for, at most `most`.
 fn fill(file: &mut SourceFile, decoding: &mut Decoding, most: usize) -> Result<usize, ConnectError> {
     let at = place_of(decoding.position());
     let room = decoding.room();
@@ -607,5 +613,5 @@ impl RowSource for FileSplit {
     }
 }
 
-/// A file as saved: path, parts of its identity, and whether it has changed.
+/// The saved form of a file that was found: its path, the parts of its identity, and whether it has changed.
 type SavedFile = (Vec<u8>, (u64, u64), u64, i128, bool);

@@ -11,20 +11,20 @@ use thalweg_model::{ProcessingTime, SourceStatus};
 use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table};
 use crate::scan::rows::RowSource;
 
-/// Declares a table of two columns with further columns and options.
+/// Declares a table with the connector `filesystem`, two columns, and further columns and options.
 pub(super) fn of(columns: &str, options: &str) -> crate::table::Table {
     table(&format!("CREATE TABLE t (a INT, b STRING{columns}) WITH ('connector' = 'filesystem', {options})"))
 }
 
 const CSV: &str = "'path' = 'in', 'format' = 'csv'";
 
-/// The gzip form of `3,c` and `4,d` on a line each.
+/// The lines `3,c` and `4,d`, compressed by gzip.
 const GZIPPED: &[u8] = &[
     31, 139, 8, 0, 0, 0, 0, 0, 2, 255, 51, 214, 73, 230, 50, 209, 73, 225, 2, 0, 133, 42, 247, 13, 8, 0, 0, 0,
 ];
 
-/// Files are read in the order of names, with directories below and gzip by name; hidden and unfinished files
-/// are ignored.
+/// The files of a directory are read in the order of their names, with the directories below. Gzip is
+/// recognised by the name; hidden and unfinished files are ignored.
 #[test]
 fn a_directory_is_read() {
     let folder = Folder::new();
@@ -40,7 +40,7 @@ fn a_directory_is_read() {
         let rows = rows_of(&of("", CSV), &folder.world(), rows_max).unwrap();
         assert_eq!(rows, ["1,a", "2,b", "3,c", "4,d"]);
     }
-    // One split for each file.
+    // The 4 files make 4 splits, one for each file.
     assert_eq!(sources(&of("", CSV), &folder.world()).unwrap().len(), 4);
 }
 
@@ -60,7 +60,7 @@ fn a_file_is_read_by_any_of_its_paths() {
     assert!(missing.contains("none cannot be read"), "{missing}");
 }
 
-/// Many files make at most 32 splits, and all of them are read.
+/// 100 files make at most 32 splits, and all files are read.
 #[test]
 fn files_are_distributed_over_splits() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ fn an_empty_directory_has_ended() {
     assert!(rows_of(&of("", CSV), &folder.world(), 10).unwrap().is_empty());
 }
 
-/// The pattern must match the whole path.
+/// The pattern of `source.path.regex-pattern` must match the whole path of a file.
 #[test]
 fn patterns_choose_files() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn metadata_tells_of_the_file() {
     assert!(rows[0].starts_with("1,a,2"), "{rows:?}");
 }
 
-/// Values of partitions stand in the names of directories, with the types of their columns.
+/// Values of partition columns come from the names of directories, cast to the types of the columns.
 #[test]
 fn partitions_are_columns() {
     let folder = Folder::new();
@@ -188,7 +188,7 @@ fn new_files_are_found() {
     std::fs::remove_file(folder.0.join("in/b.csv")).unwrap();
     assert_eq!(poll(source, 125), (vec![], 135));
     assert_eq!(source.bad_count(), 1);
-    // The list of files read is kept across a restore.
+    // The list of files that were read survives a restore from a saved position.
     let bytes = saved(source);
     let mut again = sources(&of, &folder.world()).unwrap();
     restore(again[0].as_mut(), &bytes).unwrap();
@@ -197,7 +197,8 @@ fn new_files_are_found() {
     assert_eq!(poll(again[0].as_mut(), 210), (vec!["4,d".to_owned()], 220));
 }
 
-/// From every position a new source continues with exactly the missing rows, under every format and policy.
+/// From every saved position a new source continues with exactly the missing rows, in every format and with
+/// every handling of bad records.
 #[test]
 fn every_position_is_gone_on_from() {
     let lines: String = (0..40)
@@ -244,8 +245,8 @@ fn every_position_is_gone_on_from() {
                 drop(first);
                 let mut second = sources(&of, &folder.world()).unwrap();
                 restore(second[0].as_mut(), &bytes).unwrap();
-                // A restored position saves as the same position; diverted records behind it must be counted
-                // again.
+                // A restored source saves the same position again. This holds only if bad records are
+                // skipped, because diverted ones must be counted again.
                 if policy == "skip" {
                     assert_eq!(saved(second[0].as_ref()), bytes, "{rows_max} {cut}");
                 }
@@ -261,7 +262,7 @@ fn every_position_is_gone_on_from() {
     }
 }
 
-/// Positions work in compressed files, and in files whose first line is skipped.
+/// Saved positions work in compressed files, and in files whose first line is skipped.
 #[test]
 fn positions_behind_headers_and_in_gzip() {
     let folder = Folder::new();
@@ -279,7 +280,7 @@ fn positions_behind_headers_and_in_gzip() {
     }
 }
 
-/// Changes of rows come with their kinds, even if a batch ends within a pair.
+/// Rows come with their kinds of change, even if a batch ends between the two rows of an update.
 #[test]
 fn changes_come_with_their_kinds() {
     let folder = Folder::new();

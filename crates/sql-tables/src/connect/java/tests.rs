@@ -1,5 +1,5 @@
-//! The text of values equals the output of Java's classes: values from their documentation and from Flink's
-//! own tests.
+//! Tests that the text of values equals the output of Java's classes, with values from their documentation
+//! and from Flink's own tests.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn scalars() {
     check(SqlType::BYTES, &BinaryArray::from(vec![&b""[..], &[1, 255, 128]]), &["[]", "[1, -1, -128]"]);
 }
 
-/// `BigDecimal.toString`, with its exponent from 10^-7 down.
+/// Decimals are written as by `BigDecimal.toString`, which uses an exponent from 10^-7 down.
 #[test]
 fn decimals() {
     let check_scale = |scale: i8, values: Vec<i128>, expected: &[&str]| {
@@ -89,7 +89,7 @@ fn times() {
     );
 }
 
-/// Examples of the documentation of `Period` and `Duration`.
+/// Intervals are written as in the examples of Java's documentation of `Period` and `Duration`.
 #[test]
 fn intervals() {
     let months = IntervalYearMonthArray::from(vec![0, 14, 12, -14, -1]);

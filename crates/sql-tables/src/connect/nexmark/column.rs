@@ -19,25 +19,25 @@ use super::schedule::Schedule;
 use super::words::{CITIES, FIRST_NAMES, LAST_NAMES, STATES, Words};
 use crate::connect::draw;
 
-/// The first id of people, and of auctions.
+/// The first id of people, and the first id of auctions.
 const FIRST_ID: u64 = 1_000;
 
-/// The first category of auctions, and how many there are.
+/// The first category of auctions, and the number of categories.
 const FIRST_CATEGORY: u64 = 10;
 const CATEGORIES: u64 = 5;
 
-/// The range of auctions for which bids are drawn: this many before the last auction, and this many after it.
+/// The auctions for which bids are drawn: from this many before the last auction to this many after it.
 const AUCTIONS_IN_FLIGHT: u64 = 100;
 const AUCTIONS_AHEAD: u64 = 10;
 
-/// The range of people who bid and sell: this many before the last person, and this many after it.
+/// The people who bid and sell: from this many before the last person to this many after the last person.
 const PEOPLE_ACTIVE: u64 = 1_000;
 const PEOPLE_AHEAD: u64 = 10;
 
 /// In each group of this many consecutive ids, one is hot: the first auction, the first seller, the second bidder.
 const HOT_GROUP: u64 = 100;
 
-/// A field of an event.
+/// A field of a Nexmark event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Field {
     PersonId,
@@ -65,7 +65,7 @@ pub(super) enum Field {
     DateTime,
 }
 
-/// Returns the fields of a kind of event, with their names.
+/// Returns the fields of one kind of Nexmark event, with their names.
 pub(super) fn fields_of(kind: Kind) -> &'static [(&'static str, Field)] {
     match kind {
         Kind::Person => &[
@@ -103,7 +103,7 @@ pub(super) fn fields_of(kind: Kind) -> &'static [(&'static str, Field)] {
 }
 
 impl Field {
-    /// Returns the type of the field.
+    /// Returns the SQL type of the Nexmark field.
     pub(super) fn of(self) -> SqlType {
         match self {
             Field::DateTime | Field::Expires => SqlType::Timestamp(3),
@@ -116,7 +116,8 @@ impl Field {
         }
     }
 
-    /// Returns the approximate bytes of a value, except for an `extra`.
+    /// Returns the approximate size of a value of the field in bytes. The field `extra`, whose size is an
+    /// option, is not included.
     pub(super) fn bytes(self) -> u64 {
         match self {
             Field::ItemName | Field::EmailAddress | Field::CreditCard | Field::Name => 20,
@@ -126,46 +127,46 @@ impl Field {
     }
 }
 
-/// A column of a table.
+/// A column of a Nexmark table.
 #[derive(Clone, Debug)]
 pub(super) enum Column {
-    /// 0 for people, 1 for auctions, 2 for bids.
+    /// The kind of the event as a number: 0 for people, 1 for auctions, 2 for bids.
     EventType,
-    /// A field of the only kind in the table.
+    /// A field of the event, in a table with only one kind of events.
     Field(Field),
-    /// The fields of one kind; NULL for events of other kinds.
+    /// A row with the fields of one kind of event; NULL for events of other kinds.
     Row {
-        /// The kind.
+        /// The kind of event whose fields are in the row.
         kind: Kind,
-        /// The fields, in the order of the row.
+        /// The fields of the event, in the order of the row.
         fields: Vec<Field>,
-        /// The names and types of the fields.
+        /// The names and types of the fields of the row.
         of: Fields,
     },
 }
 
-/// The parameters of all values.
+/// The parameters from which all values of Nexmark events are computed.
 pub(super) struct Figures {
     pub seed: u64,
     pub mix: Mix,
     pub schedule: Schedule,
-    /// The event time of the first event, in milliseconds.
+    /// The event time of the first event, in milliseconds since 1970.
     pub base_millis: i64,
     /// One in `hot_auctions` bids is for another auction than the hot one; likewise for bidders and sellers.
     pub hot_auctions: u64,
     pub hot_bidders: u64,
     pub hot_sellers: u64,
-    /// Average lengths of the `extra` of a person, an auction and a bid.
+    /// Average lengths of the field `extra` of a person, an auction and a bid.
     pub extra: [u64; 3],
     pub words: Words,
     pub prices: Prices,
 }
 
 impl Figures {
-    /// Generates the values of a column for the events of a batch.
+    /// Generates the values of a Nexmark column for the events of a batch.
     ///
     /// # Errors
-    /// No known case: an [`ArrowError`] if arrays do not make a row.
+    /// An [`ArrowError`] if arrays do not make a row; no case is known.
     pub(super) fn make(&self, column: &Column, events: &Events) -> Result<ArrayRef, ArrowError> {
         match column {
             Column::EventType => {
@@ -177,7 +178,8 @@ impl Figures {
         }
     }
 
-    /// Generates values only for events of this kind, and then spreads them over all rows.
+    /// Generates the rows of one kind of event: values are made only for the events of this kind, and then
+    /// spread over all rows.
     fn row(
         &self,
         kind: Kind,
@@ -203,7 +205,8 @@ impl Figures {
     }
 
     fn field(&self, field: Field, events: &Events) -> ArrayRef {
-        // A reserve price is drawn like the first bid of its auction, and an address like its channel.
+        // The reserve price of an auction is drawn like its first bid, and the address of a channel like the
+        // channel.
         let seed_of = |field: Field| draw::at(self.seed, field as u64);
         let seed = match field {
             Field::Url => seed_of(Field::Channel),
@@ -218,7 +221,8 @@ impl Figures {
             Field::AuctionId => ids(&events.auctions, |auctions| auctions.saturating_sub(1)),
             Field::DateTime => self.times(numbers.iter().map(|event| self.schedule.millis_at(*event))),
             Field::Expires => {
-                // The average time until `AUCTIONS_IN_FLIGHT` more auctions are opened.
+                // An auction expires, on average, after the time in which `AUCTIONS_IN_FLIGHT` more auctions
+                // are opened.
                 let ahead = (AUCTIONS_IN_FLIGHT * self.mix.round())
                     .checked_div(self.mix.auctions())
                     .unwrap_or_default();
@@ -251,7 +255,8 @@ impl Figures {
             Field::Bidder => drawn_ids(events, &events.people, seed, |people, bits| {
                 match draw::split(bits, self.hot_bidders) {
                     (0, bits) => person(people, bits),
-                    // The second of the group, so that hot bidders are not the hot sellers.
+                    // The hot bidder is the second person of the group, so that hot bidders are not the hot
+                    // sellers.
                     _ => hot(people) + 1,
                 }
             }),
@@ -304,7 +309,7 @@ impl Figures {
         ))
     }
 
-    /// Generates letters of up to a fifth more or less than their average length.
+    /// Generates the letters of the field `extra`, up to a fifth more or fewer than their average length.
     fn extras(&self, numbers: &[u64], seed: u64, kind: Kind) -> ArrayRef {
         let (least, range) = extra_lengths(self.extra[kind as usize]);
         texts(numbers, (least + range) as usize, |event| {
@@ -314,7 +319,8 @@ impl Figures {
     }
 }
 
-/// Returns the least length for an average length, and the number of possible lengths from it on.
+/// Returns the least length of the field `extra` for an average length, and the number of possible lengths
+/// from it on.
 pub(super) fn extra_lengths(average: u64) -> (u64, u64) {
     let fifth = (average + 2) / 5;
     (average - fifth, 2 * fifth)
@@ -340,12 +346,12 @@ impl Prices {
     }
 }
 
-/// Computes ids from counts.
+/// Builds a column of ids, each computed from a count.
 fn ids(counts: &[u64], id: impl Fn(u64) -> u64) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(counts.iter().map(|count| (FIRST_ID + id(*count)) as i64)))
 }
 
-/// Computes ids from counts and random bits.
+/// Builds a column of ids, each computed from a count and random bits.
 fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -> u64) -> ArrayRef {
     let values = events.numbers.iter().zip(counts);
     Arc::new(Int64Array::from_iter_values(
@@ -353,32 +359,32 @@ fn drawn_ids(events: &Events, counts: &[u64], seed: u64, id: impl Fn(u64, u64) -
     ))
 }
 
-/// Returns the first number of the group of 100 that contains the last one.
+/// Returns the first number of the group of 100 that contains the last of `count` numbers.
 fn hot(count: u64) -> u64 {
     count.saturating_sub(1) / HOT_GROUP * HOT_GROUP
 }
 
-/// Draws a person who is active, or will be soon.
+/// Draws a person who takes part in auctions now, or will do so soon.
 fn person(people: u64, bits: u64) -> u64 {
     let active = people.min(PEOPLE_ACTIVE);
     people - active + draw::below(bits, active + PEOPLE_AHEAD)
 }
 
-/// Draws an auction that is open, or will be soon.
+/// Draws an auction that is open now, or will be soon.
 fn auction(auctions: u64, bits: u64) -> u64 {
     let last = auctions.saturating_sub(1);
     let first = last.saturating_sub(AUCTIONS_IN_FLIGHT);
     first + draw::below(bits, last - first + 1 + AUCTIONS_AHEAD)
 }
 
-/// Builds a column of existing texts.
+/// Builds a column of texts that exist already, one for each event.
 fn texts<'t>(numbers: &[u64], bytes: usize, text: impl Fn(u64) -> &'t str) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     numbers.iter().for_each(|event| texts.append_value(text(*event)));
     Arc::new(texts.finish())
 }
 
-/// Builds a column of composed texts.
+/// Builds a column of texts that are composed for each event.
 fn composed(numbers: &[u64], bytes: usize, compose: impl Fn(u64, &mut String)) -> ArrayRef {
     let mut texts = StringBuilder::with_capacity(numbers.len(), numbers.len() * bytes);
     let mut text = String::new();
@@ -390,7 +396,7 @@ fn composed(numbers: &[u64], bytes: usize, compose: impl Fn(u64, &mut String)) -
     Arc::new(texts.finish())
 }
 
-/// Returns the names and types of the fields of a row.
+/// Returns the names and types of the fields of a row type.
 pub(super) fn fields_of_row(of: &SqlType) -> Fields {
     match of.arrow() {
         DataType::Struct(fields) => fields,

@@ -10,7 +10,7 @@
 //! So every id follows from the number of its event: a table of one kind has the same rows as that kind in
 //! the whole stream.
 
-/// A kind of event.
+/// The kind of a Nexmark event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Person,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Bid,
 }
 
-/// The number of events of each kind in a round.
+/// The number of events of each kind in a round of Nexmark events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mix {
     people: u64,
@@ -26,19 +26,21 @@ pub(super) struct Mix {
     bids: u64,
 }
 
-/// The events of a batch, with the counts after each event, as parallel columns.
+/// The events of a batch as parallel vectors: the number of each event, and the counts of people and
+/// auctions up to it.
 #[derive(Default)]
 pub(super) struct Events {
-    /// The numbers of the events.
+    /// The numbers of the events in the whole stream.
     pub numbers: Vec<u64>,
-    /// The number of people after each event.
+    /// For each event, the number of people up to and including it.
     pub people: Vec<u64>,
-    /// The number of auctions after each event.
+    /// For each event, the number of auctions up to and including it.
     pub auctions: Vec<u64>,
 }
 
 impl Mix {
-    /// Creates a mix; `None` if all proportions are 0. Each proportion is below 2^31.
+    /// Creates a mix from the numbers of events of each kind in a round, each below 2^31. Returns `None`
+    /// if all of them are 0.
     pub(super) fn new(people: u32, auctions: u32, bids: u32) -> Option<Self> {
         let mix = Mix { people: people.into(), auctions: auctions.into(), bids: bids.into() };
         (mix.round() > 0).then_some(mix)
@@ -54,8 +56,8 @@ impl Mix {
         self.auctions
     }
 
-    /// Returns, for a round, how many events precede the events of a kind, and how many of that kind there
-    /// are.
+    /// Returns how many events of a round precede the events of a kind, and how many events of that kind a
+    /// round has.
     fn share(&self, kind: Kind) -> (u64, u64) {
         match kind {
             Kind::Person => (0, self.people),
@@ -64,7 +66,7 @@ impl Mix {
         }
     }
 
-    /// Returns the kind of an event.
+    /// Returns the kind of the event with this number.
     pub(super) fn kind_of(&self, event: u64) -> Kind {
         match event % self.round() {
             place if place < self.people => Kind::Person,
@@ -73,14 +75,14 @@ impl Mix {
         }
     }
 
-    /// Returns how many of the first `events` events are of a kind.
+    /// Returns how many of the first `events` events have this kind.
     pub(super) fn count(&self, kind: Kind, events: u64) -> u64 {
         let (before, share) = self.share(kind);
         events / self.round() * share + (events % self.round()).saturating_sub(before).min(share)
     }
 
-    /// Returns the number of the `row`th event of a kind, counted from 0; without a kind, of all events.
-    /// Returns the greatest number if the kind has no events.
+    /// Returns the number, in the whole stream, of the `row`th event of a kind, counted from 0. Without a
+    /// kind it is `row`. Returns the greatest number if the kind has no events.
     pub(super) fn event_of(&self, kind: Option<Kind>, row: u64) -> u64 {
         let Some(kind) = kind else { return row };
         let (before, share) = self.share(kind);
@@ -103,8 +105,8 @@ impl Mix {
         }
         let (mut round, mut place) = (first_row / share, first_row % share);
         while events.numbers.len() < count {
-            // All events of a round, or as many as are left, are handled at once, without a division for
-            // each.
+            // All events of a kind in one round, or as many as are still needed, are handled in one loop,
+            // without a division for each.
             let run = (share - place).min((count - events.numbers.len()) as u64);
             for place in before + place..before + place + run {
                 events.numbers.push(round * self.round() + place);
@@ -123,7 +125,7 @@ impl Mix {
 }
 
 impl Events {
-    /// Returns the events at `places`.
+    /// Returns the events at `places` of this batch of events.
     pub(super) fn at(&self, places: &[u32]) -> Events {
         let pick = |from: &[u64]| places.iter().map(|place| from[*place as usize]).collect();
         Events { numbers: pick(&self.numbers), people: pick(&self.people), auctions: pick(&self.auctions) }

@@ -5,30 +5,30 @@
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The way in which rates alternate.
+/// The way in which the rates of two options alternate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
-    /// The first rate for one half of a period, the next rate for the other half.
+    /// The first rate holds for one half of a period, the next rate for the other half.
     Square,
-    /// From the first rate to the next and back, in ten steps of a cosine.
+    /// The rate goes from the first to the next and back, in ten steps of a cosine.
     Sine,
 }
 
-/// The times of all events, by number.
+/// Computes the time of each event from its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Schedule {
-    /// The steps; at least one.
+    /// The steps of constant rate that make up one cycle; at least one.
     steps: Vec<Step>,
-    /// Events and nanoseconds of all steps together.
+    /// Number of events and of nanoseconds of all steps of the cycle together.
     cycle: (u64, u64),
 }
 
-/// A span of time with a constant rate.
+/// A span of time with a constant rate of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Step {
-    /// Events per second.
+    /// Events per second during the step.
     rate: u64,
-    /// Events and nanoseconds of the steps before it.
+    /// Number of events and of nanoseconds of the steps of the cycle before this one.
     before: (u64, u64),
 }
 
@@ -77,7 +77,7 @@ impl Schedule {
         cycles.saturating_mul(self.cycle.1).saturating_add(step.before.1).saturating_add(within)
     }
 
-    /// Returns the same in milliseconds.
+    /// Returns the milliseconds from the first event to this one, rounded down.
     pub(super) fn millis_at(&self, event: u64) -> i64 {
         (self.nanos_at(event) / 1_000_000) as i64
     }
@@ -87,7 +87,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Times computed by hand.
+    /// The scheduled times of events equal times computed by hand.
     #[test]
     fn events_are_spread_evenly_over_the_seconds_of_their_rate() {
         let check = |schedule: &Schedule, event: u64, nanos: u64| {
@@ -102,7 +102,7 @@ mod tests {
         let thirds = Schedule::new(Shape::Sine, 3, 3, 1);
         check(&thirds, 1, 333_333_333);
         check(&thirds, 3, NANOS_PER_SECOND);
-        // Two seconds at rate 2, two at rate 4, and again.
+        // The rates are 2 per second for two seconds, 4 per second for two seconds, and again.
         let square = Schedule::new(Shape::Square, 2, 4, 4);
         check(&square, 3, 1_500_000_000);
         check(&square, 4, 2_000_000_000);
@@ -113,7 +113,8 @@ mod tests {
         check(&square, 29, 10_250_000_000);
     }
 
-    /// The sine goes from the first rate to the next and back; no event is before the previous one.
+    /// A sine schedule goes from the first rate to the next and back, and no event is before the previous
+    /// one.
     #[test]
     fn a_sine_rises_and_falls_and_time_never_goes_back() {
         let sine = Schedule::new(Shape::Sine, 10, 110, 10);

@@ -1,4 +1,5 @@
-//! Nexmark's numbers, and that a value depends only on the seed, its field and its event.
+//! Checks the numbers of generated Nexmark events, and that a value depends only on the seed, its field and
+//! its event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,14 +22,14 @@ const PEOPLE: &str = "id BIGINT, name STRING, emailAddress STRING, creditCard ST
 
 const BASE: i64 = 1_436_918_400_000;
 
-/// Declares a table with further options.
+/// Declares a Nexmark table with these columns and options.
 fn table(columns: &str, options: &str) -> Arc<Table> {
     let comma = if options.is_empty() { "" } else { ", " };
     let text = format!("CREATE TABLE t ({columns}) WITH ('connector' = 'nexmark'{comma}{options})");
     Arc::new(bed::table(&text))
 }
 
-/// The table of all events.
+/// Declares the Nexmark table of all kinds of events.
 fn whole(options: &str) -> Arc<Table> {
     table(&format!("event_type INT, person ROW<{PEOPLE}>, auction ROW<{AUCTIONS}>, bid ROW<{BIDS}>"), options)
 }
@@ -60,7 +61,7 @@ fn all(table: &Table) -> RecordBatch {
     rows(table, &wanted, 1, 4_096)
 }
 
-/// Returns the numbers of a column without NULL.
+/// Returns the numbers in a column that has no NULL.
 fn numbers(rows: &RecordBatch, name: &str) -> Vec<i64> {
     let column = rows.column_by_name(name).expect("a column");
     assert_eq!(column.null_count(), 0);
@@ -78,7 +79,8 @@ fn share(count: usize, of: usize) -> f64 {
     count as f64 / of as f64
 }
 
-/// A tolerance of 0.5 %: far more than chance at these sizes, and far less than the error of a wrong ratio.
+/// Compares two shares with a tolerance of 0.5 %. That is far more than chance at these sizes, and far less
+/// than the error of a wrong ratio.
 fn is_near(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 0.005
 }
@@ -120,7 +122,8 @@ fn ids_count_from_a_thousand_and_those_bid_for_are_there_or_soon_will_be() {
     let categories: BTreeSet<i64> = numbers(&auctions, "category").into_iter().collect();
     assert_eq!(categories, (10..15).collect());
     for (auction, seller) in numbers(&auctions, "seller").into_iter().enumerate() {
-        // Three auctions follow each person.
+        // Three auctions follow each person in a round, so the number of an auction gives the number of
+        // people before it.
         let people = auction as i64 / 3 + 1;
         let hot = (people - 1) / 100 * 100;
         let is_active = ((people - 1_000).max(0)..people + 10).contains(&(seller - 1_000));
@@ -141,8 +144,8 @@ fn ids_count_from_a_thousand_and_those_bid_for_are_there_or_soon_will_be() {
 
 #[test]
 fn half_of_the_bids_are_hot_and_three_quarters_of_bidders_and_sellers() {
-    // The share of rows whose id is the hot one of its hundred. It is a little above the option's, because
-    // others hit it by chance.
+    // This is the share of rows whose id is the hot id of its group of 100. It is a little above the share
+    // in the options, because other rows hit the hot id by chance.
     let check = |ratios: &str, expected: [f64; 3]| {
         let options = format!("'events.num' = '2000000', 'thalweg.rate' = 'max'{ratios}, 'thalweg.events' =");
         let bids = all(&table("auction BIGINT, bidder BIGINT", &format!("{options} 'bid'")));
@@ -207,7 +210,7 @@ fn times_are_even_from_the_base_time_on() {
         .zip(numbers(&auctions, "expires"))
         .map(|(from, to)| to - from)
         .collect();
-    // On average, a hundred auctions are opened within 1,666 events, here milliseconds.
+    // On average 100 auctions are opened within 1,666 events, and here there is one event per millisecond.
     assert!(lengths.iter().all(|length| (1..=2 * 1_666).contains(length)), "{lengths:?}");
     let mean = lengths.iter().sum::<i64>() / lengths.len() as i64;
     assert!((1_500..1_850).contains(&mean), "{mean}");
@@ -238,7 +241,8 @@ fn texts_are_of_the_forms_and_lengths_that_queries_ask_for() {
     }
     assert!(is_near(share(hot, channels.len()), 0.5), "{hot}");
     assert!((share(with_id, channels.len() - hot) - 0.9).abs() < 0.02, "{with_id}");
-    // 100 bytes without the numbers and the time leave 68, and a fifth more or less.
+    // A bid has 100 bytes on average, which leave 68 bytes for `extra` besides the numbers and the time;
+    // `extra` varies by a fifth.
     let lengths: Vec<usize> = texts(&bids, "extra").iter().map(|text| text.len()).collect();
     assert!(lengths.iter().all(|length| (54..82).contains(length)));
     assert!((share(lengths.iter().sum(), lengths.len()) - 67.5).abs() < 0.5);
@@ -264,17 +268,18 @@ fn texts_are_of_the_forms_and_lengths_that_queries_ask_for() {
 fn one_seed_makes_one_stream_however_it_is_read() {
     let whole = whole("'events.num' = '3001', 'thalweg.rate' = 'max'");
     let reference = rows(&whole, &[0, 1, 2, 3], 7, 4_096);
-    // Any batch size.
+    // The rows are the same with any batch size.
     for batch_rows in [1, 7, 50, 1_000] {
         assert_eq!(rows(&whole, &[0, 1, 2, 3], 7, batch_rows), reference, "batches of {batch_rows}");
     }
     assert_ne!(rows(&whole, &[0, 1, 2, 3], 8, 4_096), reference);
-    // Only some columns, in another order.
+    // The values are the same if only some columns are requested, in another order.
     let some = rows(&whole, &[3, 0], 7, 100);
     assert_eq!((some.column(0), some.column(1)), (reference.column(3), reference.column(0)));
-    // Without columns there are still rows.
+    // Without requested columns there are still rows.
     assert_eq!(rows(&whole, &[], 7, 100).num_rows(), 3_001);
-    // A table of one kind, and each of its columns alone, has the values of that kind's rows.
+    // A table of one kind of events, and each of its columns alone, has the same values as the rows of that
+    // kind.
     for (kind, columns, place) in [("person", PEOPLE, 1), ("auction", AUCTIONS, 2), ("bid", BIDS, 3)] {
         let options = format!("'events.num' = '3001', 'thalweg.rate' = 'max', 'thalweg.events' = '{kind}'");
         let flat = table(columns, &options);
@@ -286,7 +291,7 @@ fn one_seed_makes_one_stream_however_it_is_read() {
             assert_eq!(rows(&flat, &[column], 7, 333).column(0), &expected, "{kind}, column {column}");
         }
     }
-    // Fields may be omitted and declared in any order.
+    // Fields of an event row may be omitted and declared in any order.
     let less =
         table("bid ROW<price BIGINT, auction BIGINT>", "'events.num' = '3001', 'thalweg.rate' = 'max'");
     let less = rows(&less, &[0], 7, 4_096);
@@ -307,7 +312,8 @@ fn rows_are_due_at_their_rate_and_come_at_once_when_they_are_late() {
         let rows = polled.rows.map_or(0, |rows| rows.columns.num_rows());
         assert_eq!((rows, polled.status), (count, status), "at {millis} ms");
     };
-    // The rate begins with the first bid; 45 follow at 10 ms each, then a person and three auctions pass.
+    // The schedule begins with the first bid. 45 bids follow, one every 10 ms, and then a person and three
+    // auctions pass.
     check(0, 10, 1, SourceStatus::IdleUntil(at(10)));
     check(5, 10, 0, SourceStatus::IdleUntil(at(10)));
     check(20, 10, 2, SourceStatus::IdleUntil(at(30)));
@@ -331,7 +337,7 @@ fn a_position_is_gone_on_from() {
     let mut second = source(&table, &[0, 3], 3);
     let bytes = state.into_bytes();
     second.load(&mut StateReader::new(&bytes)).expect("a position");
-    // The rate starts anew.
+    // After a restore the schedule starts anew with the next row.
     let polled = second.poll(begin.plus_nanos(9_000_000_000), 300).expect("rows").rows.expect("rows").columns;
     assert_eq!(polled, expected.slice(0, 1));
     let polled =
@@ -348,7 +354,7 @@ fn extreme_options_make_rows_and_no_panic() {
     let mut source = source(&whole(most), &[0, 1, 2, 3], 0);
     let polled = source.poll(ProcessingTime::default(), 4_096).expect("rows");
     let rows = polled.rows.expect("rows").columns;
-    // One MiB each, so only few at a time.
+    // Events have 1 MiB each, so a batch has only a few of them.
     assert!((1..=20).contains(&rows.num_rows()), "{}", rows.num_rows());
     let none =
         "'person.proportion' = '0', 'auction.proportion' = '0', 'events.num' = '100', 'thalweg.rate' = 'max'";

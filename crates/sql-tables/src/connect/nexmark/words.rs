@@ -6,13 +6,13 @@
 
 use crate::connect::draw;
 
-/// Channels of half of all bids.
+/// The hot channels, through which half of all bids come.
 const HOT_CHANNELS: [&str; 4] = ["Google", "Facebook", "Baidu", "Apple"];
 
-/// The number of channels of the other bids.
+/// The number of channels through which the other bids come.
 const OTHER_CHANNELS: u64 = 10_000;
 
-/// The number of positions at which a slice of letters may begin.
+/// The number of positions at which a slice of the letters made in advance may begin.
 const STARTS: u64 = 1 << 16;
 
 pub(super) const FIRST_NAMES: [&str; 11] =
@@ -24,21 +24,21 @@ pub(super) const LAST_NAMES: [&str; 9] =
 pub(super) const CITIES: [&str; 10] =
     ["Tucson", "Fresno", "Oakland", "Nampa", "Salem", "Eugene", "Tacoma", "Spokane", "Laramie", "Casper"];
 
-/// States in the north-west of the USA and around; queries ask for some of them.
+/// States in the north-west of the USA and around, where people live; some queries select them.
 pub(super) const STATES: [&str; 6] = ["AZ", "CA", "ID", "OR", "WA", "WY"];
 
-/// Texts that are made in advance.
+/// Texts that are made in advance, from which values of Nexmark events are cut.
 pub(super) struct Words {
-    /// Letters from a to z.
+    /// Random letters from a to z.
     letters: String,
-    /// Letters with a space at every thirteenth place, on average.
+    /// Random letters with a space at every 13th place, on average.
     spaced: String,
-    /// Names of channels with their addresses: first the hot ones, then the others.
+    /// The names of channels with their addresses: first the hot channels, then the others.
     channels: Vec<(String, String)>,
 }
 
 impl Words {
-    /// Makes the texts of a seed; `longest` is the greatest length of a slice.
+    /// Makes the texts from a seed. `longest` is the greatest length of a slice.
     pub(super) fn new(seed: u64, longest: usize, has_channels: bool) -> Self {
         let length = STARTS + longest as u64;
         let letter = |bits| char::from(b'a' + draw::below(bits, 26) as u8);
@@ -58,7 +58,7 @@ impl Words {
                 let (tenth, bits) = draw::split(draw::at(seed ^ 2, channel), 10);
                 let mut address = words.address(bits);
                 if tenth > 0 {
-                    // Numbers that look like ids, one for each channel.
+                    // The reversed bits of its number give each channel an id of its own that looks random.
                     address += &format!("&channel_id={}", (channel as i32).reverse_bits().unsigned_abs());
                 }
                 (format!("channel-{channel}"), address)
@@ -68,14 +68,15 @@ impl Words {
         words
     }
 
-    /// Returns a slice of `length` letters.
+    /// Returns a slice of `length` random letters.
     #[inline]
     pub(super) fn letters(&self, bits: u64, length: usize) -> &str {
         let start = draw::below(bits, STARTS) as usize;
         self.letters.get(start..start + length).unwrap_or_default()
     }
 
-    /// Returns a slice of at least 3 and less than `length` characters, trimmed of spaces at its ends.
+    /// Returns a slice of letters and spaces, of at least 3 and less than `length` characters, trimmed of
+    /// spaces at its ends.
     #[inline]
     pub(super) fn spaced(&self, bits: u64, length: u64) -> &str {
         let (more, bits) = draw::split(bits, length.saturating_sub(3));
@@ -83,7 +84,7 @@ impl Words {
         self.spaced.get(start..start + 3 + more as usize).unwrap_or_default().trim()
     }
 
-    /// Draws a channel and its address.
+    /// Draws the channel of a bid, and returns its name and address.
     #[inline]
     pub(super) fn channel(&self, bits: u64) -> (&str, &str) {
         let hot = HOT_CHANNELS.len() as u64;
@@ -94,13 +95,13 @@ impl Words {
         self.channels.get(place as usize).map_or(("", ""), |(name, address)| (name, address))
     }
 
-    /// Returns the bytes of all texts.
+    /// Returns the bytes of memory of all texts made in advance.
     pub(super) fn held_bytes(&self) -> usize {
         let channels = self.channels.iter().map(|(name, address)| name.capacity() + address.capacity());
         self.letters.capacity() + self.spaced.capacity() + channels.sum::<usize>()
     }
 
-    /// Composes an address with three directories of three or four letters.
+    /// Composes a web address with three directories of three or four letters.
     fn address(&self, bits: u64) -> String {
         let directory = |place: u64| {
             let (more, bits) = draw::split(draw::at(bits, place), 2);

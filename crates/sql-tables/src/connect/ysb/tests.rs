@@ -1,4 +1,4 @@
-//! The numbers of YSB.
+//! Checks the numbers in generated events of the Yahoo streaming benchmark.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn columns_are_even_over_their_numbers() {
     check(4, 0, 5);
     check(5, 0, 3);
     check(6, 16_909_060, 1);
-    // 10 million per second, which is 10,000 per millisecond.
+    // The default is 10 million events per second of event time, which is 10,000 per millisecond.
     let times = rows.column(0).as_primitive::<TimestampMillisecondType>().values();
     let expected = (0..300_000_i64).map(|event| 1_436_918_400_000 + event / 10_000);
     assert!(times.iter().copied().eq(expected));
@@ -99,7 +99,8 @@ fn what_is_wrong_is_told_before_anything_runs() {
     assert!(!check(&table("ad_id BIGINT", "")).expect("it is fine").is_portable());
 }
 
-/// Times computed from the previous ones equal times computed by division, at any rate and from any row on.
+/// Event times computed from the previous ones equal times computed by division, at any rate and from any
+/// row on.
 #[test]
 fn times_are_even_at_any_rate() {
     for rate in [1_u64, 3, 7, 999, 1_000, 1_001, 1_999, 2_000, 30_011, 10_000_019] {

@@ -10,7 +10,7 @@ use super::*;
 use crate::connect::bed;
 use crate::scan::rows::PolledRows;
 
-/// A connector that is always ready and never gives a row, as with endless bad records.
+/// A connector that is always ready and never gives a row, as if all its records were bad.
 struct Nothing(Arc<Mutex<u64>>);
 
 impl RowSource for Nothing {
@@ -30,7 +30,7 @@ impl RowSource for Nothing {
     }
 }
 
-/// A connector that has three rows at once for ever.
+/// A connector without an end that gives three rows with each poll.
 struct Threes;
 
 impl RowSource for Threes {
@@ -49,7 +49,7 @@ impl RowSource for Threes {
     }
 }
 
-/// Room for some batches; counts the rows that come.
+/// An output with room for a fixed number of batches, which counts the rows that arrive.
 struct Few {
     batches: usize,
     rows: usize,
@@ -76,7 +76,7 @@ fn what_was_read_is_pending_until_it_is_out() {
     let mut out = Few { batches: 2, rows: 0 };
     source.poll(ProcessingTime::ZERO, 1_000, &mut out).unwrap();
     assert_eq!((out.rows, tally.rows_in()), (6, 6));
-    // Read, and no room for it.
+    // These rows are read, and the output has no room for them.
     source.unread.push(Threes.poll(ProcessingTime::ZERO, 3).unwrap().rows.unwrap());
     source.read_next().unwrap();
     source.unread.push(Threes.poll(ProcessingTime::ZERO, 3).unwrap().rows.unwrap());

@@ -1,5 +1,5 @@
-//! The state of one stream of the loop: a ring of the records that the other stream can still match, and a hash
-//! table with one chain of records per slot, the latest record first.
+//! The state of one stream of the hand-written join: a ring of the records that the other stream can still
+//! match, and a hash table with one chain of records per slot, the latest record first.
 //!
 //! ```text
 //!   heads   [ 7 | - | 5 | ... ]        by hash of the key: the latest record of the chain
@@ -24,17 +24,18 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Link {
     time_us: i64,
     value: Number,
-    /// The record before it in its chain.
+    /// Number of the record before this one in its chain.
     before: u32,
 }
 
 const NOTHING: Link = Link { time_us: i64::MIN, value: Number { key: 0, number: 0 }, before: 0 };
 
-/// The records of a stream that the other stream can still match.
+/// The records of one stream that the other stream can still match.
 pub(super) struct Reach {
     heads: Vec<u32>,
     ring: Vec<Link>,
-    /// Number of the next record. Numbers wrap: a chain that got no record for 2^32 records would seem new.
+    /// Number of the next record of the stream. Numbers wrap around: a chain that got no record for 2^32
+    /// records would seem new.
     next: u32,
     shift: u32,
     /// Scratch space for the current block: the head of the other stream's chain for each row, and the record
@@ -45,15 +46,15 @@ pub(super) struct Reach {
 impl Reach {
     /// Creates an empty state with room for the records of half a second and two blocks.
     pub(super) fn new(rate_per_s: NonZeroU64, block_records: NonZeroUsize) -> Self {
-        // The streams are at most one block apart; one more block is for the rows being added.
+        // The two streams are at most one block apart, and one more block is needed for the rows being added.
         let reached = WITHIN.as_micros().unsigned_abs() as u128 * u128::from(rate_per_s.get()) / 1_000_000;
         let reached = usize::try_from(reached).expect("half a second of 64-bit records fits 64 bits") + 1;
         let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
         assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
-        // Twice as many heads as records, so that a chain has half a record on average.
+        // There are twice as many chains as records, so that a chain has half a record on average.
         let heads = 2 * length;
         Reach {
-            // The number of a record more than a whole ring back.
+            // Every chain begins with a number that lies more than a whole ring back, so it counts as empty.
             heads: vec![(length as u32 + 1).wrapping_neg(); heads],
             ring: vec![NOTHING; length],
             next: 0,
@@ -62,8 +63,8 @@ impl Reach {
         }
     }
 
-    /// Adds rows of this stream and appends all their matches in the other one. Works in several passes over
-    /// the rows, so that their cache misses overlap.
+    /// Adds rows to this stream, and appends all their matches in the other stream to the output. Works in
+    /// several passes over the rows, so that their cache misses overlap.
     #[inline(never)]
     pub(super) fn meet(
         &mut self,
@@ -84,8 +85,8 @@ impl Reach {
             let (time_us, key) = (row.event_time.as_micros(), row.value.key);
             let (mut number, mut link) = (number, link);
             let horizon_us = time_us - WITHIN.as_micros();
-            // Records of the other stream are at most one block ahead. They are within reach unless a block is
-            // half a second long.
+            // The other stream may be at most one block ahead. Its records are within half a second unless a
+            // block is half a second long.
             while other.is_there(number) && horizon_us <= link.time_us {
                 if link.value.key == key && link.time_us - time_us <= WITHIN.as_micros() {
                     let later = if link.time_us < time_us {
@@ -125,7 +126,7 @@ impl Reach {
         self.ring[number as usize & (self.ring.len() - 1)]
     }
 
-    /// Returns whether the record of this number has not been overwritten.
+    /// Returns whether the record with this number is still in the ring, that is, was not overwritten.
     #[inline(always)]
     fn is_there(&self, number: u32) -> bool {
         let back = self.next.wrapping_sub(number);

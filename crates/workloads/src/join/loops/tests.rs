@@ -1,4 +1,5 @@
-//! The loop compared with the reference, at block sizes and rates where off-by-one errors show.
+//! Compares the hand-written join with the reference, at block sizes and rates where off-by-one
+//! errors show.
 
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ fn the_loop_gives_the_reference_results() {
     }
 }
 
-/// Every record has one match on average, as the generator promises.
+/// Every record has one match on average, as the generator of keys promises.
 #[test]
 fn there_are_as_many_matches_as_records_of_a_stream() {
     let report = check(options(384, 100_000, 2_000_000));

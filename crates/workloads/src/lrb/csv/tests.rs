@@ -1,8 +1,8 @@
-//! Rows of recorded traffic: the record of each type, and the error of each column.
+//! Tests of recorded traffic: the record of each type of row, and the error of each column.
 
 use super::*;
 
-/// Returns the record or the error of a row, as text.
+/// Returns the record that a row is converted to, or its error, as text.
 fn shown(row: &str) -> String {
     let fields: Vec<&str> = row.split(',').collect();
     match record_of(|index| fields.get(index).copied()) {
@@ -11,7 +11,8 @@ fn shown(row: &str) -> String {
     }
 }
 
-/// Shows a good report in which the field of this column is replaced.
+/// Returns, as text, the result of converting a good report in which the field of one column was
+/// replaced.
 fn shown_with(column: &str, replacement: &str) -> String {
     let mut fields: Vec<&str> = "0,1020,673,41,3,2,1,74,394255,-1,-1,-1,-1,-1,-1".split(',').collect();
     fields[COLUMNS.iter().position(|&name| name == column).unwrap()] = replacement;
@@ -23,7 +24,7 @@ fn every_type_becomes_its_record() {
     let report = "1020: Report(PositionReport { vehicle: 673, position_feet: 394255, xway: 3, speed_mph: 41, \
                   lane: 2, direction: West, segment: 74 })";
     assert_eq!(shown_with("type", "0"), report);
-    // The columns that a report does not use.
+    // The columns that a report does not use may hold anything.
     assert_eq!(shown_with("qid", "x"), report);
     assert_eq!(shown_with("day", ""), report);
     assert_eq!(

@@ -8,28 +8,29 @@ use thalweg::{KeyedProcess, ProcessContext, Record};
 use super::journeys::StopChange;
 use crate::lrb::report::{Direction, Place, SEGMENT_COUNT, Segment};
 
-/// Number of segments before its own for which an accident counts as ahead.
+/// Number of segments before the segment of an accident in which the accident counts as ahead.
 const SEGMENTS_BEFORE: u8 = 4;
 
-/// An accident begins or ends.
+/// The beginning or the end of an accident between two cars.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccidentChange {
-    /// Place of the accident.
+    /// Place on the road where the accident is.
     pub place: Place,
-    /// Whether the accident begins, rather than ends.
+    /// Whether the accident begins; otherwise it ends.
     pub begins: bool,
 }
 
-/// The cars standing at a place.
+/// The cars that stand at one place.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Standing {
-    /// Cars that have stopped there, the one that has stood longest first.
+    /// The cars that have stopped at the place; the one that has stood longest is first.
     cars: Vec<u32>,
-    /// First two cars of the accident, while there is one.
+    /// The first two cars of the accident at the place, while there is one.
     accident: Option<[u32; 2]>,
 }
 
-/// Detects accidents at each place; keyed by place, changes in the order of their times.
+/// Detects accidents at each place. The input is keyed by place, with changes in the order of their
+/// times.
 #[derive(Clone, Copy, Debug)]
 pub struct Accidents;
 
@@ -71,7 +72,7 @@ impl KeyedProcess<Place, StopChange> for Accidents {
     }
 }
 
-/// Returns the segments for which an accident at `place` is ahead.
+/// Returns the segments for whose cars an accident at `place` is ahead.
 pub fn segments_before(place: Place) -> impl Iterator<Item = Segment> + Send {
     let Segment { xway, direction, number } = place.segment();
     let number_at = move |distance: u8| match direction {

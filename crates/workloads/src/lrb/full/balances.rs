@@ -8,32 +8,32 @@
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
 
-/// An event that matters to a car's balance.
+/// An event that matters for the balance of a car's tolls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// The car enters a segment: the toll announced before is charged.
+    /// The car enters a segment, and the toll announced before is charged.
     Entered {
-        /// The car.
+        /// Number that identifies the car that enters the segment.
         vehicle: u32,
-        /// Number of earlier entries of this car at the same instant. It is the first field in which such
-        /// entries differ, so they sort by it.
+        /// Number of earlier entries of this car at the same instant. Entries of one instant are sorted by
+        /// this number, because it is the first field in which they differ.
         nth_at_once: u16,
-        /// Whether a journey begins. If so, the toll announced on an earlier journey is forgotten.
+        /// Whether a journey of the car begins. If so, the toll announced on an earlier journey is forgotten.
         begins: bool,
-        /// Toll announced now; `None` if the car leaves.
+        /// The toll that is announced now; `None` if the car leaves the road.
         toll: Option<u64>,
     },
     /// The car's balance is requested.
     Asked {
-        /// The car.
+        /// Number that identifies the car whose balance is requested.
         vehicle: u32,
-        /// The request's number.
+        /// Number that identifies the request, which its answer repeats.
         query: u32,
     },
 }
 
 impl BalanceEvent {
-    /// Returns the car of this event.
+    /// Returns the number of the car that this event concerns.
     pub fn vehicle(&self) -> u32 {
         match self {
             BalanceEvent::Entered { vehicle, .. } | BalanceEvent::Asked { vehicle, .. } => *vehicle,
@@ -41,12 +41,12 @@ impl BalanceEvent {
     }
 }
 
-/// An answer, stamped with the time of its request.
+/// An answer to a balance request, stamped with the time of the request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Balance {
-    /// The request's number.
+    /// Number that identifies the request that is answered.
     pub query: u32,
-    /// Sum of all charges so far.
+    /// Sum of all charges of the car so far.
     pub balance: u64,
 }
 
@@ -55,13 +55,13 @@ pub struct Balance {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     balance: u64,
-    /// Announced toll; zero if none is announced, since both charge nothing.
+    /// The toll announced last; 0 if none is announced, since both charge nothing.
     announced: u64,
-    /// Events not processed yet.
+    /// Events of the car that wait for the watermark.
     waiting: Vec<(EventTime, BalanceEvent)>,
 }
 
-/// Computes balances; keyed by vehicle.
+/// Computes the balances of cars; the input is keyed by the number of the car.
 #[derive(Clone, Copy, Debug)]
 pub struct Balances;
 
@@ -80,7 +80,7 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
         context.set_timer(EventTime::from_secs(next_second));
     }
 
-    /// Called when all events before `at` are known.
+    /// Processes waiting events. It is called when all events before `at` have arrived.
     fn on_timer(
         &self,
         _vehicle: &u32,

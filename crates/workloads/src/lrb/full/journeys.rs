@@ -10,74 +10,75 @@ use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
 
 use crate::lrb::report::{ENTRY_LANE, EXIT_LANE, Place, PositionReport, Segment};
 
-/// Consecutive reports from one place after which a car counts as stopped.
+/// Number of consecutive reports from one place after which a car counts as stopped.
 const STOPPED_REPORTS: u8 = 4;
 
-/// Longest silence within a journey. A car that comes by the entry lane after a longer one begins a new
-/// journey.
+/// Longest time between two reports of one journey. A car that comes by the entry lane after a longer silence
+/// begins a new journey.
 const SILENCE_MAX: Span = Span::from_secs(60);
 
-/// An event of a car.
+/// An event in the journey of a car, derived from its reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CarEvent {
     /// The car was seen somewhere, at some speed.
     Seen(Sighting),
     /// The car entered a segment.
     Entered(Entry),
-    /// The car stopped at a place, or moved away from one where it had stopped.
+    /// The car stopped at a place, or moved away from a place where it had stopped.
     Stop(StopChange),
 }
 
-/// A report that counts.
+/// A report of a car that counts for the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sighting {
-    /// The car.
+    /// Number that identifies the car that reports.
     pub vehicle: u32,
-    /// Segment of the report.
+    /// Segment from which the car reports.
     pub segment: Segment,
-    /// Speed of the car.
+    /// Speed of the car, in miles per hour.
     pub speed_mph: u8,
 }
 
-/// A car enters a segment.
+/// The entry of a car into a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The car.
+    /// Number that identifies the car that enters the segment.
     pub vehicle: u32,
-    /// Segment entered.
+    /// Segment that the car enters.
     pub segment: Segment,
-    /// Whether a journey begins.
+    /// Whether a journey of the car begins here.
     pub begins: bool,
     /// Whether the car leaves the road, by the exit lane.
     pub leaves: bool,
-    /// Number of earlier entries of this car at the same instant, by which their order is restored.
+    /// Number of earlier entries of this car at the same instant, by which the order of entries is restored.
     pub nth_at_once: u16,
 }
 
-/// A car has stopped at a place, or has moved on.
+/// The stop of a car at a place, or its departure from there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StopChange {
-    /// The car.
+    /// Number that identifies the car that stops or moves on.
     pub vehicle: u32,
     /// Place where the car stands or stood.
     pub place: Place,
-    /// Whether the car stops, rather than moves on.
+    /// Whether the car stops; otherwise it moves on.
     pub is_stopped: bool,
 }
 
-/// The state of a car.
+/// The state that the operator of journeys keeps for each car.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Car {
-    /// Time and place of the last report that counts.
+    /// Time and place of the last report of the car that counts.
     last: Option<(EventTime, Place)>,
-    /// Consecutive reports from that place; counts above [`STOPPED_REPORTS`] are not distinguished.
+    /// Number of consecutive reports from the place of the last one. Numbers above [`STOPPED_REPORTS`] are
+    /// not distinguished.
     reports_there: u8,
     is_off_road: bool,
-    /// Entries at the time of that report.
+    /// Number of entries of the car at the time of the last report.
     entries_then: u16,
 }
 
-/// Derives the events of each car; keyed by vehicle, its reports in the order of their times.
+/// Derives the events of each car. The input is keyed by car, with reports in the order of their times.
 #[derive(Clone, Copy, Debug)]
 pub struct Journeys;
 

@@ -34,42 +34,42 @@ use super::tolls::{Announcement, SegmentEvent, Tolls, Traffic};
 use super::traffic::MeanSpeed;
 use crate::lrb::report::{LrbRecord, Segment};
 
-/// Window over which cars are counted.
+/// Window over which the cars of a segment are counted, 1 minute.
 const MINUTE: Span = Span::from_secs(60);
-/// Window over which the average speed is taken.
+/// Window over which the average speed of a segment is taken, 5 minutes.
 const SPEED_SPAN: Span = Span::from_secs(300);
 
 /// Tolls charged on days in the past, by vehicle, day and expressway.
 pub type HistoricalTolls = Table<(u32, u8, u16), u32>;
 
-/// Sinks of the answers, each stamped with the time of its report or request.
+/// Sinks of the four kinds of answers. Each answer is stamped with the time of its report or request.
 #[derive(Clone, Copy, Debug)]
 pub struct FullSinks<A, B, C, D> {
-    /// Announcements to each car that enters a segment; type 0.
+    /// Sink of announcements to each car that enters a segment; type 0.
     pub tolls: A,
-    /// Notices to cars near an accident; type 1.
+    /// Sink of notices to cars near an accident; type 1.
     pub notices: B,
-    /// Balances; type 2.
+    /// Sink of answers to balance requests; type 2.
     pub balances: C,
-    /// Tolls charged on a day in the past; type 3.
+    /// Sink of answers to requests for the tolls of a day in the past; type 3.
     pub dailies: D,
 }
 
 /// Notice to a car that enters a segment near an accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// The car.
+    /// Number that identifies the car that is notified.
     pub vehicle: u32,
-    /// Segment of the accident.
+    /// Segment in which the accident is.
     pub segment: Segment,
 }
 
 /// Answer to a request for the toll charged on a day in the past.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Daily {
-    /// The request's number.
+    /// Number that identifies the request that is answered.
     pub query: u32,
-    /// Sum of the car's tolls on that day.
+    /// Sum of the tolls of the car on that day.
     pub toll: u32,
 }
 
@@ -156,7 +156,8 @@ where
         .name("balances")
         .sink("balance sink", sinks.balances);
 
-    // Without a history such requests were filtered out above, so the empty table answers none.
+    // Without historical tolls, requests for a day in the past were filtered out above, so the empty table
+    // answers none.
     let history = history.unwrap_or_default();
     input
         .branch()
@@ -191,7 +192,8 @@ fn traffic<C: StreamSegment<Sighting>>(
         .aggregate(thalweg::of(|(_, vehicle): &(Segment, u32)| *vehicle, DistinctCount))
         .name("cars")
         .map(|cars| (cars.key, cars.value));
-    // A car seen in the last minute was also seen in the last five, so a left join loses none.
+    // A car that was seen in the last minute was also seen in the last five minutes, so a left join loses no
+    // segment.
     let joined = speeds.key_by(|(segment, _)| *segment).join(cars.key_by(|(segment, _)| *segment));
     let traffic = joined.tumbling(minutes).left(|&(segment, lav_mph), cars| {
         let cars = cars.map_or(0, |(_, cars)| *cars);

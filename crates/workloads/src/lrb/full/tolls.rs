@@ -21,24 +21,25 @@ const FREE_CARS: u64 = 50;
 /// Average speed, in miles per hour, from which on no toll is due.
 const FAST_MPH: u64 = 40;
 
-/// An event in a segment, or a fact about it.
+/// An event in a segment, or a fact about its traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SegmentEvent {
-    /// A car enters the segment.
+    /// A car enters the segment, and is to be answered with a toll.
     Entered(Entry),
-    /// Traffic up to the beginning of a minute; stamped with the last instant before that.
+    /// The traffic of the segment up to the beginning of a minute, stamped with the last instant before that
+    /// minute.
     Traffic(Traffic),
     /// An accident ahead of the segment begins or ends.
     Accident {
-        /// Segment that the accident is ahead of.
+        /// The segment for which the accident is ahead.
         segment: Segment,
-        /// The change.
+        /// The beginning or the end of the accident, with its place.
         change: AccidentChange,
     },
 }
 
 impl SegmentEvent {
-    /// Returns the segment of this event.
+    /// Returns the segment that this event concerns.
     pub fn segment(&self) -> Segment {
         match self {
             SegmentEvent::Entered(entry) => entry.segment,
@@ -48,41 +49,43 @@ impl SegmentEvent {
     }
 }
 
-/// The traffic in a segment before a minute.
+/// The traffic in a segment before the beginning of a minute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The segment.
+    /// The segment whose traffic is described.
     pub segment: Segment,
-    /// The average speed over five minutes, rounded.
+    /// The average speed over five minutes, rounded to whole miles per hour.
     pub lav_mph: u64,
-    /// Cars in the last minute.
+    /// Number of cars in the segment during the last minute.
     pub cars: u64,
 }
 
 /// Announcement to a car that enters a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Announcement {
-    /// The entry.
+    /// The entry into the segment, by the car that is answered.
     pub entry: Entry,
     /// The rounded average speed over five minutes, in miles per hour; 0 if no car was there.
     pub lav_mph: u64,
     /// The toll charged when the car leaves this segment for the next one.
     pub toll: u64,
-    /// Segment number of the nearest accident ahead.
+    /// The segment number of the nearest accident ahead, if there is one.
     pub accident: Option<u8>,
 }
 
-/// The state of a segment.
+/// The state that the toll operator keeps for each segment of the road.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// Traffic with the minute for which it holds: one minute, or two for a while.
+    /// The traffic of the segment, with the minute for which it holds. There is one minute, or two for a
+    /// short time.
     traffic: Vec<(i64, Traffic)>,
     accidents: Vec<Accident>,
     /// Cars that entered in minutes whose beginning the watermark has not reached.
     waiting: Vec<(EventTime, Entry)>,
 }
 
-/// An accident; it counts for the minutes after it began, up to the one in which it ended.
+/// An accident ahead of a segment. It counts for the minutes after the one in which it began, up to the one
+/// in which it ended.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Accident {
     place: Place,
@@ -90,7 +93,7 @@ struct Accident {
     ended: Option<i64>,
 }
 
-/// Announces tolls to cars; keyed by segment.
+/// Announces tolls to cars that enter segments; the input is keyed by segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolls;
 
@@ -129,7 +132,7 @@ impl KeyedProcess<Segment, SegmentEvent> for Tolls {
         }
     }
 
-    /// A minute begins.
+    /// Handles the beginning of a minute: answers the cars that wait for it.
     fn on_timer(&self, _segment: &Segment, at: EventTime, context: &mut Context<'_>) {
         let minute = minute_of(at);
         let known = context.state();
@@ -152,7 +155,7 @@ impl KeyedProcess<Segment, SegmentEvent> for Tolls {
 }
 
 impl Known {
-    /// Returns the announcement to a car that enters in `minute`.
+    /// Returns the announcement to a car that enters the segment in `minute`.
     fn announce(&self, minute: i64, entry: Entry) -> Announcement {
         let traffic = self.traffic.iter().find(|(holds_for, _)| *holds_for == minute);
         let (lav_mph, cars) = traffic.map_or((0, 0), |(_, traffic)| (traffic.lav_mph, traffic.cars));
@@ -167,7 +170,8 @@ impl Known {
         Announcement { entry, lav_mph, toll, accident }
     }
 
-    /// Forgets what no minute from this one on needs, unless an entry still waits for an earlier one.
+    /// Forgets the traffic and accidents that no minute from this one on needs. If an entry still waits for
+    /// an earlier minute, that minute's facts are kept.
     fn forget_before(&mut self, minute: i64) {
         let minute = self.waiting.iter().map(|(at, _)| minute_of(*at)).fold(minute, i64::min);
         self.traffic.retain(|(holds_for, _)| *holds_for >= minute);

@@ -7,11 +7,12 @@ use thalweg::Fold;
 
 use super::journeys::Sighting;
 
-/// The mean speed of all sightings, rounded to whole miles per hour, halves up.
+/// An aggregate: the mean speed of all sightings of cars, rounded to whole miles per hour, halves
+/// up.
 #[derive(Clone, Copy, Debug)]
 pub struct MeanSpeed;
 
-/// Sum and count of speeds so far.
+/// Sum and number of the cars' speeds seen so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SpeedSum {
     sum_mph: u64,
@@ -44,7 +45,7 @@ impl Fold<Sighting> for MeanSpeed {
         speeds.count -= other.count;
     }
 
-    /// Returns `floor(sum / count + 1/2)`, computed in whole numbers; 0 if there are none.
+    /// Returns `floor(sum / count + 1/2)`, computed in whole numbers; 0 if there are no speeds.
     fn finish(&self, SpeedSum { sum_mph, count }: SpeedSum) -> u64 {
         (2 * sum_mph + count).checked_div(2 * count).unwrap_or(0)
     }

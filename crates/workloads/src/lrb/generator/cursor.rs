@@ -3,13 +3,13 @@
 use super::{Address, LrbGenerator, ROUND_S, ROUNDS};
 use crate::lrb::report::LrbRecord;
 
-/// Endless iterator over the records from an index on: the same records as the generator's `value`, without a
-/// division per record.
+/// An endless iterator over the generated records from an index on. It gives the same records as the
+/// generator's `value`, without a division per record.
 pub struct LrbCursor<'a> {
     generator: &'a LrbGenerator,
     next: Address,
     xway_count: u64,
-    /// Records left in the round, the next one included.
+    /// Number of records left in the current round, the next one included.
     left_in_round: u64,
     round_records: u64,
 }

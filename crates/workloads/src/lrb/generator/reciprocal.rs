@@ -18,10 +18,11 @@ impl Reciprocal {
         Reciprocal { divisor, inverse: u64::try_from(inverse).unwrap_or(u64::MAX) }
     }
 
-    /// Returns quotient and remainder.
+    /// Returns the quotient and the remainder of a division by multiplication.
     #[inline]
     pub(super) fn divide(self, number: u64) -> (u64, u64) {
-        // `inverse` is at most one below `2^64 / divisor`, so this is at most one below the quotient.
+        // `inverse` is at most one below `2^64 / divisor`, so this estimate is at most one below the
+        // quotient.
         let estimate = ((u128::from(number) * u128::from(self.inverse)) >> 64) as u64;
         let remainder = number - estimate * self.divisor;
         let is_short = remainder >= self.divisor;

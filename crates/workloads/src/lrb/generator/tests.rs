@@ -1,5 +1,5 @@
-//! Generated traffic: it is repeatable, has no seams, has the shares that it promises, and is plausible under
-//! the full rules.
+//! Tests of Linear Road's generated traffic: it is repeatable, has no seams, has the shares that it promises,
+//! and is plausible under the full rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -23,7 +23,8 @@ fn value(generator: &LrbGenerator, index: u64) -> LrbRecord {
     generator.value(index, EventTime::EPOCH)
 }
 
-/// Returns the reports of a range of seconds of the only expressway, each with its second.
+/// Returns the reports that the generator makes for a range of seconds of a single expressway, each with its
+/// second.
 fn reports(seconds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, PositionReport)> {
     let indexes = seconds.start * RECORDS_PER_XWAY_S..seconds.end * RECORDS_PER_XWAY_S;
     indexes.filter_map(|index| match value(&ONE_XWAY, index) {
@@ -55,7 +56,7 @@ fn a_cursor_gives_the_values_in_turn() {
     }
 }
 
-/// Every row of more than one period is valid in a file.
+/// Every generated record of more than one period is a valid row of Linear Road's file.
 #[test]
 fn every_record_is_a_row_of_the_benchmark() {
     for generator in [generator(1, 5_500), generator(2, 1), generator(3, 100_000)] {
@@ -67,8 +68,8 @@ fn every_record_is_a_row_of_the_benchmark() {
     }
 }
 
-/// On its way from the entry lane to the exit lane a car reports every 30 s, and never goes back. The same
-/// holds where the input begins, and where a period does.
+/// A car reports every 30 s on its way from the entry lane to the exit lane, and never drives back. This also
+/// holds at the beginning of the input and at the end of each period.
 #[test]
 fn journeys_are_whole_across_periods() {
     let mut under_way: BTreeMap<u32, (u64, u64, PositionReport)> = BTreeMap::new();
@@ -84,7 +85,8 @@ fn journeys_are_whole_across_periods() {
             let feet = i64::from(report.position_feet) - i64::from(last.position_feet);
             let feet = if report.direction == Direction::East { feet } else { -feet };
             let expected = i64::from(report.speed_mph) * 44;
-            // The tolerance covers creeping cars, and the change to a track from one beside it.
+            // The tolerance of 100 feet covers cars that creep, and the change to a track beside the previous
+            // one.
             let is_near = (expected - 100..=expected + 40 + 100).contains(&feet);
             // A car that comes to a stop may have moved some way before.
             let is_near = is_near || (report.speed_mph == 0 && (0..=44 * 80).contains(&feet));
@@ -131,7 +133,7 @@ fn lanes_speeds_and_requests_have_their_shares() {
     assert!((0.001..0.02).contains(&of_report(&|report| report.speed_mph == 0)));
 }
 
-/// Expressways share neither cars nor requests, and a request is never sent twice.
+/// Generated expressways share neither cars nor requests, and no request is sent twice.
 #[test]
 fn numbers_are_unique() {
     let generator = generator(5, 3_000);
@@ -158,7 +160,7 @@ fn numbers_are_unique() {
     assert_eq!(xway_of_vehicle.values().collect::<BTreeSet<_>>().len(), 3);
 }
 
-/// One period later the same cars are at the same places, under other numbers.
+/// One period later the same traffic is at the same places, with other car numbers.
 #[test]
 fn a_period_repeats_the_road_and_no_car() {
     let period = CACHE_RECORDS as u64;
@@ -177,7 +179,7 @@ fn a_period_repeats_the_road_and_no_car() {
     }
 }
 
-/// In an accident two cars stand at one place; other cars stand alone, or creep.
+/// In an accident two cars stand at one place. Other cars stand alone, or creep.
 #[test]
 fn accidents_are_ten_minutes_apart() {
     let mut standing: BTreeMap<_, BTreeMap<u32, Vec<u64>>> = BTreeMap::new();
@@ -198,7 +200,8 @@ fn accidents_are_ten_minutes_apart() {
     assert!(begins[0] >= 600 && begins.windows(2).all(|pair| pair[1] - pair[0] >= 600), "{begins:?}");
 }
 
-/// Under the full rules all kinds of answers occur, and no report is ignored.
+/// Half an hour of generated traffic gives all kinds of answers under the full rules, and no report is
+/// ignored.
 #[test]
 fn half_an_hour_is_plausible_under_the_full_rules() {
     let row = |index: u64| {
@@ -229,6 +232,6 @@ fn half_an_hour_is_plausible_under_the_full_rules() {
         answer.balances.len()
     );
     assert!(answer.dailies.len() > 2_500 && answer.dailies.iter().all(|row| (10..100).contains(&row.toll)));
-    // Recorded segments have up to 654 cars in a minute; that number would cost 729,632.
+    // In recorded traffic a segment has up to 654 cars in a minute, which would cost a toll of 729,632.
     assert!((Some(50_000)..Some(900_000)).contains(&most), "{most:?}");
 }

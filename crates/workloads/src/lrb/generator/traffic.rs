@@ -25,29 +25,29 @@ use thalweg_model::{Entropy, SeededEntropy};
 use crate::lrb::report::{Direction, LrbRecord, PositionReport, SEGMENT_FEET};
 use track::{Jam, Journey, Track};
 
-/// Rounds of 30 s in a period.
+/// Number of rounds of 30 s in a period of the generated traffic.
 pub const ROUNDS: usize = 80;
 
-/// Rows in a round.
+/// Number of rows in a round of the generated traffic.
 pub const SLOTS: usize = 30_000;
 
-/// Number of vehicle numbers that a period uses.
+/// Number of car numbers that one period of the traffic uses.
 pub(super) const VEHICLES: u32 = 2 * SLOTS as u32;
 
-/// Number of request numbers that a period uses.
+/// Number of request numbers that one period of the traffic uses.
 pub(super) const QUERIES: u32 = (REQUEST_SLOTS * ROUNDS) as u32;
 
-/// Number of slots that send requests.
+/// Number of slots of a round that send requests instead of position reports.
 const REQUEST_SLOTS: usize = SLOTS / 100;
 
-/// Rounds of the shortest journey of a car without an incident.
+/// Number of rounds of the shortest journey of a car that is in no accident.
 const ROUNDS_MIN: usize = 28;
 
-/// First rounds in which accidents may begin, each within four rounds: in the minutes 10, 21 and 33, or the
-/// next.
+/// The first rounds in which accidents may begin. Each accident begins within four rounds from there: in the
+/// minutes 10, 21 and 33, or the next ones.
 const ACCIDENT_ROUNDS: [usize; 3] = [20, 43, 66];
 
-/// Returns the rows of a period, by round, then slot.
+/// Returns the rows of one period of traffic, ordered by round, then by slot.
 pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
     let mut slots: Vec<usize> = (0..SLOTS).collect();
     shuffle(&mut slots, entropy);
@@ -57,7 +57,7 @@ pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
         rows: vec![LrbRecord::TravelTime { vehicle: 0, query: 0 }; ROUNDS * SLOTS],
         jams: jams(entropy),
     };
-    // Accidents come first, since they jam the road for all others.
+    // Accidents are made first, because they jam the road for all other cars.
     for first_round in ACCIDENT_ROUNDS {
         let incident = Incident {
             begin_round: first_round + entropy.below(4) as usize,
@@ -76,7 +76,8 @@ pub(super) fn rows(entropy: &mut SeededEntropy) -> Vec<LrbRecord> {
         let rounds = ROUNDS_MIN + entropy.below((ROUNDS - 2 * ROUNDS_MIN + 1) as u64) as usize;
         let mut begin_round = entropy.below(ROUNDS as u64) as usize;
         if [begin_round, (begin_round + rounds) % ROUNDS].contains(&1) {
-            // Otherwise the previous car would leave in round 0. No two journeys of one slot lie this close.
+            // Otherwise the previous car of the slot would leave in round 0. No two journeys of one slot lie
+            // this close.
             begin_round += 1;
         }
         let track = Track::of(Journey::random(begin_round, rounds, entropy), &road.jams, entropy);
@@ -95,7 +96,7 @@ struct Road {
     jams: Vec<Jam>,
 }
 
-/// A request for the car of the slot `other`.
+/// A slot that sends requests about the car in the slot `other`.
 struct Asker {
     slot: usize,
     other: usize,
@@ -103,7 +104,7 @@ struct Asker {
 }
 
 impl Road {
-    /// Fills a slot with this journey, and with another one for the rest of the period.
+    /// Fills a slot of the period with this journey, and with another journey for the remaining rounds.
     fn drive_on(&mut self, slot: usize, begin_round: usize, track: &Track, entropy: &mut SeededEntropy) {
         let vehicle = 2 * slot as u32;
         let is_reentry = entropy.below(5) == 0;
@@ -113,8 +114,8 @@ impl Road {
         self.drive(slot, vehicle + u32::from(!is_reentry), next.begin_round, &next_track);
     }
 
-    /// Writes the reports of a journey; rounds after the last one become the first ones, as rounds of the next
-    /// period.
+    /// Writes the reports of a journey. Rounds after the end of the period become its first rounds, as rounds
+    /// of the next period.
     fn drive(&mut self, slot: usize, vehicle: u32, begin_round: usize, track: &Track) {
         for (round, spot) in (begin_round..).zip(&track.spots) {
             let vehicle = if round < ROUNDS { vehicle + VEHICLES } else { vehicle };
@@ -152,20 +153,20 @@ struct Incident {
 }
 
 impl Incident {
-    /// Number of rounds of the journey before the car stops.
+    /// Number of rounds of the journey before the car stops for the incident.
     const ROUNDS_BEFORE: usize = 8;
 
-    /// Returns the round in which the journey begins.
+    /// Returns the round in which the journey of the stopping car begins.
     fn first_round(self) -> usize {
         self.begin_round - Self::ROUNDS_BEFORE
     }
 
-    /// Returns the rounds of the journey in which the car stands.
+    /// Returns the rounds, counted within the journey, in which the car stands.
     fn stands(self) -> std::ops::Range<usize> {
         Self::ROUNDS_BEFORE..Self::ROUNDS_BEFORE + self.rounds
     }
 
-    /// Creates a journey that is interrupted, and continues for two rounds.
+    /// Creates the track of a car that stops for the incident, and then drives on for two rounds.
     fn track(self, jams: &[Jam], entropy: &mut SeededEntropy) -> Track {
         let journey = Journey::random(self.first_round(), self.stands().end + 2, entropy);
         let mut track = Track::of(journey, jams, entropy);
@@ -173,7 +174,7 @@ impl Incident {
         track
     }
 
-    /// Returns the jam behind the incident, which lasts two rounds longer than the incident.
+    /// Returns the traffic jam behind the car that stands, which lasts two rounds longer than the car stands.
     fn jam(self, track: &Track) -> Jam {
         let place = track.spots[Self::ROUNDS_BEFORE].position_feet / SEGMENT_FEET;
         let segments = match track.direction {
@@ -188,7 +189,7 @@ impl Incident {
     }
 }
 
-/// Returns the jams that are not caused by accidents.
+/// Returns the jams of the road that are not caused by accidents.
 fn jams(entropy: &mut SeededEntropy) -> Vec<Jam> {
     let mut jams = Vec::new();
     for direction in [Direction::East, Direction::West] {

@@ -1,5 +1,5 @@
-//! Differences of one expressway, and of one period, from those of the cache: the numbers of cars and requests,
-//! the order of the cars, and their positions.
+//! Differences of one expressway, and of one period, from the traffic in the cache: the numbers of cars and
+//! requests, the order of the cars, and their positions.
 
 use super::traffic::{QUERIES, SLOTS, VEHICLES};
 use crate::lrb::report::{Direction, PositionReport, SEGMENT_COUNT, SEGMENT_FEET};
@@ -10,7 +10,7 @@ use crate::lrb::report::{Direction, PositionReport, SEGMENT_COUNT, SEGMENT_FEET}
 /// it: 10,000 records at a hundred expressways.
 const TURN: u64 = 101;
 
-/// Numbering of the cars and requests of one expressway and period.
+/// Computes the numbers of the cars and requests of one expressway in one period.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) period: u32,
@@ -29,8 +29,8 @@ impl Numbers {
         self.number(cached, QUERIES)
     }
 
-    /// Returns a number that is unique until 32 bits are used up, which takes 100 expressways twenty days of
-    /// event time.
+    /// Returns a number of a car or a request. Such numbers are unique until 32 bits are used up, which takes
+    /// 100 expressways 20 days of event time.
     #[inline]
     fn number(self, cached: u32, per_period: u32) -> u32 {
         let in_all_periods = cached.wrapping_add(self.period.wrapping_mul(per_period));
@@ -38,7 +38,7 @@ impl Numbers {
     }
 }
 
-/// Differences of one expressway from that of the cache, whose traffic stays within the first 90 miles.
+/// Differences of one expressway from the cached one, whose traffic stays within the first 90 miles.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     /// Distance in slots from the cache's first slot to this expressway's first slot.
@@ -46,14 +46,15 @@ pub(super) struct View {
     /// Mask for an exclusive or with position and segment: no bits, or all bits, which counts them from the
     /// other end.
     mirror: u32,
-    /// Added to the position afterwards.
+    /// Number of feet added to the position of a car, after mirroring.
     position_offset: u32,
-    /// Added to the segment afterwards.
+    /// Number of segments added to the segment of a car, after mirroring.
     segment_offset: u8,
 }
 
 impl View {
-    /// Returns the view of an expressway: shifted up to ten miles east; every second one is a mirror image.
+    /// Returns the differences of an expressway: its traffic is shifted up to ten miles east, and every
+    /// second expressway is a mirror image.
     pub(super) fn of(xway: u64) -> Self {
         let turn = (xway * TURN % SLOTS as u64) as u32;
         let miles = (xway % 11) as u8;
@@ -62,12 +63,12 @@ impl View {
         View { turn, mirror, position_offset: u32::from(segment_offset) * SEGMENT_FEET, segment_offset }
     }
 
-    /// Converts a report of the cache to one of this expressway.
+    /// Converts a report in the cache to a report of this expressway.
     #[inline]
     pub(super) fn of_report(self, report: PositionReport) -> PositionReport {
         let is_mirrored = self.mirror != 0;
         PositionReport {
-            // With all bits inverted, a number is subtracted from the maximum of its type.
+            // Inverting all bits subtracts a number from the maximum of its type, which mirrors the road.
             position_feet: (report.position_feet ^ self.mirror).wrapping_add(self.position_offset),
             segment: (report.segment ^ self.mirror as u8).wrapping_add(self.segment_offset),
             direction: if is_mirrored == (report.direction == Direction::East) {

@@ -1,5 +1,5 @@
-//! `loop-blocks`: one loop per operator. Rows are copied from one to the next through reused blocks, as in an
-//! engine without chains.
+//! `loop-blocks`: one loop per operator. Rows are copied from one operator to the next through reused blocks,
+//! as in an engine without chains.
 //!
 //! No operator is inlined. It must leave its rows in memory for the next one, as in an engine; otherwise the
 //! compiler could fuse the two.
@@ -14,7 +14,7 @@ use crate::lrb::generator::LrbCursor;
 use crate::lrb::report::{Direction, EXIT_LANE, LrbRecord, PositionReport, Segment};
 use crate::lrb::toll::{ACCIDENT_SLIDE, ACCIDENT_WINDOW, SegmentReport, WINDOW};
 
-/// A row of a block before anything was written to it.
+/// The content of a row in a block before a report is written to it.
 const BLANK: PositionReport = PositionReport {
     vehicle: 0,
     position_feet: 0,
@@ -25,13 +25,13 @@ const BLANK: PositionReport = PositionReport {
     segment: 0,
 };
 
-/// A stream of records and their times.
+/// A stream of generated records with their event times.
 pub(super) struct Source<'a> {
     pub(super) records: LrbCursor<'a>,
     pub(super) stamps: Stamps,
 }
 
-/// The stream, the blocks between the operators, and the windows.
+/// The stream of reports, the blocks between the operators, and the open windows.
 pub(super) struct Blocks<'a> {
     source: Source<'a>,
     records: Vec<Record<LrbRecord>>,
@@ -81,10 +81,10 @@ impl Fed for Blocks<'_> {
     }
 }
 
-/// Source: copies records and stamps them.
+/// Source: copies the next records from the generator and gives them their event times.
 #[inline(never)]
 fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
-    // A copy in registers: written back once, not once per row.
+    // This copy is kept in registers and written back once per block, not once per row.
     let mut stamps = source.stamps;
     for (row, value) in records.iter_mut().zip(&mut source.records) {
         *row = Record::new(stamps.next_stamp(), value);
@@ -92,7 +92,8 @@ fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     source.stamps = stamps;
 }
 
-/// Filter: copies every row, and advances only after a report. Returns the number of reports.
+/// Filter: copies every row, and advances only if the row is a report, so there is no branch. Returns the
+/// number of reports.
 #[inline(never)]
 fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]) -> usize {
     let mut count = 0;
@@ -103,7 +104,7 @@ fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]
     count
 }
 
-/// Map: takes the fields of each report.
+/// Map: takes the fields of each position report.
 #[inline(never)]
 fn take_positions(reports: &[Record<LrbRecord>], positions: &mut [Record<PositionReport>]) {
     for (position, report) in positions.iter_mut().zip(reports) {
@@ -112,7 +113,8 @@ fn take_positions(reports: &[Record<LrbRecord>], positions: &mut [Record<Positio
     }
 }
 
-/// Filter: uses a branch, as it keeps one row in a hundred. Returns the number of rows kept.
+/// Filter: keeps the reports of standing cars. It uses a branch, because it keeps only 1 row in 100. Returns
+/// the number of rows kept.
 #[inline(never)]
 fn keep_standing(positions: &[Record<PositionReport>], standing: &mut [Record<PositionReport>]) -> usize {
     let mut count = 0;
@@ -125,19 +127,19 @@ fn keep_standing(positions: &[Record<PositionReport>], standing: &mut [Record<Po
     count
 }
 
-/// The open pane of 30 s, the windows that it is part of, and the results of earlier windows.
+/// The open pane of 30 s, the windows that the pane is part of, and the results of earlier windows.
 struct OpenWindows {
     panes: TumblingWindows,
     minutes: TumblingWindows,
     pane: Window,
-    /// End of the last pane that has a row.
+    /// End of the last pane of 30 s that has a row.
     rows_end: EventTime,
     stops: Stops,
     minute: Minute,
 }
 
 /// Time from the end of a row's pane to the end of the last minute that the row can affect. That minute
-/// contains the end of the row's last accident window.
+/// contains the end of the last accident window with the row.
 const LAST_END: Span = Span::from_secs(120);
 
 const _: () = {
@@ -147,7 +149,7 @@ const _: () = {
 };
 
 impl OpenWindows {
-    /// Creates the state without an open pane; the first row opens one.
+    /// Creates the state without an open pane; the first row will open one.
     fn new(block_records: usize) -> Self {
         let windows = |size| TumblingWindows::new(size).expect("Linear Road's windows have a size");
         OpenWindows {
@@ -179,7 +181,8 @@ impl OpenWindows {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // At least the first row, which opened the pane: at the end of time a window may be empty.
+                // A run has at least the first row, which opened the pane. At the end of time a window may be
+                // empty.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);
@@ -188,7 +191,7 @@ impl OpenWindows {
         }
     }
 
-    /// Ends all non-empty panes, windows and minutes that end at or before `event_time`.
+    /// Ends all non-empty panes, windows and minutes whose end is at or before `event_time`.
     #[cold]
     fn end_until(&mut self, event_time: EventTime) {
         let until = event_time.min(self.rows_end.plus(LAST_END));
@@ -208,7 +211,8 @@ impl OpenWindows {
 mod tests {
     use super::*;
 
-    /// Generated cars never stand in the exit lane, so no run shows whether such reports are dropped.
+    /// Reports of cars that stand in the exit lane are dropped. Generated cars never stand there, so no other
+    /// run would show that.
     #[test]
     fn only_who_stands_on_the_road_is_kept() {
         let rows = [(0, 0), (1, 2), (0, 2), (0, EXIT_LANE), (30, EXIT_LANE), (0, 3)]

@@ -1,5 +1,5 @@
-//! The state of one minute: speeds and numbers of reports per segment. When the minute has ended, the two are
-//! joined, and the result is co-grouped with accidents.
+//! The state of one minute in the hand-written loop for Linear Road: speeds and numbers of reports per
+//! segment. When the minute has ended, the two are joined, and the result is co-grouped with accidents.
 //!
 //! Every operator passes its rows to the next through a block, although it has them all at once: a minute of a
 //! hundred expressways has 20,000.
@@ -10,21 +10,21 @@ use super::table::Table;
 use crate::lrb::report::{Direction, Place, PositionReport, Segment};
 use crate::lrb::toll::{SegmentReport, toll};
 
-/// The average speed in a segment.
+/// The average speed of the cars in a segment during one minute.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentSpeed {
     segment: Segment,
     average_speed_mph: f64,
 }
 
-/// The number of reports in a segment.
+/// The number of reports from a segment during one minute.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentCount {
     segment: Segment,
     cars: u64,
 }
 
-/// The join of a segment's speed and count.
+/// The average speed and the number of reports of a segment, joined, with the toll that follows from them.
 #[derive(Clone, Copy)]
 pub(super) struct TollReport {
     segment: Segment,
@@ -37,7 +37,7 @@ const _: () = assert!(size_of::<Record<SegmentSpeed>>() == 24);
 const _: () = assert!(size_of::<Record<SegmentCount>>() == 24);
 const _: () = assert!(size_of::<Record<TollReport>>() == 40);
 
-/// The open minute.
+/// The state of the minute that is open now.
 pub(super) struct Minute {
     pub(super) speeds: Speeds,
     pub(super) counts: Counts,
@@ -50,16 +50,16 @@ pub(super) struct Minute {
     result_block: Vec<Windowed<Segment, SegmentReport>>,
 }
 
-/// Sum of speeds per segment.
+/// Sum and number of the speeds in each segment during the minute.
 pub(super) struct Speeds(Table<u32, SpeedSum>);
 
-/// Number of reports per segment.
+/// Number of reports from each segment during the minute.
 pub(super) struct Counts(Table<u32, u32>);
 
-/// The average speeds, with which the counts are joined.
+/// The average speed of each segment, with which the numbers of reports are joined.
 struct Join(Table<u32, f64>);
 
-/// Toll reports and accidents per segment.
+/// Toll reports and accidents of each segment, co-grouped.
 pub(super) struct Segments(Table<u32, SegmentReport>);
 
 #[derive(Clone, Copy, Default)]
@@ -83,7 +83,7 @@ impl Minute {
         }
     }
 
-    /// Ends the minute, when all its rows have arrived.
+    /// Ends the minute, after all its rows have arrived.
     pub(super) fn end(&mut self, window: Window) {
         let stamp = window.last_instant();
         let speed_row = |(key, sum): (u32, SpeedSum)| {
@@ -109,13 +109,13 @@ impl Minute {
         in_blocks(segments.0.drain().map(result), &mut self.result_block, |rows| take(rows, results));
     }
 
-    /// Returns the results by window, unordered within one.
+    /// Returns the results of all minutes, ordered by window and in no order within a window.
     pub(super) fn finish(self) -> Vec<Windowed<Segment, SegmentReport>> {
         self.results
     }
 }
 
-/// Window: sums speeds per segment.
+/// Window: sums the speeds of the reports of each segment.
 #[inline(never)]
 pub(super) fn sum_speeds(rows: &[Record<PositionReport>], speeds: &mut Speeds) {
     for row in rows {
@@ -125,7 +125,7 @@ pub(super) fn sum_speeds(rows: &[Record<PositionReport>], speeds: &mut Speeds) {
     }
 }
 
-/// Window: counts reports per segment.
+/// Window: counts the reports of each segment.
 #[inline(never)]
 pub(super) fn count_reports(rows: &[Record<PositionReport>], counts: &mut Counts) {
     for row in rows {
@@ -133,7 +133,7 @@ pub(super) fn count_reports(rows: &[Record<PositionReport>], counts: &mut Counts
     }
 }
 
-/// Join, left side: stores the speed of every segment.
+/// Join, left side: stores the average speed of every segment.
 #[inline(never)]
 fn keep_speeds(rows: &[Record<SegmentSpeed>], join: &mut Join) {
     for row in rows {
@@ -141,7 +141,7 @@ fn keep_speeds(rows: &[Record<SegmentSpeed>], join: &mut Join) {
     }
 }
 
-/// Join, right side: computes the toll of every segment that has a speed.
+/// Join, right side: computes the toll of every segment that has an average speed.
 #[inline(never)]
 fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Record<TollReport>>) {
     tolls.clear();
@@ -155,7 +155,7 @@ fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Recor
     }
 }
 
-/// Co-group, left side: stores the toll reports.
+/// Co-group, left side: stores the toll report of each segment.
 #[inline(never)]
 fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
     for row in rows {
@@ -165,7 +165,7 @@ fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
     }
 }
 
-/// Co-group, right side: counts the accidents.
+/// Co-group, right side: counts the accidents of each segment.
 #[inline(never)]
 pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
     for row in rows {
@@ -173,7 +173,7 @@ pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
     }
 }
 
-/// Sink: collects the results.
+/// Sink: collects the results of the loop.
 #[inline(never)]
 fn take(rows: &[Windowed<Segment, SegmentReport>], results: &mut Vec<Windowed<Segment, SegmentReport>>) {
     results.extend_from_slice(rows);

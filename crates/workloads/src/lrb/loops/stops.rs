@@ -1,8 +1,10 @@
-//! The sliding window: places at which two cars stopped within 120 s, every 30 s.
+//! The sliding window of the hand-written loop for Linear Road: the places at which two cars stopped within
+//! 120 s, every 30 s.
 //!
-//! Computed by panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so that counts
-//! per pane would be as long as the rows. When a pane ends, the window of the last four panes ends too, and
-//! their rows are counted. Each row is counted four times, but few cars stand: one report in a hundred.
+//! It is computed by panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so
+//! that counts per pane would be as long as the rows. When a pane ends, the window of the last four panes
+//! ends too, and their rows are counted. Each row is counted four times, but few cars stand: one report in a
+//! hundred.
 
 use thalweg_model::{EventTime, Record};
 
@@ -10,22 +12,22 @@ use super::table::Table;
 use crate::lrb::report::{Direction, Place, PositionReport};
 use crate::lrb::toll::{ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS};
 
-/// Number of panes in a window.
+/// Number of panes of 30 s in a window of 120 s.
 const PANES: usize = (ACCIDENT_WINDOW.as_micros() / ACCIDENT_SLIDE.as_micros()) as usize;
 
 const _: () = assert!(ACCIDENT_WINDOW.as_micros() == PANES as i64 * ACCIDENT_SLIDE.as_micros());
 
-/// The rows of the open pane and of those before it.
+/// The rows of standing cars in the open pane and in the panes before it.
 pub(super) struct Stops {
-    /// Place and car of each row, by pane; the last pane is the open one.
+    /// Place and car of each row, by pane of 30 s; the last pane is the open one.
     panes: [Vec<(u64, u32)>; PANES],
-    /// Scratch space for counting when a pane ends: numbers of places, in the order of their first row.
+    /// Scratch space used when a pane ends: each place gets a number, in the order of the first rows.
     numbers: Table<u64, u32>,
-    /// Scratch space: number of rows by place number and car.
+    /// Scratch space used when a pane ends: number of rows by place number and car.
     reports: Table<u64, u32>,
-    /// Scratch space: number of stopped cars by place number.
+    /// Scratch space used when a pane ends: number of stopped cars by place number.
     stopped: Vec<u32>,
-    /// Block of rows for the next operator.
+    /// Block of rows for the next operator, which gets the places of accidents.
     block: Vec<Record<Place>>,
 }
 
@@ -84,14 +86,15 @@ impl Stops {
     }
 }
 
-/// Adds the rows to the open pane, for the windows that it is part of.
+/// Adds rows of standing cars to the open pane, for the windows that the pane is part of.
 #[inline(never)]
 pub(super) fn keep_stops(standing: &[Record<PositionReport>], stops: &mut Stops) {
     let rows = standing.iter().map(|row| (bits_of(row.value.place()), row.value.vehicle));
     stops.panes[PANES - 1].extend(rows);
 }
 
-/// Packs a place into one number: position, lane, direction and expressway, from the lowest bit up.
+/// Packs a place on the road into one number: position, lane, direction and expressway, from the lowest bit
+/// up.
 #[inline(always)]
 fn bits_of(place: Place) -> u64 {
     let Place { xway, direction, lane, position_feet } = place;

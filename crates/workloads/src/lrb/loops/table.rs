@@ -1,21 +1,22 @@
-//! A hash table in one array, by open addressing with linear probing, that grows. The loop counts in it and
-//! joins with it. Unlike the table of YSB's loops it cannot know how many keys there will be.
+//! A hash table in one array, by open addressing with linear probing, that grows. The hand-written loop for
+//! Linear Road counts in such tables and joins with them. Unlike the table of YSB's loops, this one cannot
+//! know how many keys there will be.
 //!
-//! It has no defence against chosen keys and cannot remove one key: a ceiling needs neither.
+//! The table has no defence against chosen keys and cannot remove a single key: the loop needs neither.
 
 /// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Another odd number, unrelated to the first: the first multiplier of SplitMix64.
+/// Another odd number, unrelated to the golden ratio: the first multiplier of SplitMix64.
 const SECOND_MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// Integer types that serve as keys.
+/// Integer types that serve as keys of the table.
 pub(super) trait Key: Copy + Eq {
-    /// Marks a free slot; never used as a key.
+    /// The value that marks a free slot of the table. It is never used as a key.
     const VACANT: Self;
 
-    /// Returns the key as 64 bits.
+    /// Returns the key as 64 bits, from which its hash is computed.
     fn bits(self) -> u64;
 }
 
@@ -43,16 +44,16 @@ struct Slot<K, V> {
     value: V,
 }
 
-/// Hash table in which at most half of the slots are taken. Removing entries frees no memory.
+/// A hash table in which at most half of the slots are taken. Removing entries frees no memory.
 pub(super) struct Table<K, V> {
-    /// Slots; their number is a power of two.
+    /// The slots of the table; their number is a power of two.
     slots: Vec<Slot<K, V>>,
     occupied_count: usize,
     multiplier: u64,
 }
 
 impl<K: Key, V: Copy + Default> Table<K, V> {
-    /// Creates a table without entries.
+    /// Creates a hash table without entries.
     pub(super) fn new() -> Self {
         Self::with_slots(1 << 6, MULTIPLIER)
     }
@@ -73,7 +74,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         Table { slots, occupied_count: 0, multiplier }
     }
 
-    /// Returns the value at `key`.
+    /// Returns the value that the table has at `key`.
     #[inline(always)]
     pub(super) fn get(&self, key: K) -> Option<V> {
         let index = self.find(key);
@@ -81,7 +82,8 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         if slot.key == key { Some(slot.value) } else { None }
     }
 
-    /// Returns the value at `key`, and inserts the default value if the key is missing.
+    /// Returns the value that the table has at `key`, after inserting the default value if the key is
+    /// missing.
     #[inline(always)]
     pub(super) fn entry(&mut self, key: K) -> &mut V {
         let mut index = self.find(key);
@@ -91,7 +93,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         &mut self.slots[index].value
     }
 
-    /// Removes and returns all entries, unordered.
+    /// Removes all entries from the table and returns them in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != K::VACANT).map(|slot| {
@@ -100,13 +102,13 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         })
     }
 
-    /// Removes all entries.
+    /// Removes all entries from the table.
     pub(super) fn clear(&mut self) {
         self.slots.fill(Slot { key: K::VACANT, value: V::default() });
         self.occupied_count = 0;
     }
 
-    /// Returns the slot of `key`, or the free slot in which it would be stored.
+    /// Returns the index of the slot of `key`, or of the free slot in which the key would be stored.
     #[inline(always)]
     fn find(&self, key: K) -> usize {
         debug_assert!(key != K::VACANT, "the key that marks free slots is looked up");
@@ -123,7 +125,8 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         }
     }
 
-    /// Takes the free slot at `index`, or grows the table and takes another; returns the slot.
+    /// Takes the free slot at `index` for `key`. If the table would be more than half full, it grows first.
+    /// Returns the index of the slot taken.
     #[cold]
     fn occupy(&mut self, index: usize, key: K) -> usize {
         if 2 * (self.occupied_count + 1) > self.slots.len() {
@@ -149,8 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// Every key costs a few look-ups, in whatever order the keys come; at quadratic cost this would take
-    /// minutes.
+    /// A table that is fed by draining another costs a few look-ups per key. At quadratic cost this test
+    /// would take minutes.
     #[test]
     fn a_table_may_be_fed_by_another() {
         let mut first: Table<u32, u32> = Table::new();
@@ -164,7 +167,8 @@ mod tests {
     }
 
     proptest! {
-        /// Few keys and many, near and far: every key that was added is found, however often the table grew.
+        /// The table counts as a map does, with few keys and many, near and far: every key is found, however
+        /// often the table grew.
         #[test]
         fn it_counts_as_a_map(
             keys in prop::collection::vec(prop_oneof![0u64..50, 0u64..u64::MAX, (0u64..99).prop_map(|n| n << 40)], 0..900),

@@ -1,4 +1,5 @@
-//! The loop compared with the reference, at block sizes and rates where off-by-one errors show, with accidents.
+//! Compares the hand-written loop for Linear Road with the reference, at block sizes and rates where
+//! off-by-one errors show, with accidents.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::lrb::check::{input_of, row_of};
 use crate::reference::compare;
 use crate::reference::lrb::{LrbRow, lrb_rows};
 
-/// One expressway, whose first accident comes after ten minutes.
+/// Traffic of one expressway, whose first accident comes after ten minutes.
 static GENERATOR: LazyLock<LrbGenerator> =
     LazyLock::new(|| LrbGenerator::new(LrbOptions { seed: 42, rate_per_s: NonZeroU64::new(1_000).unwrap() }));
 
@@ -27,7 +28,8 @@ fn options(block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and compares every worker's results with the reference; returns the first worker's rows.
+/// Runs the hand-written loop and compares every worker's results with the reference. Returns the rows of the
+/// first worker.
 fn check(options: LoopOptions<'_>) -> Vec<LrbRow> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());
@@ -56,8 +58,8 @@ fn it_gives_the_reference_results_with_any_block() {
     }
 }
 
-/// Slow stamps put many borders of windows into one block, and gaps between records. Fast stamps make cars
-/// report often, so that many stand.
+/// The loop has the reference's results at any rate. At low rates many borders of windows lie in one block;
+/// at high rates cars report often, so that many stand.
 #[test]
 fn it_gives_the_reference_results_at_any_rate() {
     for (rate, events) in [(1, 5_000), (7, 5_000), (9_991, 960_000), (100_000, 960_000)] {
@@ -90,7 +92,8 @@ fn an_empty_stream_has_no_results() {
     assert_eq!(check(LoopOptions { stop: LoopStop::Events(0), ..options(384) }), []);
 }
 
-/// Even with no time left it takes one stride, since the clock is read after it.
+/// A worker without any time left still reads one stride of events, since it reads the clock only after a
+/// stride.
 #[test]
 fn it_stops_by_the_clock_at_the_end_of_a_stride() {
     let report = run(LoopOptions { stop: LoopStop::After(Duration::ZERO), ..options(384) });

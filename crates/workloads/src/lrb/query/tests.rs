@@ -1,4 +1,5 @@
-//! State of the cars at a place, compared with a map of cars to their reports.
+//! Tests of the state of the cars at a place, by comparison with a map from cars to their numbers of
+//! reports.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +20,7 @@ fn report(vehicle: u32) -> PositionReport {
     }
 }
 
-/// Returns the state of a place after these reports.
+/// Returns the state of a place after reports of these cars.
 fn of(vehicles: &[u32]) -> Standing {
     let mut standing = StoppedCars.create();
     vehicles.iter().for_each(|vehicle| StoppedCars.fold(&mut standing, &report(*vehicle)));
@@ -39,7 +40,7 @@ fn two_cars_with_four_reports_each_are_an_accident() {
     check(&[9, 8, 1, 0, 1, 0, 1, 0, 1, 0], true);
 }
 
-/// With a single car, whatever its number, nothing is allocated.
+/// A single car at a place needs no allocated memory, whatever its number.
 #[test]
 fn one_car_alone_holds_nothing() {
     assert_eq!(StoppedCars.held_bytes(&of(&[])), 0);
@@ -48,8 +49,8 @@ fn one_car_alone_holds_nothing() {
 }
 
 proptest! {
-    /// In whatever order panes enter and leave, the first car among them or not, the state equals the reports
-    /// that remain.
+    /// Panes that enter and leave a window in any order add and remove their reports: the state equals the
+    /// reports that remain.
     #[test]
     fn panes_that_leave_take_their_reports_along(
         panes in proptest::collection::vec((proptest::collection::vec(0..5u32, 0..8), 0..3usize), 1..20),

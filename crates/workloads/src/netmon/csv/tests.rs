@@ -1,8 +1,10 @@
-//! Rows of a recorded file: the probe of good ones, and the column named in the error of others.
+//! Tests of recorded probes: the probe of each good row, and the column named in the error of each
+//! bad row.
 
 use super::*;
 
-/// Checks the probe or error, as text, of the good row with the field at `index` replaced.
+/// Checks the result of a good row in which the field at `index` was replaced: the probe or the
+/// error, as text.
 #[track_caller]
 fn check(index: usize, replacement: &str, expected: &str) {
     let mut fields = ["7", "10.0.0.1", "10.1.2.3", "0.25"];

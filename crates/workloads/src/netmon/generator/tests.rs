@@ -25,7 +25,7 @@ fn round_trip_times_have_the_recorded_quantiles() {
     let mut rtts: Vec<f64> = generator.cache().iter().map(|probe| probe.rtt).collect();
     rtts.sort_unstable_by(f64::total_cmp);
     assert!(0.0 < rtts[0] && rtts[CACHE_PROBES - 1] <= 23.3);
-    // There are few pairs, so their usual round-trip times scatter.
+    // There are few pairs of machines, so the quantiles of their usual round-trip times scatter.
     for (quantile, rtt, tolerance) in [
         (0.1, 0.04, 0.011),
         (0.25, 0.11, 0.011),
@@ -40,7 +40,8 @@ fn round_trip_times_have_the_recorded_quantiles() {
     assert!(rtt_at(1.0f64.next_down()) <= 23.3);
 }
 
-/// As in the recording, means differ between pairs, so a mix-up of two pairs shows.
+/// As in the recording, the mean round-trip times differ between pairs, so that a mix-up of two
+/// pairs would show.
 #[test]
 fn round_trip_times_differ_by_pair() {
     let generator = NetmonGenerator::new(1);

@@ -1,10 +1,10 @@
-//! A hash table of pairs in one array, by open addressing with linear probing. Its size is part of its type, so
-//! that the compiler knows that a hash is a valid index. It has no defence against chosen keys, no growth and
-//! no removal: a ceiling needs none of them.
+//! A hash table of pairs of machines in one array, by open addressing with linear probing. Its size is part
+//! of its type, so that the compiler knows that a hash is a valid index. The table has no defence against
+//! chosen keys, no growth and no removal: the loop needs none of them.
 
 use crate::netmon::generator::PAIR_COUNT;
 
-/// Number of slots, a power of two: 9,702 pairs take three slots of ten, 768 KiB in all.
+/// Number of slots of the table, a power of two: 9,702 pairs take three slots of ten, 768 KiB in all.
 const SLOTS: usize = 1 << 15;
 
 const _: () = assert!(PAIR_COUNT <= SLOTS / 2);
@@ -13,7 +13,7 @@ const _: () = assert!(PAIR_COUNT <= SLOTS / 2);
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A slot of the table; free if its count is zero.
+/// A slot of the table, which is free if its count is zero.
 #[derive(Clone, Copy)]
 struct Slot {
     pair: u64,
@@ -23,19 +23,20 @@ struct Slot {
 
 const FREE: Slot = Slot { pair: 0, sum: 0.0, count: 0 };
 
-/// Sum and count by pair.
+/// Sum and number of the round-trip times of each pair of machines.
 pub(super) struct PairTable {
     slots: Box<[Slot; SLOTS]>,
 }
 
 impl PairTable {
-    /// Creates a table without pairs.
+    /// Creates a table without pairs of machines.
     pub(super) fn new() -> Self {
         let slots = vec![FREE; SLOTS].into_boxed_slice();
         PairTable { slots: slots.try_into().unwrap_or_else(|_| unreachable!("the slots were just made")) }
     }
 
-    /// Adds a round-trip time to a pair. There are fewer pairs than slots.
+    /// Adds a round-trip time to the sum of a pair. There are fewer pairs than slots, so a slot is always
+    /// found.
     #[inline(always)]
     pub(super) fn add(&mut self, pair: u64, rtt: f64) {
         let mut index = (pair.wrapping_mul(MULTIPLIER) >> (u64::BITS - SLOTS.ilog2())) as usize;
@@ -51,7 +52,7 @@ impl PairTable {
         }
     }
 
-    /// Removes all entries and returns their means, unordered.
+    /// Removes all entries and returns the mean of each pair, in no order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, f64)> {
         self.slots.iter_mut().filter(|slot| slot.count > 0).map(|slot| {
             let Slot { pair, sum, count } = std::mem::replace(slot, FREE);
@@ -64,7 +65,7 @@ impl PairTable {
 mod tests {
     use super::*;
 
-    /// Any numbers, zero among them, and many that collide in one place.
+    /// Every pair that was added is found, whatever its number, even if many pairs collide in one slot.
     #[test]
     fn what_is_added_is_found_wherever_it_collides() {
         let mut table = PairTable::new();

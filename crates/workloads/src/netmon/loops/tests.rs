@@ -1,4 +1,5 @@
-//! Both loops compared with the reference, at block sizes and rates where off-by-one errors show.
+//! Compares both hand-written loops for netmon with the reference, at block sizes and rates where
+//! off-by-one errors show.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -23,7 +24,7 @@ fn options(kind: LoopKind, block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and compares every worker's results with the reference.
+/// Runs the hand-written loop and compares every worker's results with the reference.
 fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<IpPair, f64>> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());

@@ -1,6 +1,5 @@
-//! The one open window of a loop.
-//!
-//! Input ascends, so at most one window is open, and it closes when a record after it comes.
+//! The one open window of a hand-written loop for netmon. The event times of the input ascend, so
+//! at most one window is open, and it closes when a record after it comes.
 
 use thalweg_model::{EventTime, TumblingWindows, Window, Windowed};
 
@@ -8,17 +7,17 @@ use super::table::PairTable;
 use crate::netmon::WINDOW;
 use crate::netmon::probe::IpPair;
 
-/// The window that is being filled, and the results of those before it.
+/// The window that is being filled, and the results of earlier windows.
 pub(super) struct OpenWindow {
     windows: TumblingWindows,
     open: Window,
-    /// Sums of the open window.
+    /// Sums of the round-trip times of each pair in the open window.
     pub(super) pairs: PairTable,
     results: Vec<Windowed<IpPair, f64>>,
 }
 
 impl OpenWindow {
-    /// Creates the state without an open window; the first record opens one.
+    /// Creates the state without an open window; the first record will open one.
     pub(super) fn new() -> Self {
         let nowhere = Window { start: EventTime::MIN, end: EventTime::MIN };
         let windows = TumblingWindows::new(WINDOW).expect("netmon's window has a size");
@@ -41,7 +40,7 @@ impl OpenWindow {
         }
     }
 
-    /// Closes the last window and returns all results, by window.
+    /// Closes the last window and returns all results, ordered by window.
     pub(super) fn finish(mut self) -> Vec<Windowed<IpPair, f64>> {
         self.close();
         self.results

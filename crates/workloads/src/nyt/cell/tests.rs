@@ -1,4 +1,4 @@
-//! The grid of cells: borders, corners and values that are no places.
+//! Tests of the grid of cells: borders, corners and values that are no places.
 
 use proptest::num::f64;
 use proptest::prelude::*;
@@ -11,8 +11,8 @@ fn check(longitude: f64, latitude: f64, expected: Option<(u16, u16)>) {
     assert_eq!(found, expected, "longitude {longitude}, latitude {latitude}");
 }
 
-/// Tests 1e-9 degrees (a tenth of a millimetre) to either side of a border, as the border itself is not a
-/// double.
+/// Neighbouring cells meet at their borders. Places 1e-9 degrees (0.1 mm) to either side of a border are
+/// tested, since the border itself is not a double.
 #[test]
 fn cells_meet_at_their_borders() {
     let (lon, lat) = (-74.913_583, 41.474_937);
@@ -33,7 +33,8 @@ fn cells_meet_at_their_borders() {
     check(last_lon, last_lat - half_height - hair, None);
 }
 
-/// Places that recorded trips have, and values that arithmetic must withstand.
+/// Places outside the grid are in no cell, such as those in recorded trips and values that arithmetic
+/// must withstand.
 #[test]
 fn what_lies_nowhere_is_in_no_cell() {
     let inside = (-73.985, 40.748);
@@ -60,7 +61,7 @@ fn every_cell_is_around_its_middle_and_its_inside() {
 }
 
 proptest! {
-    /// The reference finds the same cell by other means, near the grid and anywhere.
+    /// The reference finds the same cell by other means, for places near the grid and anywhere.
     #[test]
     fn the_reference_agrees(
         longitude in prop_oneof![-75.0f64..-73.0, f64::ANY, (0u16..602).prop_map(border_longitude)],

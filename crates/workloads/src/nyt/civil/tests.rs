@@ -44,7 +44,7 @@ fn counted_days(year: i64, month: usize, day: i64) -> i64 {
     let years: i64 = (0..year).map(|year| if is_leap(year) { 366 } else { 365 }).sum();
     let february = if is_leap(year) { 29 } else { 28 };
     let months: i64 = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30][..month - 1].iter().sum();
-    // Days from 0000-01-01 to 1970-01-01.
+    // The last number is the days from 0000-01-01 to 1970-01-01.
     years + months + day - 1 - 719_528
 }
 
@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(parse_date_time(&text), Some(EventTime::from_secs(expected)));
     }
 
-    /// No text causes a panic, and an accepted text has the one form.
+    /// No text causes a panic of the date parser, and an accepted text has the one allowed form.
     #[test]
     fn other_text_is_refused(text in "[0-9 :-]{19}|\\PC{0,25}") {
         if parse_date_time(&text).is_some() {
@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// Consecutive days have consecutive numbers through four centuries, with their leap years.
+/// Consecutive days have consecutive numbers through four centuries, leap years included.
 #[test]
 fn days_follow_each_other() {
     let mut expected = days_from_civil(1800, 1, 1);

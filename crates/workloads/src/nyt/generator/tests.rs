@@ -23,7 +23,8 @@ fn a_seed_repeats_its_trips() {
     assert_eq!(first.cache_bytes(), 4 << 20);
 }
 
-/// Figures that the benchmark's description gives for the recorded trips.
+/// Distances of generated trips have the quantiles that the benchmark's description gives for
+/// recorded trips.
 #[test]
 fn distances_have_the_recorded_quantiles() {
     let generator = NytGenerator::new(1);
@@ -40,14 +41,14 @@ fn vendors_and_missing_places_have_their_shares() {
     let generator = NytGenerator::new(1);
     near(share(&generator, |trip| trip.vendor == Vendor::Vts), 0.989, 0.002);
     near(share(&generator, |trip| trip.pickup == Place { longitude: 0.0, latitude: 0.0 }), 0.021, 0.002);
-    // Counts as the query does: 11,762 of the 14,987 recorded trips.
+    // Trips are counted by the conditions of the query; of the 14,987 recorded trips 11,762 count.
     let counted = |trip: &Trip| {
         trip.vendor == Vendor::Vts && trip.distance_miles > 1.0 && Cell::around(trip.pickup).is_some()
     };
     near(share(&generator, counted), 11_762.0 / 14_987.0, 0.02);
 }
 
-/// Few cells have most of the trips, as recorded, and nearly all of the cells have some.
+/// Few cells have most of the generated trips, as in the recording, and nearly all cells have some.
 #[test]
 fn cells_are_as_crowded_as_recorded() {
     let generator = NytGenerator::new(1);

@@ -1,4 +1,4 @@
-//! The law of folds for the mean distance, and tests of its compensated sum.
+//! Tests of the mean distance: merging of parts, and its compensated sum.
 
 use proptest::prelude::*;
 use thalweg_model::{StateReader, StateWriter};
@@ -27,10 +27,10 @@ fn check(distances: &[f64], expected_mean: f64) {
 fn trips_are_counted_and_averaged() {
     check(&[3.0], 3.0);
     check(&[1.5, 2.5], 2.0);
-    // A plain sum gives 0 here.
+    // A plain sum of doubles gives 0 here, because the small number is lost.
     check(&[1e100, 1.0, -1e100], 1.0 / 3.0);
     check(&[1.0, 1e100, -1e100], 1.0 / 3.0);
-    // A plain sum is wrong in the tenth digit here.
+    // A plain sum of these ten million doubles is wrong in the tenth digit.
     check(&[0.1; 10_000_000], 0.1);
     assert!(Fold::<f64>::finish(&MeanDistance, folded(&[])).mean_distance_miles.is_nan());
 }
@@ -54,7 +54,8 @@ fn saved_sums_go_on() {
 }
 
 proptest! {
-    /// The law of folds: any split, merged in any order, gives the same result.
+    /// Parts of the input may be folded apart and merged in any order: the mean distance is the
+    /// same.
     #[test]
     fn merging_is_folding(
         distances in prop::collection::vec(prop_oneof![0.0f64..50.0, 0.0f64..1e9, Just(1e-9)], 1..200),

@@ -1,11 +1,13 @@
-//! Rows of a recorded file: the trip of good ones, and the column named in the error of others.
+//! Tests of recorded trips: the trip of each good row, and the column named in the error of each
+//! bad row.
 
 use super::*;
 
 const GOOD: &str =
     "A4,F9,VTS,1,,2013-01-01 02:28:00,2013-01-01 02:38:00,1,600,3.00,-73.985,40.748,-73.95,40.71";
 
-/// Shows the trip or the error, as text, of the good row with the field at `index` replaced.
+/// Returns, as text, the trip or the error of a good row in which the field at `index` was
+/// replaced.
 fn shown(index: usize, replacement: &str) -> String {
     let mut fields: Vec<&str> = GOOD.split(',').collect();
     fields[index] = replacement;
@@ -26,7 +28,7 @@ fn a_row_becomes_a_trip() {
     assert_eq!(shown(9, ".50"), "1357007880 Vts 0.5 -73.985 40.748");
     assert_eq!(shown(9, "-9.5E-1"), "1357007880 Vts -0.95 -73.985 40.748");
     assert_eq!(shown(10, "0"), "1357007880 Vts 3 0 40.748");
-    // The query does not read these columns.
+    // Fields of columns that the query does not read may hold anything.
     assert_eq!(shown(5, "never"), shown(2, "VTS"));
     assert_eq!(shown(13, ""), shown(2, "VTS"));
 }

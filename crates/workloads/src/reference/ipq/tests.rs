@@ -9,8 +9,8 @@ fn numbers(word: &str) -> Vec<i64> {
     word.split([':', '@']).map(|number| number.parse().unwrap()).collect()
 }
 
-/// Takes `revenue@milliseconds` words and compares with `window=revenue` words; windows have 10 ms and this
-/// slide.
+/// Checks the revenue per window. Events are words `revenue@milliseconds`, expected results words
+/// `window=revenue`. Windows have 10 ms and this slide.
 #[track_caller]
 fn check_revenue(slide_ms: i64, events: &str, expected: &str) {
     let mut revenues = Revenues::new(Windows { size_us: 10_000, slide_us: slide_ms * 1_000 });
@@ -26,13 +26,14 @@ fn check_revenue(slide_ms: i64, events: &str, expected: &str) {
 fn revenue_is_added_up_per_window() {
     check_revenue(10, "", "");
     check_revenue(10, "5@0 6@9 7@10 1@-1", "-10=1 0=11 10=7");
-    // A window has a row even if its events have no revenue.
+    // A window has a row even if its events have a revenue of 0.
     check_revenue(10, "0@3", "0=0");
     check_revenue(5, "5@0 6@9", "-5=5 0=11 5=6");
     check_revenue(4, "1@0", "-8=1 -4=1 0=1");
 }
 
-/// Takes `job:level@milliseconds` words and compares with `window:job:level=events` words; windows have 10 ms.
+/// Events are counted per job, level and window. Events are words `job:level@milliseconds`, expected results
+/// words `window:job:level=events`. Windows have 10 ms.
 #[test]
 fn events_are_counted_per_job_level_and_window() {
     let check = |events: &str, expected: &str| {
@@ -48,8 +49,8 @@ fn events_are_counted_per_job_level_and_window() {
     check("1:0@0 1:1@3 1:0@9 1:0@10 2:0@-1", "-10:2:0=1 0:1:0=2 0:1:1=1 10:1:0=1");
 }
 
-/// Takes requests as `request:job@milliseconds` and errors as `request@milliseconds`; compares with
-/// `window:job=errors` words. Windows have 10 ms.
+/// Errors match the requests of their window. Requests are words `request:job@milliseconds`, errors
+/// `request@milliseconds`, expected results `window:job=errors`. Windows have 10 ms.
 #[test]
 fn errors_meet_the_requests_of_their_window() {
     let check = |requests: &str, errors: &str, expected: &str| {
@@ -78,13 +79,13 @@ fn errors_meet_the_requests_of_their_window() {
     check("7:1@9", "7@0", "0:1=1");
     check("7:1@9", "7@10", "");
     check("7:1@-1", "7@-10", "-10:1=1");
-    // An event that occurs twice matches twice.
+    // A request or error that occurs twice in a window matches twice.
     check("7:1@0 7:1@5 8:2@5", "7@1 7@2 8@3 9@4", "0:1=4 0:2=1");
     check("7:1@0 7:1@10 8:1@11", "7@1 7@12 8@13", "0:1=1 10:1=2");
 }
 
 proptest! {
-    /// The closed form is the sum over all events, at any rate, period, start and window.
+    /// The closed form equals the sum over all events one by one, at any rate, period, start and window.
     #[test]
     fn the_closed_form_adds_up_as_one_by_one(
         period in prop::collection::vec(0_u64..1_000, 1..40),

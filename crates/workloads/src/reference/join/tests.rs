@@ -1,4 +1,5 @@
-//! The reference itself: on input that can be counted by hand, and compared with nested loops over all pairs.
+//! Tests of the join's reference: with input that can be counted by hand, and by comparison with nested loops
+//! over all pairs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ fn inputs(mut stream: Vec<(i64, u64)>) -> Vec<JoinInput> {
     stream.into_iter().zip(0..).map(input).collect()
 }
 
-/// Takes streams as `ms:key`; compares with counts as `second:matches`.
+/// Checks the number of matches. Streams are words `ms:key`, expected results words `second:matches`.
 #[track_caller]
 fn check(left: &str, right: &str, expected: &str) {
     let stream = |text: &str| {
@@ -30,19 +31,19 @@ fn who_meets_whom() {
     check("0:1", "", "");
     check("0:1", "0:1", "0:1");
     check("0:1", "0:2", "");
-    // Half a second is within reach, and the result bears the later time.
+    // Two records exactly half a second apart match, and the match has the later of their times.
     check("0:1", "500:1", "0:1");
     check("0:1", "501:1", "");
     check("700:1", "1200:1", "1:1");
     check("1200:1", "700:1", "1:1");
     check("999:1", "2000:1", "");
     check("-1:1", "0:1", "0:1");
-    // All records of a key match all others of it.
+    // Every record of a key matches every record of the same key in the other stream.
     check("0:1 1:1 2:2", "3:1 4:1 5:2 6:3", "0:5");
     check("900:1 5000:1", "1100:1 5100:1", "1:1 5:1");
 }
 
-/// Checksums distinguish results that counts do not.
+/// Checksums distinguish results that have equal numbers of matches.
 #[test]
 fn checksums_tell_results_apart() {
     let sum = |results: &[(i64, u64, u64, u64)]| {

@@ -3,8 +3,9 @@
 use super::*;
 use crate::reference::compare;
 
-/// Parses a report from `vehicle@seconds/lane:segment=speed`, at the segment's first foot, or `+feet` after it;
-/// `w` before the segment means west, `?` before the word a request.
+/// Parses a report of the form `vehicle@seconds/lane:segment=speed`. The position is the first foot of the
+/// segment, or `+feet` behind it. `w` before the segment means west, and `?` before the word makes it a
+/// request.
 fn input(word: &str) -> LrbInput {
     let (kind, word) = word.strip_prefix('?').map_or((0, word), |word| (2, word));
     let (word, speed) = word.split_once('=').unwrap_or((word, "0"));
@@ -25,7 +26,7 @@ fn input(word: &str) -> LrbInput {
     }
 }
 
-/// Shows rows as `window/segment=cars*speed/toll`, and `!accidents` if there are any.
+/// Returns result rows as text, `window/segment=cars*speed/toll`, with `!accidents` behind if there are any.
 fn shown(input: impl Iterator<Item = LrbInput>) -> String {
     let row = |row: &LrbRow| {
         let west = if row.direction == 1 { "w" } else { "" };
@@ -58,11 +59,11 @@ fn tolls_need_more_than_fifty_reports_slower_than_forty() {
     assert_eq!(shown(reports(51, 39)), "0/7=51*39/2");
     assert_eq!(shown(reports(51, 40)), "0/7=51*40/0");
     assert_eq!(shown(reports(60, 1)), "0/7=60*1/200");
-    // The reports may be of one car: reports are counted, not cars.
+    // All reports may be of one car, because reports are counted and not cars.
     assert_eq!(shown((0..51).map(|_| input("1@0/1:7=39"))), "0/7=51*39/2");
 }
 
-/// Returns four reports of a standing car, every 30 s from `time_s` on.
+/// Returns the text of four reports of a standing car, one every 30 s from `time_s` on.
 fn stop(vehicle: u32, time_s: i64, place: &str) -> String {
     (0..4).map(|n| format!(" {vehicle}@{}/{place}", time_s + n * 30)).collect()
 }
@@ -75,13 +76,14 @@ fn two_cars_with_four_reports_at_a_place_are_an_accident() {
         let word = |row: &LrbRow| format!("{}/{}!{}", row.window_start_s, row.segment, row.accidents);
         found.map(word).collect::<Vec<String>>().join(" ")
     };
-    // The only window that contains all of them is [120, 240), which ends in the minute from 180 s on.
+    // The only window that contains all of these reports is [120, 240), which ends in the minute from 180 s
+    // on.
     let two = format!("{}{}", stop(1, 120, "2:7"), stop(2, 149, "2:7"));
     assert_eq!(accidents(&two), "180/7!1");
-    // [150, 270) ends in the minute from 240 s on.
+    // Now the window [150, 270) has the accident, too. It ends in the minute from 240 s on.
     let longer = format!("{two} 1@240/2:7 2@269/2:7");
     assert_eq!(accidents(&longer), "180/7!1 240/7!1");
-    // [120, 240) and [150, 270), [180, 300).
+    // Now the windows [120, 240), [150, 270) and [180, 300) have the accident.
     assert_eq!(accidents(&format!("{longer} 1@270/2:7 2@299/2:7")), "180/7!1 240/7!2");
     for none in [
         stop(1, 120, "2:7"),
@@ -94,10 +96,10 @@ fn two_cars_with_four_reports_at_a_place_are_an_accident() {
     ] {
         assert_eq!(accidents(&none), "", "{none}");
     }
-    // Two places, and three cars at one of them.
+    // There are accidents at two places, with three cars at one of them.
     let three = format!("{two}{}{}{}", stop(3, 120, "2:7"), stop(4, 120, "1:7"), stop(5, 120, "1:7"));
     assert_eq!(accidents(&three), "180/7!2");
-    // Eight reports within one window.
+    // Eight reports may lie within one window and be much closer than 30 s.
     let crowded: String = (0..4).map(|n| format!("1@{n}/2:7 2@{n}/2:7 ")).collect();
     assert_eq!(accidents(&crowded), "0/7!2 60/7!2");
 }

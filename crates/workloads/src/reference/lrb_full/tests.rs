@@ -1,9 +1,11 @@
-//! The full rules of Linear Road, case by case, above all the cases that do not occur in the recorded inputs.
+//! Tests of the full rules of Linear Road, case by case, above all the cases that do not occur in the
+//! recorded inputs.
 
 use super::*;
 
-/// Parses a row: `vehicle@time/lane:segment` is a report, with `+feet` after the segment and `=speed` at the
-/// end if they are not 0 and 30; `w` before the segment means west. `?query:vehicle@time` asks for a balance.
+/// Parses an input row from a word: `vehicle@time/lane:segment` is a report, with `+feet` after the segment
+/// and `=speed` at the end if they are not 0 and 30; `w` before the segment means west. `?query:vehicle@time`
+/// asks for a balance.
 fn row(word: &str) -> LrbColumns {
     let mut row = [-1; 15];
     if let Some(request) = word.strip_prefix('?') {
@@ -27,14 +29,15 @@ fn rows(text: &str) -> Vec<LrbColumns> {
     text.split_whitespace().map(row).collect()
 }
 
-/// Returns one report for each of `cars` cars, from number 1,000 on, in this segment and minute at this speed.
+/// Returns one report for each of `cars` cars, numbered from 1,000 on, from this segment in this minute at
+/// this speed.
 fn crowd(cars: i32, segment: i32, minute: i32, speed: i32) -> Vec<LrbColumns> {
     let report = |n| row(&format!("{}@{}/1:{segment}+{n}={speed}", 1_000 + n, minute * 60));
     (0..cars).map(report).collect()
 }
 
-/// Shows the results of cars below 1,000: `vehicle@time=lav/toll`, `vehicle@time!accident`, `?query=balance`,
-/// and a following `/balance` if the one before the last charge differs.
+/// Returns as text the results of cars below number 1,000: `vehicle@time=lav/toll`, `vehicle@time!accident`,
+/// `?query=balance`, and a following `/balance` if the one before the last charge differs.
 fn answers(rows: Vec<LrbColumns>) -> String {
     let answer = lrb_full(rows, &[]);
     let mut told = Vec::new();
@@ -68,7 +71,7 @@ fn a_row_for_every_segment_entered() {
 
 #[test]
 fn lav_is_one_mean_of_the_reports_of_five_minutes() {
-    // Means of 10.5, 37, 90 and no report.
+    // The mean speeds are 10.5, then 37, then 90, and then there is no report.
     let reports = "9@0/1:10=10 9@30/1:10=11 8@60/1:10=90";
     check(&format!("{reports} 1@59/1:10"), "9@0=0/0 1@59=0/0 8@60=17/0");
     check(reports, "9@0=0/0 8@60=11/0");
@@ -76,7 +79,8 @@ fn lav_is_one_mean_of_the_reports_of_five_minutes() {
     check(&format!("{reports} 1@300/1:10"), "9@0=0/0 8@60=11/0 1@300=37/0");
     check(&format!("{reports} 1@360/1:10"), "9@0=0/0 8@60=11/0 1@360=90/0");
     check(&format!("{reports} 1@420/1:10"), "9@0=0/0 8@60=11/0 1@420=0/0");
-    // The exit lane counts, noise does not.
+    // A report from the exit lane counts for the average speed, but a first report from there is noise and
+    // does not.
     check("9@0/1:9=30 9@30/4:10=50 8@30/4:10=70 1@60/1:10", "9@0=0/0 1@60=50/0");
 }
 
@@ -86,10 +90,11 @@ fn tolls_need_more_than_fifty_cars_slower_than_forty() {
     check_in(&[crowd(51, 10, 0, 20)], "1@60/1:10", "1@60=20/2");
     check_in(&[crowd(61, 10, 0, 39)], "1@60/1:10", "1@60=39/242");
     check_in(&[crowd(61, 10, 0, 40)], "1@60/1:10", "1@60=40/0");
-    // 51 reports, but of 50 cars; 61 cars, but not in the minute before.
+    // There are 51 reports but only 50 cars, and then 61 cars but not in the minute before, so no toll is
+    // due.
     check_in(&[crowd(50, 10, 0, 20)], "1000@30/1:10=20 1@60/1:10", "1@60=20/0");
     check_in(&[crowd(61, 10, 0, 20)], "1@120/1:10", "1@120=20/0");
-    // 39.5 rounds to 40, 39.49 to 39.
+    // An average speed of 39.5 rounds to 40, at which no toll is due; 39.49 rounds to 39.
     let (slow, fast) = (crowd(51, 10, 0, 39), crowd(51, 10, 1, 40));
     check_in(&[slow.clone(), fast.clone()], "1@120/1:10", "1@120=40/0");
     check_in(&[slow, fast], "9@60/1:10=39 1@120/1:10", "9@60=39/2 1@120=39/8");
@@ -102,7 +107,7 @@ fn a_toll_is_charged_on_entering_the_next_segment() {
     check_in(dear, "1@60/1:10 1@90/1:11 ?1:1@90", "1@60=20/242 1@90=0/0 ?1=242/0");
     check_in(dear, "1@60/1:10 1@90/4:11 ?1:1@90", "1@60=20/242 ?1=242/0");
     check_in(dear, "1@60/1:10 1@90/4:10 ?1:1@90", "1@60=20/242 ?1=0");
-    // A charge of zero adds no other balance, neither before nor after it.
+    // A charge of zero adds no alternative balance, neither before nor after it.
     check_in(dear, "1@60/1:10 1@90/1:11 1@150/1:12 ?1:1@150", "1@60=20/242 1@90=0/0 1@150=0/0 ?1=242/0");
     // A request that comes before the reports of its second is answered after them.
     check_in(dear, "1@60/1:10 ?1:1@90 1@90/1:11", "1@60=20/242 1@90=0/0 ?1=242/0");
@@ -118,27 +123,28 @@ fn a_toll_is_charged_on_entering_the_next_segment() {
 #[test]
 fn a_journey_ends_in_lane_4_or_is_begun_anew_in_lane_0() {
     let dear = &[crowd(61, 10, 0, 20)];
-    // In segment 10 again, after the exit: the announced toll is forgotten, the charged one is not.
+    // The car is in segment 10 again after it left the road: the toll announced before is forgotten, the
+    // charged toll is not.
     let back = "1@60/1:10 1@90/4:10 1@119/0:10 1@149/0:11 ?1:1@149";
     check_in(dear, back, "1@60=20/242 1@119=20/242 1@149=0/0 ?1=242/0");
-    // Reports are ignored off the road, until one is in lane 0.
+    // Reports of a car that is off the road are ignored until one comes from lane 0.
     check_in(dear, "1@60/1:10 1@90/4:11 1@95/2:12 1@99/4:12 1@100/0:12", "1@60=20/242 1@100=0/0");
-    // Entered more than 60 s after its last report.
+    // A car that comes by lane 0 more than 60 s after its last report begins a new journey.
     check("1@0/1:10 1@60/0:10", "1@0=0/0");
     check("1@0/1:10 1@61/0:10", "1@0=0/0 1@61=30/0");
     check("1@0/1:10 1@61/1:10", "1@0=0/0");
     check_in(dear, "1@60/1:10 1@121/0:11 1@151/0:12 ?1:1@151", "1@60=20/242 1@121=0/0 1@151=0/0 ?1=0");
-    // Noise: a first report in lane 4.
+    // A first report from lane 4 is noise and is ignored.
     check("1@0/4:10 1@30/4:10 1@60/1:10 1@90/1:11", "1@60=0/0 1@90=0/0");
 }
 
-/// Returns four reports from one place, every 30 s from `time_s` on.
+/// Returns the text of four reports of a car from one place, one every 30 s from `time_s` on.
 fn stop(vehicle: i32, time_s: i32, segment: &str) -> String {
     (0..4).map(|n| format!("{vehicle}@{}/2:{segment}=0 ", time_s + n * 30)).collect()
 }
 
-/// Checks the results of cars below 100 for `text`, while cars 101 and 102 are stopped in this segment. They
-/// are stopped from second 91 on, that is in minute 1.
+/// Checks the results of cars below number 100 for the reports `text`, while the cars 101 and 102 are stopped
+/// in this segment. They are stopped from second 91 on, which is in minute 1.
 fn check_beside_accident(segment: &str, text: &str, expected: &str) {
     let told = answers(rows(&format!("{} {} {text}", stop(101, 0, segment), stop(102, 1, segment))));
     let notice = |word: &str| {
@@ -159,7 +165,7 @@ fn an_accident_is_known_from_the_minute_after_it_began() {
     check_beside_accident("w50", "2@120/1:w54", "2@120!50");
     check_beside_accident("w50", "2@120/1:w55 3@120/1:w49 4@120/1:50", "2@120 3@120 4@120");
     check_beside_accident("50", "2@120/1:49 2@121/4:50", "2@120!50");
-    // The nearest of two accidents is named.
+    // If there are two accidents ahead, the notice names the nearer one.
     let nearer = format!("{} {}", stop(103, 0, "48"), stop(104, 0, "48"));
     check_beside_accident("50", &format!("{nearer} 2@180/1:47"), "2@180!48");
 }
@@ -180,7 +186,7 @@ fn an_accident_ends_with_the_minute_in_which_one_of_its_cars_moves() {
     for moves in ["101@210/2:50+1", "102@210/1:50", "101@210/4:50", "101@211/0:50", "102@210/2:51"] {
         check_beside_accident("50", &format!("{passing} {moves}"), until_minute_3);
     }
-    // Neither a third car nor its leaving changes the accident.
+    // A third car at the place changes nothing about the accident, neither when it stops nor when it leaves.
     let third = stop(103, 60, "50");
     check_beside_accident(
         "50",
@@ -188,13 +194,14 @@ fn an_accident_ends_with_the_minute_in_which_one_of_its_cars_moves() {
         &until_minute_3.replace("240", "240!50"),
     );
     check_beside_accident("50", &format!("{third} {passing} 101@210/2:51"), until_minute_3);
-    // An accident that began and ended in one minute does not exist.
+    // An accident that begins and ends in one minute counts as if it did not exist.
     check_beside_accident("50", "101@119/2:51 2@120/1:50", "2@120");
 }
 
 #[test]
 fn the_next_accident_at_the_place_is_another() {
-    // 103 stops beside 101 and 102; 101 leaves in minute 3; 104 stops in minute 5, with 102 there the longest.
+    // Car 103 stops beside 101 and 102. Car 101 leaves in minute 3. Car 104 stops in minute 5, when 102 has
+    // stood there longest.
     let cars = format!("{} 101@210/2:51 {}", stop(103, 60, "50"), stop(104, 211, "50"));
     let passing = "2@240/1:50 3@300/1:50 4@360/1:50 5@420/1:50";
     check_beside_accident("50", &format!("{cars} {passing}"), "2@240 3@300 4@360!50 5@420!50");

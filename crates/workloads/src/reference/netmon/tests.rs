@@ -1,11 +1,12 @@
-//! The reference itself, on input that can be counted by hand, and its shortcut compared with the sum over all
-//! probes.
+//! Tests of netmon's reference, with input that can be counted by hand. Its shortcut is compared with the sum
+//! over all probes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Takes probes as `ms:source>destination=rtt`; compares with rows as `ms:source>destination=mean`.
+/// Checks the means of windows of this size and slide. Probes are words `ms:source>destination=rtt`, expected
+/// rows words `ms:source>destination=mean`.
 #[track_caller]
 fn check(size_ms: i64, slide_ms: i64, probes: &str, expected: &str) {
     let probe = |word: &str| {
@@ -31,10 +32,10 @@ fn check(size_ms: i64, slide_ms: i64, probes: &str, expected: &str) {
 fn means_of_pairs_in_windows() {
     check(1_000, 1_000, "", "");
     check(1_000, 1_000, "0:1>2=3 999:1>2=5 1000:1>2=6", "0:1>2=4 1000:1>2=6");
-    // A pair has a direction; order does not matter.
+    // A pair of machines has a direction, and the order of the probes does not matter.
     check(1_000, 1_000, "500:2>1=3 -1:1>2=5 0:1>2=6", "-1000:1>2=5 0:1>2=6 0:2>1=3");
     check(1_000, 500, "700:1>2=4 400:1>2=2", "-500:1>2=2 0:1>2=3 500:1>2=4");
-    // A plain sum gives 0 here.
+    // A plain sum of doubles gives 0 here, because the small numbers are lost.
     check(1_000, 1_000, "1:1>2=1e100 2:1>2=1 3:1>2=-1e100 4:1>2=2", "0:1>2=0.75");
 }
 
@@ -85,7 +86,8 @@ fn lines_of_a_file() {
 }
 
 proptest! {
-    /// A drain equals its probes, for any relation of windows, rate and period.
+    /// Adding part of a generator's run equals adding its probes one by one, for any relation of windows,
+    /// rate and period.
     #[test]
     fn a_drain_is_what_its_probes_are(
         period in prop::collection::vec((0u32..3, 0u32..2, 0u32..1_000), 1..40),

@@ -5,7 +5,7 @@ use crate::reference::{Difference, compare};
 
 const HOUR_US: i64 = 3_600_000_000;
 
-/// A trip that counts, in the middle of the town.
+/// A trip that the query counts, in the middle of the town.
 const TRIP: NytInput<'_> =
     NytInput { event_time_us: 0, vendor: "VTS", distance: 2.5, longitude: -73.985, latitude: 40.748 };
 
@@ -37,7 +37,7 @@ fn trips_are_counted_per_cell_and_window() {
     check(&[NytInput { longitude: 0.0, latitude: 0.0, ..TRIP }, NytInput { latitude: f64::NAN, ..TRIP }], "");
 }
 
-/// A trip counts in every window in which it ended, and once in the number of trips.
+/// A trip counts in every sliding window in which it ended, and once in the total number of trips.
 #[test]
 fn windows_may_slide() {
     let every_second = Windows { size_us: 2_000_000, slide_us: 1_000_000 };

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Takes `type:ad@milliseconds` words and compares with `window:campaign=count` words; windows have 10 ms.
+/// Checks the counts of windows of 10 ms. Events are words `type:ad@milliseconds`, expected results words
+/// `window:campaign=count`.
 fn check(events: &str, expected: &str) {
     check_windows(10_000.into(), events, expected);
 }
@@ -53,7 +54,7 @@ fn naive(run: YsbDrain<'_>) -> Vec<YsbCount> {
 }
 
 proptest! {
-    /// The closed form is the sum over all events, at any rate, period, start and window.
+    /// The closed form equals the count over all events one by one, at any rate, period, start and window.
     #[test]
     fn the_closed_form_counts_as_one_by_one(
         period in prop::collection::vec((0u64..3, 0u64..1_010), 1..40),
@@ -63,7 +64,8 @@ proptest! {
         size_ms in prop_oneof![1i64..20, 1_000i64..20_000],
         slide_ms in prop_oneof![Just(None), (1i64..20).prop_map(Some), (1_000i64..20_000).prop_map(Some)],
     ) {
-        // At most some thousand windows, so that most are not empty; an event lies in few of them.
+        // The run has at most some thousand windows, so that most are not empty, and an event lies in few
+        // of them.
         let least_ms = (events * 1_000 / rate_per_s) as i64 / 1_000;
         let size_ms = size_ms.max(least_ms);
         let slide_ms = slide_ms.map_or(size_ms, |slide_ms| slide_ms.max(least_ms).max(size_ms / 10));
@@ -73,7 +75,7 @@ proptest! {
     }
 }
 
-/// With hundreds of millions of events, the results are at least complete.
+/// In a run of hundreds of millions of events, no view is missing from the results.
 #[test]
 fn a_long_run_loses_no_view() {
     let period: Vec<(u64, u64)> = (0..3_000).map(|n| (n % 3, n % 1_000 + 1)).collect();

@@ -14,7 +14,7 @@ fn shares(generator: &YsbGenerator, count: u64, field: impl Fn(&YsbEvent) -> u64
     seen.iter().map(|&n| n as f64 * count as f64 / CACHE_EVENTS as f64).collect()
 }
 
-/// A run is repeated by its seed, and the sequence by its period.
+/// Equal seeds give equal events, and the sequence repeats after its period.
 #[test]
 fn a_seed_repeats_its_events() {
     let (first, same, other) = (
@@ -34,7 +34,8 @@ fn a_seed_repeats_its_events() {
 fn every_field_stays_in_its_range_and_is_uniform() {
     let generator = made(1, false, ViewShare::OneThird);
     let near = |shares: Vec<f64>, tolerance: f64| shares.iter().all(|share| (share - 1.0).abs() < tolerance);
-    // Five standard deviations of the rarest value: 1,049 +- 162 events of each ad.
+    // The tolerance is five standard deviations of the rarest value: each ad has 1,049 events, 162 more or
+    // fewer.
     assert!(near(shares(&generator, AD_COUNT, |event| event.ad_id - 1), 0.16));
     assert!(near(shares(&generator, AD_TYPE_COUNT, |event| event.ad_type), 0.01));
     assert!(near(shares(&generator, EVENT_TYPE_COUNT, |event| event.event_type), 0.01));
@@ -42,7 +43,8 @@ fn every_field_stays_in_its_range_and_is_uniform() {
     assert!(near(shares(&generator, 100, |event| (event.page_id - 1) / 10_000), 0.05));
 }
 
-/// The ad must not correlate with the event type, or a filter would change the shares of campaigns.
+/// The ad of an event is independent of its type, because a filter by type would otherwise change the
+/// shares of the campaigns.
 #[test]
 fn fields_are_independent() {
     let generator = made(1, false, ViewShare::OneThird);

@@ -1,5 +1,5 @@
-//! `loop-blocks`: one loop per operator. Rows are copied from one to the next through reused blocks, as in an
-//! engine without chains.
+//! `loop-blocks`: one loop per operator. Rows are copied from one operator to the next through reused blocks,
+//! as in an engine without chains.
 //!
 //! ```text
 //! cache -stamp-> 56-byte rows -keep-> 56-byte rows -take-> 16-byte rows -join-> 16-byte rows -count-> table
@@ -15,15 +15,15 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// A row of a block before anything was written to it.
+/// The content of a row of events in a block before an event is written to it.
 pub(super) const BLANK_EVENT: Record<YsbEvent> = Record::new(
     EventTime::EPOCH,
     YsbEvent { user_id: 0, page_id: 0, ad_id: 0, ad_type: 0, event_type: 0, ip: 0 },
 );
-/// A row of a block before anything was written to it.
+/// The content of a row of ads in a block before an ad is written to it.
 pub(super) const BLANK_AD: Record<AdInfo> = Record::new(EventTime::EPOCH, AdInfo { ad_id: 0 });
 
-/// The blocks between the operators, and the state of the last two operators.
+/// The blocks between the operators of the loop, and the state of the join and of the window.
 pub(super) struct Blocks {
     events: Vec<Record<YsbEvent>>,
     views: Vec<Record<YsbEvent>>,
@@ -66,10 +66,10 @@ impl Loop for Blocks {
     }
 }
 
-/// Source: copies events and stamps them.
+/// Source: copies events into a block and gives them their event times.
 #[inline(never)]
 pub(super) fn stamp(events: &[YsbEvent], stamps: &mut Stamps, rows: &mut [Record<YsbEvent>]) {
-    // A copy in registers: written back once, not once per row.
+    // This copy is kept in registers and written back once per block, not once per row.
     let mut local = *stamps;
     for (row, event) in rows.iter_mut().zip(events) {
         *row = Record::new(local.next_stamp(), *event);
@@ -89,7 +89,7 @@ fn keep_views(rows: &[Record<YsbEvent>], views: &mut [Record<YsbEvent>]) -> usiz
     count
 }
 
-/// Map: takes the time and the ad.
+/// Map: takes the event time and the ad of each view.
 #[inline(never)]
 fn take_ads(views: &[Record<YsbEvent>], ads: &mut [Record<AdInfo>]) {
     for (ad, view) in ads.iter_mut().zip(views) {
@@ -111,7 +111,7 @@ pub(super) fn join(ads: &[Record<AdInfo>], campaigns: &Campaigns, joined: &mut [
     count
 }
 
-/// Window: counts rows per campaign.
+/// Window: counts the rows of each campaign.
 #[inline(never)]
 pub(super) fn count(joined: &[Record<u64>], open: &mut OpenWindow) {
     open.each_run(joined, |counts, run| {

@@ -9,7 +9,7 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The block between the chains, and the state of the second chain.
+/// The block of rows between the two fused loops, and the state of the second loop.
 pub(super) struct Chains {
     ads: Vec<Record<AdInfo>>,
     campaigns: Campaigns,
@@ -37,8 +37,8 @@ impl Loop for Chains {
     }
 }
 
-/// Source, filter and map: writes the row of every event, and advances only after views. Returns the number of
-/// views.
+/// Source, filter and map in one loop: writes a row for every event, and advances only after a view, so there
+/// is no branch. Returns the number of views.
 #[inline(never)]
 fn take_viewed_ads(events: &[YsbEvent], stamps: &mut Stamps, ads: &mut [Record<AdInfo>]) -> usize {
     let mut local = *stamps;
@@ -51,7 +51,7 @@ fn take_viewed_ads(events: &[YsbEvent], stamps: &mut Stamps, ads: &mut [Record<A
     count
 }
 
-/// Static join and window: counts rows per campaign of their ad.
+/// Static join and window in one loop: counts the rows of each campaign to which an ad belongs.
 #[inline(never)]
 fn join_and_count(ads: &[Record<AdInfo>], campaigns: &Campaigns, open: &mut OpenWindow) {
     open.each_run(ads, |counts, run| {

@@ -9,7 +9,7 @@ use super::window::{Campaigns, OpenWindow, campaigns};
 use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
-/// The blocks between the operators, and the state of the last two operators.
+/// The blocks between the operators of the loop, and the state of the join and of the window.
 pub(super) struct Selection {
     events: Vec<Record<YsbEvent>>,
     views: Vec<u32>,
@@ -52,7 +52,7 @@ impl Loop for Selection {
     }
 }
 
-/// Filter: lists the positions of the rows it keeps. Returns their number.
+/// Filter: lists the positions of the rows that are views. Returns their number.
 #[inline(never)]
 fn select_views(rows: &[Record<YsbEvent>], views: &mut [u32]) -> usize {
     let mut count = 0;
@@ -63,7 +63,7 @@ fn select_views(rows: &[Record<YsbEvent>], views: &mut [u32]) -> usize {
     count
 }
 
-/// Map: takes the time and the ad of the rows that were kept.
+/// Map: takes the event time and the ad of the rows whose positions the filter has listed.
 #[inline(never)]
 fn take_ads(rows: &[Record<YsbEvent>], views: &[u32], ads: &mut [Record<AdInfo>]) {
     for (ad, &place) in ads.iter_mut().zip(views) {

@@ -1,10 +1,10 @@
-//! A hash table of 64-bit numbers in one array, by open addressing with linear probing. The loops join with it
-//! and count in it.
+//! A hash table of 64-bit numbers in one array, by open addressing with linear probing. The hand-written
+//! loops for YSB join with such tables and count in them.
 //!
-//! Its size is part of its type, so that the compiler knows that a hash is a valid index. It has no defence
-//! against chosen keys, no growth and no removal: a ceiling needs none of them.
+//! The size of a table is part of its type, so that the compiler knows that a hash is a valid index. The
+//! table has no defence against chosen keys, no growth and no removal: the loops need none of them.
 
-/// Marks a free slot; the keys of YSB are far smaller.
+/// The value that marks a free slot; the keys of YSB are far smaller.
 const VACANT: u64 = u64::MAX;
 
 /// 2^64 divided by the golden ratio: neighbouring keys are hashed to distant slots.
@@ -29,12 +29,12 @@ impl<const SLOTS: usize> Table<SLOTS> {
         u64::BITS - SLOTS.ilog2()
     };
 
-    /// Creates a table without entries.
+    /// Creates a hash table without entries.
     pub(super) fn new() -> Self {
         Table { slots: Box::new([Slot { key: VACANT, value: 0 }; SLOTS]), occupied_count: 0 }
     }
 
-    /// Returns the value at `key`, which must not be `u64::MAX`.
+    /// Returns the value that the table has at `key`, which must not be `u64::MAX`.
     #[inline(always)]
     pub(super) fn get(&self, key: u64) -> Option<u64> {
         debug_assert!(key != VACANT, "the key that marks free slots is looked up");
@@ -51,7 +51,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         }
     }
 
-    /// Adds `amount` to the value at `key`, which starts at zero.
+    /// Adds `amount` to the value that the table has at `key`. A missing value counts as zero.
     ///
     /// # Panics
     /// If the table would be more than half full.
@@ -71,7 +71,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         }
     }
 
-    /// Removes and returns all entries, unordered.
+    /// Removes all entries from the table and returns them in no particular order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, u64)> {
         self.occupied_count = 0;
         self.slots.iter_mut().filter(|slot| slot.key != VACANT).map(|slot| {
@@ -80,7 +80,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
         })
     }
 
-    /// Returns the slot at which the search for `key` begins.
+    /// Returns the index of the slot at which the search for `key` begins.
     #[inline(always)]
     fn home(key: u64) -> usize {
         (key.wrapping_mul(MULTIPLIER) >> Self::SHIFT) as usize
@@ -111,7 +111,8 @@ impl<const SLOTS: usize> FromIterator<(u64, u64)> for Table<SLOTS> {
 mod tests {
     use super::*;
 
-    /// Eight slots and four keys: probing wraps around, and every key is found again.
+    /// With eight slots and four keys, probing wraps around the end of the table, and every key is found
+    /// again.
     #[test]
     fn what_is_added_is_found_wherever_it_collides() {
         for first in 0..500 {

@@ -1,4 +1,5 @@
-//! Every loop compared with the reference, at block sizes and rates where off-by-one errors show.
+//! Compares every hand-written loop for YSB with the reference, at block sizes and rates where
+//! off-by-one errors show.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -26,7 +27,7 @@ fn options(kind: LoopKind, block_records: usize) -> LoopOptions<'static> {
     }
 }
 
-/// Runs the loop and compares every worker's results with the reference.
+/// Runs the hand-written loop and compares every worker's results with the reference.
 fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());
@@ -65,7 +66,8 @@ fn every_loop_gives_the_reference_results_with_any_block() {
     }
 }
 
-/// Slow stamps put many borders of windows into one block, and none at a block's edge.
+/// Every loop has the reference's results at any rate. At low rates many borders of windows lie in
+/// one block, and none at a block's end.
 #[test]
 fn every_loop_gives_the_reference_results_at_any_rate() {
     for kind in LoopKind::ALL {
@@ -101,7 +103,8 @@ fn an_empty_stream_has_no_results() {
     }
 }
 
-/// Even with no time left it takes one stride, since the clock is read after it.
+/// A worker without any time left still reads one stride of events, since it reads the clock only
+/// after a stride.
 #[test]
 fn a_loop_stops_by_the_clock_at_the_end_of_a_stride() {
     for kind in LoopKind::ALL {

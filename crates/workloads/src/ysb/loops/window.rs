@@ -1,37 +1,38 @@
-//! The one open window of a loop, and the tables that its parts share: the campaigns to join with and the
-//! counts.
+//! The one open window of a hand-written loop for YSB, and two tables: the campaigns to join with, and the
+//! counts of views.
 //!
-//! Input ascends, so at most one window is open, and it closes when a record after it comes.
+//! The event times of the input ascend, so at most one window is open, and it closes when a record after it
+//! comes.
 
 use thalweg_model::{EventTime, Record, TumblingWindows, Window, Windowed};
 
 use super::table::Table;
 use crate::ysb::event::{self, AD_COUNT, CAMPAIGN_COUNT};
 
-/// Campaigns by ad: 1,000 keys, half full; 32 KiB.
+/// A table of the campaign of each ad: 1,000 keys, half full; 32 KiB.
 pub(super) type Campaigns = Table<2_048>;
 
-/// Counts by campaign: 100 keys; 4 KiB.
+/// A table of the views of each campaign: 100 keys; 4 KiB.
 pub(super) type Counts = Table<256>;
 
 const _: () = assert!(AD_COUNT <= 1_024 && CAMPAIGN_COUNT <= 128);
 
-/// Returns the table that the loops join with.
+/// Returns the table of campaigns with which the loops join.
 pub(super) fn campaigns() -> Campaigns {
     event::campaign_of_ad().into_iter().collect()
 }
 
-/// The window that is being counted, and the results of those before it.
+/// The window that is being counted, and the results of earlier windows.
 pub(super) struct OpenWindow {
     windows: TumblingWindows,
     open: Window,
-    /// Views per campaign in `open`.
+    /// Number of views of each campaign in the open window.
     pub(super) counts: Counts,
     results: Vec<Windowed<u64, u64>>,
 }
 
 impl OpenWindow {
-    /// Creates the state without an open window; the first record opens one.
+    /// Creates the state without an open window; the first record will open one.
     pub(super) fn new() -> Self {
         let nowhere = Window { start: EventTime::MIN, end: EventTime::MIN };
         let windows = TumblingWindows::new(event::WINDOW).expect("YSB's window has a size");
@@ -70,7 +71,8 @@ impl OpenWindow {
             let count = if last.event_time < end {
                 rest.len()
             } else {
-                // At least the first row, which opened the window: at the end of time a window may be empty.
+                // A run has at least the first row, which opened the window. At the end of time a window may
+                // be empty.
                 rest.partition_point(|row| row.event_time < end).max(1)
             };
             let (run, behind) = rest.split_at(count);
@@ -79,7 +81,7 @@ impl OpenWindow {
         }
     }
 
-    /// Closes the last window and returns all results, by window, then campaign.
+    /// Closes the last window and returns all results, ordered by window and campaign.
     pub(super) fn finish(mut self) -> Vec<Windowed<u64, u64>> {
         self.close();
         self.results

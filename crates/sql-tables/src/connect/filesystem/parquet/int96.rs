@@ -1,8 +1,9 @@
 //! Timestamps in 96 bits, a day and nanoseconds of the day, as Flink writes them. The parquet library reads
 //! them as 64 bits of nanoseconds by default, and wraps values that do not fit, such as `9999-12-31`.
 //!
-//! So they are read in the unit that the declared type needs. Milliseconds hold all of them. Columns in a
-//! finer unit are read a second time in seconds, and compared: a value that does not fit is an error.
+//! So a column is read in the unit that its declared type needs. Milliseconds hold all 96-bit timestamps.
+//! Columns in a finer unit are read a second time in seconds and compared: a value that does not fit is an
+//! error.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -24,24 +25,26 @@ use thalweg_sql_functions::types::SqlType;
 
 use super::types::with_leaves;
 
-/// Returns the columns with 96-bit timestamps, by their places in the file.
+/// Returns the top-level columns of a Parquet file that contain 96-bit timestamps, by their places in the
+/// file.
 pub(super) fn roots(metadata: &ArrowReaderMetadata) -> BTreeSet<usize> {
     let of = metadata.parquet_schema();
     let is_such = |leaf: &usize| of.column(*leaf).physical_type() == Type::INT96;
     (0..of.num_columns()).filter(is_such).map(|leaf| of.get_column_root_idx(leaf)).collect()
 }
 
-/// Returns the unit in which a column of this type is read.
+/// Returns the unit in which the 96-bit timestamps of a column of this type are read.
 pub(super) fn unit(of: &SqlType) -> TimeUnit {
     match digits(of) {
         Some(0..=3) => TimeUnit::Millisecond,
         Some(4..=6) => TimeUnit::Microsecond,
-        // Other types are cast from the unit which loses no digits.
+        // Other types are cast from nanoseconds, the unit that loses no digits.
         _ => TimeUnit::Nanosecond,
     }
 }
 
-/// Returns the digits of the finest timestamp in a type; text shows all 9 digits.
+/// Returns the digits of a second of the finest timestamp in a type. Text counts as 9, because it shows all
+/// 9 digits.
 fn digits(of: &SqlType) -> Option<u8> {
     match of {
         SqlType::Timestamp(digits) | SqlType::TimestampLtz(digits) => Some(*digits),
@@ -53,8 +56,8 @@ fn digits(of: &SqlType) -> Option<u8> {
     }
 }
 
-/// Returns the same metadata with 96-bit timestamps in the units of `unit_of`, by the places of their
-/// columns.
+/// Returns the metadata of a Parquet file with other units for its 96-bit timestamps. `unit_of` gives the
+/// unit by the place of the column.
 pub(super) fn in_units(
     metadata: &ArrowReaderMetadata,
     unit_of: &dyn Fn(usize) -> Option<TimeUnit>,
@@ -82,10 +85,10 @@ pub(super) fn in_units(
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// Reads the columns that may not fit, in seconds.
+/// A second reading of the columns with 96-bit timestamps that may not fit their unit, in seconds.
 pub(super) struct Seconds {
     reader: ParquetRecordBatchReader,
-    /// The places of these columns among the columns that are read.
+    /// The places of the checked columns among the columns that are read.
     places: Vec<usize>,
 }
 
@@ -110,7 +113,8 @@ impl Seconds {
         Ok(Seconds { reader, places: checked.iter().filter_map(place).collect() })
     }
 
-    /// Returns, for the next rows, the place of a column and its first timestamp that does not fit.
+    /// Compares the next rows with their reading in seconds. Returns the place of a column and its first
+    /// timestamp that does not fit its unit, if there is one.
     pub(super) fn misfit(&mut self, rows: &RecordBatch) -> Result<Option<(usize, String)>, ParquetError> {
         let Some(seconds) = self.reader.next().transpose()? else {
             return Err(ParquetError::General("a second look finds fewer rows".to_owned()));
@@ -125,7 +129,7 @@ impl Seconds {
     }
 }
 
-/// Returns the first instant, in seconds, which differs from the one in `held`.
+/// Returns the first instant, in seconds, that differs from the same value in `held`, which wrapped around.
 fn wrapped(held: &dyn Array, seconds: &dyn Array) -> Option<i64> {
     match (held.data_type(), seconds.data_type()) {
         (DataType::Timestamp(unit, _), DataType::Timestamp(TimeUnit::Second, _)) => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thalweg_model::{Allowance, Payment};
 
-/// The open files of a table may use one of so many parts of the memory budget.
+/// The open files of a table may use at most the memory budget divided by this number.
 const OPEN_PARTS: usize = 2;
 
 /// Counts the open files of a table and the bytes of their pages.
@@ -21,17 +21,17 @@ struct Open {
     bytes: usize,
 }
 
-/// Answer to a file that asks for the memory of its pages.
+/// The answer to a file that asks for the memory of its pages.
 pub(super) enum Room {
-    /// The memory is paid until this is dropped.
+    /// The memory was paid for, until the contained payment is dropped.
     Paid(PaidPages),
-    /// Another file of the table has to be closed first.
+    /// The file has to wait until another open file of the table is closed.
     Later,
-    /// The file is too large also by itself.
+    /// The file needs more memory than all open files of a table may use, even by itself.
     None,
 }
 
-/// Memory of the pages of one open file. Dropped, it makes room for another file.
+/// The paid memory of the pages of one open file. When it is dropped, another file has room.
 pub(super) struct PaidPages {
     pages: Arc<OpenPages>,
     bytes: usize,
@@ -39,13 +39,14 @@ pub(super) struct PaidPages {
 }
 
 impl OpenPages {
-    /// Pays for the pages of one more file.
+    /// Pays for the pages of one more open file of the table.
     pub(super) fn pay(self: &Arc<Self>, bytes: usize, allowance: &Allowance) -> Room {
         let most = allowance.limit_bytes() / OPEN_PARTS;
         if bytes > most {
             return Room::None;
         }
-        // Held while the budget is asked, so that no file is closed between its answer and the look at the other files.
+        // The lock is held while the budget is asked, so that no file is closed between the budget's answer
+        // and the look at the other open files.
         let mut open = self.open();
         let fits = open.bytes.saturating_add(bytes) <= most;
         match fits.then(|| allowance.pay(bytes)).flatten() {

@@ -31,20 +31,20 @@ const ROWS_BYTES_MAX: usize = 4 << 20;
 /// The greatest length of a page header. Its statistics hold values, which writers truncate.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-/// The bytes of a header that are read first.
+/// The number of bytes of a page header that are read first.
 const HEADER_BYTES: usize = 256;
 
-/// The memory needed to read a file.
+/// The memory needed to read a Parquet file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Needs {
-    /// The number of rows to read at a time.
+    /// The number of rows of the file to read at a time.
     pub(super) rows: usize,
     /// Bytes of the pages and dictionaries in memory at once, and of the rows that are read at a time.
     pub(super) bytes: usize,
 }
 
-/// Looks at the pages of some columns, by their places among the leaves, in all row groups. `allowance` pays for a long dictionary
-/// while its entries are looked at.
+/// Looks at the page headers of some columns in all row groups, and computes the memory needed to read them.
+/// `allowance` pays for a long dictionary while its entries are looked at.
 pub(super) fn needs(
     file: &File,
     metadata: &ParquetMetaData,
@@ -53,7 +53,7 @@ pub(super) fn needs(
 ) -> io::Result<Needs> {
     let file = Arc::new(file.try_clone()?);
     let leaves = metadata.file_metadata().schema_descr().num_columns();
-    // Bytes of pages, and of the values of one row.
+    // The two sums are the bytes of the pages of all columns, and the bytes of the values of one row.
     let (mut page_bytes, mut row_bytes) = (0_usize, 1_usize);
     for leaf in (0..leaves).filter(|leaf| is_read(*leaf)) {
         let (mut pages, mut row) = (0, 0);
@@ -68,14 +68,14 @@ pub(super) fn needs(
         row_bytes = row_bytes.saturating_add(row);
     }
     let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
-    // Rows are read, and then converted to the types of the table.
+    // The rows are counted twice, because they are read and then converted to the types of the table.
     Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
 }
 
-/// Memory needed for one chunk of a column.
+/// Memory needed to read one column chunk of a Parquet file.
 struct OfChunk {
     pages: usize,
-    /// An upper bound of the bytes of one row's values.
+    /// An upper bound of the bytes of the chunk's value in one row.
     row: usize,
 }
 
@@ -95,7 +95,8 @@ fn of_chunk(
         at += (header_bytes + compressed) as u64;
         if header.is_dictionary {
             has_dictionary = true;
-            // The library keeps the entries beside the page while it reads them.
+            // A dictionary counts twice, because the library keeps the decoded entries beside the page while
+            // it reads them.
             dictionary = plain.saturating_mul(2);
             page = page.max(compressed);
             continue;
@@ -105,7 +106,8 @@ fn of_chunk(
         value = value.max(match header.encoding {
             Encoding::Dictionary => 0,
             Encoding::Whole => plain.div_ceil(header.values.max(1)),
-            // A value may repeat all but a few bytes of the previous one.
+            // With shared prefixes, a stored value of a few bytes may repeat nearly all bytes of the previous
+            // value, so the size of the page says little.
             Encoding::Prefixes => unencoded(chunk).unwrap_or(plain),
         });
     }
@@ -121,14 +123,15 @@ fn of_chunk(
     Ok(OfChunk { pages: dictionary.saturating_add(page), row: of_type.saturating_mul(values_of_row) })
 }
 
-/// Returns the mean length of the values of a chunk, if its writer has recorded it.
+/// Returns the mean length of the values of a column chunk, if its writer has recorded it.
 fn unencoded(chunk: &ColumnChunkMetaData) -> Option<usize> {
     let bytes = usize::try_from(chunk.unencoded_byte_array_data_bytes()?).ok()?;
     Some(bytes.div_ceil(usize::try_from(chunk.num_values()).ok()?.max(1)))
 }
 
-/// The length of the longest entry of a dictionary. One is not looked at if its entries fit into all rows, or if it has no room in
-/// the memory budget: then the entry may be as long as the dictionary.
+/// Returns the length of the longest entry of a dictionary. The entries are not looked at if all of them fit
+/// into every row, or if the memory budget has no room for them. Then one entry may be as long as the whole
+/// dictionary.
 fn longest_entry(
     file: &Arc<File>,
     chunk: &ColumnChunkMetaData,
@@ -154,7 +157,7 @@ fn longest_entry(
     Ok(longest)
 }
 
-/// The header of a page.
+/// The parts of a Parquet page header that are needed here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Header {
     is_dictionary: bool,
@@ -164,15 +167,16 @@ struct Header {
     encoding: Encoding,
 }
 
-/// The encoding of values in a page.
+/// The encoding of the values in a Parquet page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Encoding {
-    /// Each value in full.
+    /// Every value in the page is stored in full.
     #[default]
     Whole,
-    /// Indexes into the dictionary.
+    /// Values in the page are stored as indexes into the dictionary.
     Dictionary,
-    /// Each value as the length of the prefix shared with the previous value, and the rest.
+    /// Each value is stored as the length of the prefix that it shares with the previous value, and the
+    /// remaining bytes.
     Prefixes,
 }
 
@@ -196,13 +200,13 @@ fn read_header(file: &File, at: u64, end: u64) -> io::Result<(Header, usize)> {
     }
 }
 
-/// Reads Thrift's compact protocol, as far as page headers need it.
+/// A reader of Thrift's compact protocol, as far as page headers need it.
 struct Compact<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// The greatest nesting depth of structures.
+/// The greatest nesting depth of structures in a page header.
 const DEPTH_MAX: usize = 8;
 
 impl Compact<'_> {
@@ -233,7 +237,8 @@ impl Compact<'_> {
         usize::try_from(self.signed()?).ok()
     }
 
-    /// Calls `each` with the number and type of each field of a structure; `each` reads or skips the value.
+    /// Calls `each` with the number and type of each field of a Thrift structure; `each` reads or skips the
+    /// value.
     fn fields(&mut self, mut each: impl FnMut(&mut Self, i64, u8) -> Option<()>) -> Option<()> {
         let mut field = 0;
         loop {
@@ -249,13 +254,13 @@ impl Compact<'_> {
         }
     }
 
-    /// Skips a value of a type.
+    /// Skips a value of a Thrift type.
     fn skip(&mut self, of: u8, depth: usize) -> Option<()> {
         if depth > DEPTH_MAX {
             return None;
         }
         match of {
-            // TRUE and FALSE as fields have no bytes.
+            // Fields with the values TRUE and FALSE have no bytes of their own in Thrift.
             1 | 2 => {}
             3 => _ = self.byte()?,
             4..=6 => _ = self.unsigned()?,
@@ -293,7 +298,7 @@ impl Compact<'_> {
                 (1, 5) => header.is_dictionary = reader.signed()? == 2,
                 (2, 5) => uncompressed = Some(reader.size()?),
                 (3, 5) => compressed = Some(reader.size()?),
-                // DataPageHeader, and DataPageHeaderV2, whose encoding is its fourth field.
+                // In DataPageHeader the encoding is the second field, in DataPageHeaderV2 the fourth.
                 (5 | 8, 12) => {
                     let encoding_field = if field == 5 { 2 } else { 4 };
                     reader.fields(|reader, inner, of| {

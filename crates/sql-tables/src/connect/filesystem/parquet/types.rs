@@ -1,4 +1,4 @@
-//! Conversion of a file's column types to the table's.
+//! Conversion of the column types of a Parquet file to the types that the table declares.
 //!
 //! Fields of rows are found by name at any depth: an exact match first, else a match that ignores case. A
 //! missing field is an error.
@@ -14,9 +14,9 @@ use thalweg_sql_functions::types::{INSTANT_ZONE, SqlType};
 
 use super::guarded;
 
-/// Returns the supported Arrow type that holds all values of a file's type. Timestamps keep their unit, and
-/// are instants if the table declares them so. Rows have the fields that the table declares, in that order,
-/// under the names of the file.
+/// Returns the Arrow type that this crate supports and that holds all values of a type in a Parquet file.
+/// Timestamps keep their unit, and are instants if the table declares them so. Rows have the fields that
+/// the table declares, in that order, under the names of the file.
 ///
 /// # Errors
 /// A declared field of a row that the file does not have.
@@ -79,7 +79,8 @@ pub(super) fn plain(held: &DataType, declared: Option<&SqlType>) -> Result<DataT
     })
 }
 
-/// Returns the field with this name; without an exact match, one that matches when case is ignored.
+/// Returns the field of a row with this name. Without an exact match, a field that matches when case is
+/// ignored is returned.
 fn named<'a>(fields: &'a Fields, name: &str) -> Result<&'a FieldRef, String> {
     let is_like = |field: &&FieldRef| field.name().to_lowercase() == name.to_lowercase();
     let found = fields.iter().find(|field| field.name() == name).or_else(|| fields.iter().find(is_like));
@@ -89,7 +90,7 @@ fn named<'a>(fields: &'a Fields, name: &str) -> Result<&'a FieldRef, String> {
     })
 }
 
-/// Returns a type with its leaves replaced by `leaf`, which is called in their order.
+/// Returns a nested type with its leaves replaced by `leaf`, which is called for the leaves in their order.
 pub(super) fn with_leaves(of: &DataType, leaf: &mut dyn FnMut(&DataType) -> DataType) -> DataType {
     let mut field = |field: &FieldRef| -> FieldRef {
         let of = with_leaves(field.data_type(), leaf);
@@ -105,11 +106,12 @@ pub(super) fn with_leaves(of: &DataType, leaf: &mut dyn FnMut(&DataType) -> Data
     }
 }
 
-/// Casts a column of a file to the type that [`plain`] returned for it.
+/// Casts a column of a Parquet file to the type that [`plain`] returned for it.
 pub(super) fn cast_plain(held: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let cast = |held: &ArrayRef, to: &DataType| guarded(|| cast_with_options(held.as_ref(), to, &options));
-    // Zones other than UTC only affect display, so a cast between UTC and no zone moves no value.
+    // A time zone in the type only affects how a timestamp is displayed, so a cast between UTC and no zone
+    // moves no value.
     let in_utc = with_leaves(held.data_type(), &mut |of| match of {
         DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some(Arc::from(INSTANT_ZONE))),
         other => other.clone(),

@@ -18,15 +18,15 @@ use crate::table::Table;
 
 /// The time limit for one file of a few kilobytes, in an unoptimised build on a busy machine.
 const READ_MAX: Duration = Duration::from_secs(20);
-/// Rows of an undamaged file.
+/// Number of rows in each undamaged file.
 const ROWS: usize = 120;
 
-/// An undamaged file, and the table that reads it.
+/// An undamaged file that the test damages, and the table that reads it.
 struct Whole {
     name: &'static str,
     bytes: Vec<u8>,
     table: Table,
-    /// Whether damage can never add rows; in text it can, by adding line ends.
+    /// Whether damage can never add rows to the file. In text it can, by adding line ends.
     is_counted: bool,
 }
 
@@ -34,7 +34,7 @@ fn number(key: &str, unless: u64) -> u64 {
     std::env::var(key).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
 }
 
-/// Lines of JSON with every type, NULL among the values.
+/// Returns lines of JSON with values of every type, some of them NULL.
 fn lines() -> String {
     let line = |row: usize| match row % 7 {
         6 => "{}\n".to_owned(),
@@ -102,8 +102,8 @@ fn wholes(folder: &Folder) -> Vec<Whole> {
     wholes.into_iter().map(whole).collect()
 }
 
-/// Damages one to four places: changed, lost, doubled or swapped bytes; half of the time near the end, where
-/// Parquet describes its columns.
+/// Damages a file at one to four places: bytes are changed, lost, doubled or swapped. Half of the places are
+/// near the end, where Parquet describes its columns.
 fn damaged(whole: &[u8], entropy: &mut SeededEntropy) -> Vec<u8> {
     let mut below = |bound: usize| (entropy.next_u64() % bound.max(1) as u64) as usize;
     let mut bytes = whole.to_vec();
@@ -166,6 +166,6 @@ fn formats_of_damaged_files() {
             }
         }
     }
-    // If all files were read, or none, the damage was too weak or too strong.
+    // If all damaged files could be read, or none, the damage was too weak or too strong.
     assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
 }

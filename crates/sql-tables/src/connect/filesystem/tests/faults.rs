@@ -13,7 +13,7 @@ fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
     (0..40).for_each(|file| folder.put(&format!("in/{file:02}"), content));
     let of = of("", &format!("'path' = 'in', 'format' = '{format}'"));
     let mut found = sources(&of, &folder.world()).unwrap();
-    // The first split has the files 00 and 32.
+    // There are 40 files in 32 splits, so the first split has the files 00 and 32.
     found[0].poll(ProcessingTime::ZERO, 1).unwrap();
     change(&folder);
     let fault = drain(found[0].as_mut(), 10).unwrap_err();
@@ -41,7 +41,7 @@ fn a_file_that_changes_fails_the_query() {
         },
         "written to",
     );
-    // The file that is open.
+    // A change of the file that is open at the time fails the query, too.
     check(&|folder| fs::remove_file(folder.0.join("in/00")).unwrap(), "removed");
     check(&|folder| folder.put("in/00", "1,a\n2,b\n"), "another file took its place");
 }
@@ -56,7 +56,7 @@ fn a_gzip_stream_that_is_damaged() {
     assert!(error.contains("x.gz, line 3 (byte 8): the gzip stream is damaged or ends early"), "{error}");
 }
 
-/// By default a bad record fails the query, with its place and column.
+/// By default a bad record fails the query, and the error names its place and column.
 #[test]
 fn bad_records_fail_the_query() {
     let folder = Folder::new();
@@ -64,7 +64,7 @@ fn bad_records_fail_the_query() {
     let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
     assert!(error.contains("in/x.csv, line 3 (byte 8), column `a`: "), "{error}");
     assert!(error.contains("'thalweg.on-bad' = 'divert:FILE'"), "{error}");
-    // Text that is not UTF-8, and a quote that is never closed.
+    // Text that is not UTF-8 is a bad record, and so is a quote that is never closed.
     for bytes in [&b"1,\xff\n"[..], b"1,\"a\n2,b\n"] {
         folder.put("in/x.csv", bytes);
         let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
@@ -96,7 +96,8 @@ fn bad_records_are_diverted() {
     assert_eq!((lines[0]["raw"].as_str(), lines[0]["column"].as_str()), (Some("x,b"), Some("a")));
     assert_eq!(lines[1]["raw_base64"], "Myz/");
     assert!(lines[2]["file"].as_str().unwrap().ends_with("in/y.csv"));
-    // The file would be read as input the next time, under any of its paths.
+    // A diverted file below the directory of the table would be read as input the next time, so it is
+    // refused under any of its paths.
     std::os::unix::fs::symlink("in", folder.0.join("link")).unwrap();
     fs::create_dir(folder.0.join("beside")).unwrap();
     let inside =
@@ -109,7 +110,7 @@ fn bad_records_are_diverted() {
     }
 }
 
-/// A relative path means the same as the absolute one.
+/// A relative path of a table or of a diverted file means the same as the absolute path.
 #[test]
 fn relative_paths_are_whole_paths() {
     let of = |options: &str| {
@@ -129,7 +130,8 @@ fn relative_paths_are_whole_paths() {
     }
 }
 
-/// The directory of a file for bad records is created before anything runs, or refused then.
+/// The directory for a file of bad records is created before the query runs; if that is impossible, the
+/// query is refused then.
 #[test]
 fn the_directory_of_a_diversion_is_made() {
     let folder = Folder::new();
@@ -148,14 +150,15 @@ fn the_directory_of_a_diversion_is_made() {
     );
 }
 
-/// All lines of earlier files count, whether the last line has an end or not.
+/// The share of bad records is measured by lines: all lines of earlier files count, whether the last line
+/// has an end or not.
 #[test]
 fn files_are_weighed_by_their_lines() {
     let check = |first: &str, expected: &str| {
         let folder = Folder::new();
         folder.put("in/x.csv", first);
         folder.put("in/y.csv", "y\n");
-        // One source reads all files; one bad record in 10,000 is allowed.
+        // A single source reads all files, and 1 bad record in 10,000 is allowed.
         let options =
             "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 h', 'thalweg.on-bad' = 'skip',
             'thalweg.bad-share-max' = '0.0001'";
@@ -177,7 +180,7 @@ fn files_are_weighed_by_their_lines() {
     check("x", "TOO_MANY_BAD");
 }
 
-/// A directory that is too deep is an error, and not ignored silently.
+/// A directory that is more than 64 levels deep is an error and is not ignored silently.
 #[test]
 fn directories_that_are_too_deep_are_named() {
     let folder = Folder::new();
@@ -189,8 +192,8 @@ fn directories_that_are_too_deep_are_named() {
     assert!(error.contains("d/d: it lies more than 64 directories deep"), "{error}");
 }
 
-/// More than one bad record in a hundred fails under every policy, and the diverted records are kept; options
-/// change the share.
+/// More than 1 bad record in 100 fails the query even if bad records are skipped or diverted, and the
+/// diverted ones are kept. An option changes the share.
 #[test]
 fn too_many_bad_records() {
     let folder = Folder::new();
@@ -210,7 +213,7 @@ fn too_many_bad_records() {
     assert!(run(", 'thalweg.bad-share-max' = '0'").unwrap_err().contains("line 1 "));
 }
 
-/// A position in a changed file, and bytes that are not a position, are refused.
+/// A saved position in a file that has changed is refused, and so are bytes that are not a position.
 #[test]
 fn positions_that_cannot_be_reached() {
     let folder = Folder::new();
@@ -238,8 +241,8 @@ fn positions_that_cannot_be_reached() {
     }
 }
 
-/// Diverted records are in the order of the input, even behind one that is too long, whose length is known
-/// later.
+/// Diverted bad records are in the order of the input, even behind a record that is too long, whose length
+/// becomes known later.
 #[test]
 fn diverted_records_keep_their_order() {
     let folder = Folder::new();
@@ -255,7 +258,8 @@ fn diverted_records_keep_their_order() {
     assert_eq!(lines, [(1, 0), (2, length), (3, 0), (5, 0), (6, length), (7, 0), (8, length)]);
 }
 
-/// A diverted file of an earlier run is removed by a run without bad records; a file of another kind stays.
+/// The diverted file of an earlier run is removed by a run that finds no bad records; a file of another kind
+/// stays.
 #[test]
 fn a_diverted_file_of_an_earlier_run_is_removed() {
     let folder = Folder::new();
@@ -263,7 +267,7 @@ fn a_diverted_file_of_an_earlier_run_is_removed() {
     folder.put("in/x.csv", "1,a\nx,b\n");
     rows_of(&of, &folder.world(), 10).unwrap();
     assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
-    // A run that does not reach its end leaves the file.
+    // A run that does not reach the end of its input leaves the diverted file of an earlier run.
     folder.put("in/x.csv", "1,a\n2,b\n");
     drop(sources(&of, &folder.world()).unwrap());
     assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
@@ -276,8 +280,8 @@ fn a_diverted_file_of_an_earlier_run_is_removed() {
     assert_eq!(folder.get("bad.jsonl"), "my notes\n");
 }
 
-/// The beginning of a record that is too long is kept, with the length of the whole, however its bytes are
-/// read.
+/// The beginning of a bad record that is too long is diverted with the length of the whole record, whatever
+/// the pieces in which its bytes are read.
 #[test]
 fn a_record_that_is_too_long_is_diverted() {
     let check = |before: usize, length: usize, end: &str| {
@@ -300,12 +304,12 @@ fn a_record_that_is_too_long_is_diverted() {
     check(1_000, 3 << 20, "\r\n");
     check(70_000, (1 << 20) + 1, "\n");
     check(3, 2 << 20, "");
-    // Bad, but not too long.
+    // These records are bad for another reason than their length.
     check(3, 1 << 20, "\n");
     check(3, 10, "\n");
 }
 
-/// Each of several consecutive records has its own length.
+/// Several consecutive records that are too long are each diverted with their own length.
 #[test]
 fn records_that_are_too_long_follow_each_other() {
     let folder = Folder::new();
@@ -318,7 +322,7 @@ fn records_that_are_too_long_follow_each_other() {
     assert_eq!(found, lengths.map(|length| Some(length as u64)));
 }
 
-/// An existing target that is no regular file is not replaced.
+/// A sink or a diverted file never replaces an existing entry that is no regular file.
 #[test]
 fn only_regular_files_are_replaced() {
     let folder = Folder::new();
@@ -350,7 +354,7 @@ fn only_regular_files_are_replaced() {
     assert!(fs::symlink_metadata(folder.0.join("link")).unwrap().is_symlink());
 }
 
-/// A link that leads only to itself, or back to its own directory, is an error that names it.
+/// A link that leads to itself, or back to a directory above it, is an error that names the link.
 #[test]
 fn links_that_lead_back_are_named() {
     let check = |target: &str, expected: &str| {
@@ -363,7 +367,7 @@ fn links_that_lead_back_are_named() {
     check("../../in", "this link leads back to a directory above it");
     check(".", "this link leads back to a directory above it");
     check("loop", "");
-    // A link to a directory beside it is followed.
+    // A link to a sibling directory is followed.
     let folder = Folder::new();
     folder.put("in/a/x.csv", "1,a\n");
     std::os::unix::fs::symlink("a", folder.0.join("in/b")).unwrap();
@@ -419,7 +423,7 @@ fn a_watched_file_that_changes_is_told() {
             failed.starts_with("SOURCE_CHANGED ") && failed.contains("in/x.csv: it was replaced"),
             "{failed}"
         );
-        // Once, however often the directory is listed.
+        // The change of a file is counted once, however often the directory is listed.
         assert_eq!(watch("skip", change), "1,a 2,b 1 ");
         let diverted = watch("divert:bad.jsonl", change);
         assert!(diverted.starts_with("1,a 2,b 1 {\"file\":") && diverted.contains("x.csv"), "{diverted}");
@@ -427,8 +431,8 @@ fn a_watched_file_that_changes_is_told() {
     assert_eq!(watch("fail", &|_| {}), "1,a 2,b 0 ");
 }
 
-/// The diverted records of a file that has changed since cannot be recovered: the position is refused, and
-/// the error names it.
+/// The diverted records of a file that has changed since cannot be recovered. So a position behind this file
+/// is refused, and the error names the file.
 #[test]
 fn a_position_behind_a_file_that_has_changed() {
     let folder = Folder::new();
@@ -441,7 +445,7 @@ fn a_position_behind_a_file_that_has_changed() {
     for second in 0..6 {
         first[0].poll(ProcessingTime::from_nanos(second * 1_000_000_000), 10).unwrap();
         if second == 2 {
-            // As many bad records as there were changes.
+            // The replaced file has as many bad records as changes were counted.
             folder.put("in/x.csv", "x\n");
         }
     }

@@ -17,7 +17,7 @@ use super::of;
 use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
 use crate::connect::bind_sink;
 
-/// Creates a file with these columns.
+/// Returns the bytes of a Parquet file with these columns.
 fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let rows = RecordBatch::try_from_iter(columns).unwrap();
     let mut bytes = Vec::new();
@@ -29,7 +29,7 @@ fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
 
 const PARQUET: &str = "'path' = 'in', 'format' = 'parquet'";
 
-/// Every type is written and read back.
+/// Values of every type are written to Parquet and read back unchanged.
 #[test]
 fn what_is_written_is_read() {
     let folder = Folder::new();
@@ -55,7 +55,8 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Columns are found by name, missing ones are NULL, other types are cast.
+/// Columns of a Parquet file are found by name. A missing column is NULL, and another type is cast to the
+/// declared one.
 #[test]
 fn columns_are_taken_by_name_and_cast() {
     let folder = Folder::new();
@@ -75,7 +76,7 @@ fn columns_are_taken_by_name_and_cast() {
         rows_of(&declared, &folder.world(), 10).unwrap(),
         ["1,x,18446744073709551615,p,NULL", "2,NULL,0,q,NULL"]
     );
-    // No column of the file.
+    // No column of the file is requested, so the rows are only counted.
     let mut found = crate::connect::bind_source(&declared, &[], &folder.world()).unwrap();
     assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["", ""]);
     let mut found = crate::connect::bind_source(&declared, &[4], &folder.world()).unwrap();
@@ -95,7 +96,7 @@ fn columns_are_taken_by_name_and_cast() {
     assert!(error.contains("column `b`: row 1 is NULL"), "{error}");
 }
 
-/// Timestamps are taken unchanged, with or without a zone, in any unit.
+/// Timestamps of a Parquet file are taken unchanged, with or without a zone, in any unit.
 #[test]
 fn timestamps_stand_as_they_are() {
     let folder = Folder::new();
@@ -119,7 +120,8 @@ fn timestamps_stand_as_they_are() {
     check(nanos, "TIMESTAMP(3)", "1970-01-01 00:00:00.001");
 }
 
-/// Fields of rows are found by name at any depth, as columns are, and a missing field is reported.
+/// Fields of rows in a Parquet file are found by name at any depth, as columns are; a missing field is an
+/// error.
 #[test]
 fn fields_are_taken_by_name() {
     let folder = Folder::new();
@@ -152,8 +154,8 @@ fn fields_are_taken_by_name() {
     check(deep, "ROW<r ARRAY<ROW<x BIGINT, y INT>>, z INT>", Ok("([(1, 2)], 3)"));
 }
 
-/// Creates a file of timestamps in 96 bits, in a column and in a field of a row, from days since 1970 and
-/// nanoseconds of the day.
+/// Returns a Parquet file of 96-bit timestamps, in a column and in a field of a row. Each value is given as
+/// days since 1970 and nanoseconds of the day.
 pub(super) fn int96(rows: &[(i64, u64)]) -> Vec<u8> {
     let schema = "message m { required int96 ts; optional group r { optional int96 x; } }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
@@ -177,8 +179,8 @@ pub(super) fn int96(rows: &[(i64, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Timestamps in 96 bits exceed the range of 64-bit nanoseconds: each type accepts the values that fit, and
-/// others fail.
+/// Timestamps of 96 bits can exceed the range of 64-bit nanoseconds. Each declared type accepts the values
+/// that fit; any other value fails the query.
 #[test]
 fn timestamps_of_96_bits() {
     let folder = Folder::new();
@@ -191,7 +193,7 @@ fn timestamps_of_96_bits() {
             (found, _) => panic!("{columns}: {found:?}"),
         }
     };
-    // 9999-12-31, and the last nanosecond before 1970.
+    // The two values are noon of 9999-12-31 with a fraction, and the last nanosecond before 1970.
     let far = [(2_932_896, 43_200_123_456_789)];
     let before = [(-1, 86_399_999_999_999)];
     check(&far, "ts TIMESTAMP(3)", Ok("9999-12-31 12:00:00.123"));
@@ -207,7 +209,7 @@ fn timestamps_of_96_bits() {
     check(&far, "ts TIMESTAMP(9)", Err(&format!("in/x, column `ts`: {beyond}TIMESTAMP(9)")));
     check(&far, "r ROW<x TIMESTAMP(9)>", Err(&format!("in/x, column `r`: {beyond}ROW<")));
     check(&[(200_000_000, 0)], "ts TIMESTAMP(6)", Err("is beyond the range of TIMESTAMP(6)"));
-    // The value is in a later batch, and behind a position.
+    // A value that does not fit is found, too, if it lies in a later batch or behind a saved position.
     let rows = [vec![before[0]; 6_000], far.to_vec()].concat();
     check(&rows, "ts TIMESTAMP(9)", Err(beyond));
     let of = table(&format!("CREATE TABLE t (ts TIMESTAMP(9)) WITH ('connector' = 'filesystem', {PARQUET})"));
@@ -265,7 +267,8 @@ fn partitions_share_what_is_gathered() {
     let world = folder.world();
     let mut to = bind_sink(&of, &of.written_columns(), &world).unwrap();
     let mut lines = 0;
-    // The rows, and the memory that the writers of 100 files need by themselves.
+    // The bound is the limit for collected rows, and the memory that the writers of 100 Parquet files need by
+    // themselves.
     let bound = (1 << 20) + 100 * (9 << 10);
     for _ in 0..20 {
         let rows: String = (lines..lines + 1_000)
@@ -279,13 +282,13 @@ fn partitions_share_what_is_gathered() {
     assert_eq!(rows_of(&of, &world, 4_096).unwrap().len(), lines);
 }
 
-/// A budget from which tests pay.
+/// A memory budget with a limit, from which tests pay.
 struct Budget {
     limit: usize,
     left: Arc<Mutex<usize>>,
 }
 
-/// Bytes that were paid from a budget, and go back to it.
+/// Bytes that were paid from a test budget and return to it on drop.
 struct Paid(usize, Arc<Mutex<usize>>);
 
 impl Drop for Paid {
@@ -310,13 +313,14 @@ impl GrantSource for Budget {
     }
 }
 
-/// An allowance of so many bytes, and those that are left of them.
+/// Returns an allowance of `limit` bytes, and the counter of the bytes that are left.
 pub(super) fn budget(limit: usize) -> (Allowance, Arc<Mutex<usize>>) {
     let left = Arc::new(Mutex::new(limit));
     (Allowance::new(Arc::new(Budget { limit, left: Arc::clone(&left) })), left)
 }
 
-/// Files that do not fit into the memory budget together are read one after the other, also from a position. They use half of it.
+/// Open Parquet files of a table share half of the memory budget. Files that do not fit together are read one
+/// after the other, also from a saved position.
 #[test]
 fn open_files_of_a_table_share_half_of_the_budget() {
     let folder = Folder::new();
@@ -352,7 +356,7 @@ fn open_files_of_a_table_share_half_of_the_budget() {
             for (split, position) in splits.iter_mut().zip(&positions) {
                 restore(split.as_mut(), position).unwrap();
             }
-            // Those that wait are still where they were.
+            // Splits that wait for memory save the same positions as before.
             let again: Vec<Vec<u8>> = splits.iter().map(|split| saved(split.as_ref())).collect();
             assert_eq!(again, positions);
         }
@@ -368,7 +372,8 @@ fn open_files_of_a_table_share_half_of_the_budget() {
     assert_eq!(given, 12 * rows as usize);
     assert_eq!(*left.lock().unwrap(), limit);
 
-    // One that needs more than half of it has no place, and neither has one when others have taken all.
+    // A file that needs more than half of the budget is refused, even alone. So is a file that finds no free
+    // memory while no other file of the table is open.
     for (limit, taken) in [(2 * needed - 1, 0), (2 * needed, needed + 1)] {
         let (allowance, _left) = budget(limit);
         let _taken = allowance.pay(taken);
@@ -378,7 +383,7 @@ fn open_files_of_a_table_share_half_of_the_budget() {
     }
 }
 
-/// Files are read with any number of rows at a time, from any position.
+/// Parquet files are read correctly with any number of rows at a time, and from any saved position.
 #[test]
 fn positions_in_files_of_columns() {
     let folder = Folder::new();
@@ -400,8 +405,9 @@ fn positions_in_files_of_columns() {
     }
 }
 
-/// A file damaged anywhere fails with its name or gives other values, because pages have no checksums. It
-/// never gives more rows than it had, and never ends the process. A changed file is reported as changed.
+/// A Parquet file with damage anywhere either fails with its name or gives other values, because page
+/// checksums are not verified. It never gives more rows than it had, and never ends the process. A file that
+/// was changed while it was read is reported as changed.
 #[test]
 fn damaged_files_are_named() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Written files: complete under their names, rolled by size and time, in partitions; a failing query leaves
-//! no partial files.
+//! Tests of written files: they are complete under their final names, closed by size and time, and grouped by
+//! partitions. A failing query leaves no partial files.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,7 +20,8 @@ use crate::connect::{RowSink, World, bind_sink};
 
 const JSON: &str = "'path' = 'out', 'format' = 'json'";
 
-/// Returns the names of files except the markers of runs, with UID in place of the run's own.
+/// Returns the names of the files in a folder without the marker files of runs, with the word UID instead of
+/// the random one.
 fn names(folder: &Folder) -> Vec<String> {
     let plain = |name: String| match name.split_once("part-") {
         Some((before, rest)) => format!("{before}part-UID{}", rest.get(16..).unwrap_or("?")),
@@ -47,17 +48,17 @@ fn files_appear_when_they_are_whole() {
     to.finish().unwrap();
     assert_eq!(names(&folder), ["out/part-UID-0"]);
     assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,x", "2,NULL"]);
-    // Another run adds files, even if it draws the same UID.
+    // Another run adds files to the directory, even if it draws the same random word for its names.
     for world in [&world, &with_seed()] {
         write(&of, world, "{\"a\":3}", None).unwrap();
     }
     assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 4);
-    // A run without rows writes nothing.
+    // A run without rows writes no file.
     write(&of, &world, "", None).unwrap();
     assert_eq!(names(&folder).len(), 3);
 }
 
-/// A query that fails or is cancelled leaves its published files and nothing else.
+/// A query that fails or is cancelled leaves the files that it has published, and nothing else.
 #[test]
 fn a_query_that_fails_publishes_nothing_more() {
     let folder = Folder::new();
@@ -92,7 +93,7 @@ fn a_bounded_job_publishes_at_its_end() {
     assert_eq!(names(&folder), ["out/_SUCCESS", "out/part-UID-0"]);
 }
 
-/// A job that was cut short may publish on request, but nothing marks the result as complete.
+/// A bounded job that was asked to end early may publish its files on request, but writes no success file.
 #[test]
 fn a_bounded_job_that_was_cut_has_no_success_file() {
     for is_bounded in [true, false] {
@@ -109,8 +110,8 @@ fn a_bounded_job_that_was_cut_has_no_success_file() {
     }
 }
 
-/// A success file comes after all files, and one of an earlier run is removed before a file of this run
-/// appears beside it.
+/// The success file is written after all files of the job. The one of an earlier run is removed before a file
+/// of this run appears beside it.
 #[test]
 fn a_success_file_comes_last() {
     let folder = Folder::new();
@@ -150,7 +151,7 @@ fn files_are_rolled_by_time() {
     at(300);
     to.write(&batch(&of, "{\"a\":1}"), None).unwrap();
     assert_eq!(published(), 1);
-    // Untouched for two minutes; a watermark checks, once a minute.
+    // The file was untouched for 2 minutes. A watermark makes the sink check that, at most once a minute.
     at(419);
     to.on_watermark(EventTime::from_secs(1)).unwrap();
     assert_eq!(published(), 1);
@@ -161,8 +162,8 @@ fn files_are_rolled_by_time() {
     assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 6);
 }
 
-/// Rows go to the directories of their partitions, whose columns are not in the files, and are read back with
-/// them.
+/// Rows are written to the directories of their partitions. The files lack the partition columns, and reading
+/// gets them back from the directories.
 #[test]
 fn partitions_are_directories() {
     let folder = Folder::new();
@@ -209,8 +210,8 @@ fn many_partitions_are_written_with_few_files() {
     assert!(world.notes.take().is_empty());
 }
 
-/// Rows of many partitions which exceed the memory for them go to files as large as possible. A note says so,
-/// and no row is lost. The limit is 1 MiB in tests.
+/// If the rows of many partitions exceed the memory for them, they are written to files as large as possible.
+/// A note says so, and no row is lost. The limit is 1 MiB in tests.
 #[test]
 fn more_rows_than_can_be_gathered_make_more_files() {
     const ROWS: i32 = 12_000;
@@ -241,14 +242,14 @@ fn more_rows_than_can_be_gathered_make_more_files() {
     }
 }
 
-/// With a small memory budget less is gathered: an eighth of it.
+/// With a small memory budget fewer rows are collected in memory: up to 1/8 of the budget.
 #[test]
 fn what_is_gathered_follows_the_memory_budget() {
     let text = "x".repeat(1_000);
     let of = parted("json");
     let rows: String =
         (0..1_000).map(|row| format!("{{\"a\":1,\"b\":\"{text}\",\"p\":{}}}\n", row % 200)).collect();
-    // 72 of 200 partitions have no file, and gather 360 KB and more.
+    // Of 200 partitions 72 have no open file, and their collected rows take 360 KB or more.
     for (budget_bytes, is_more) in [(2 << 20, true), (usize::MAX, false)] {
         let folder = Folder::new();
         let world = folder.world();
@@ -289,7 +290,7 @@ fn one_file_alone() {
     let directory = self::of("", "'path' = 'out', 'format' = 'csv', 'thalweg.single-file' = 'true'");
     let error = write(&directory, &folder.world(), "", None).unwrap_err();
     assert!(error.contains("'thalweg.single-file': it is a directory"), "{error}");
-    // Another run may write there, but not another sink of the same run.
+    // Another run may write to the same single file, but another sink of the same run may not.
     let world = folder.world();
     let first = sink(&of, &world);
     folder.put("out/deep/x", "");
@@ -300,7 +301,8 @@ fn one_file_alone() {
     drop(first);
 }
 
-/// A path that looks like a file and becomes a directory is noted; so is a table without files.
+/// A path that looks like a file and becomes a directory is noted for the user, and so is a table without
+/// files.
 #[test]
 fn likely_mistakes_are_noted() {
     let folder = Folder::new();
@@ -330,8 +332,8 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
     assert!(error.contains("declare it VIRTUAL"), "{error}");
 }
 
-/// A run does not truncate the file of another run, which gets an error; the leftover of a killed run is no
-/// obstacle.
+/// A run does not truncate the single file that another run is writing; the second run gets an error. The
+/// unfinished file of a killed run is no obstacle.
 #[test]
 fn two_runs_do_not_write_one_file() {
     let folder = Folder::new();
@@ -358,7 +360,8 @@ fn two_runs_do_not_write_one_file() {
     assert_eq!(folder.get("to"), "first");
 }
 
-/// Files that tell of each that is published whether another run could take it for a leftover then.
+/// A file system that records, at each publication, whether the file is still locked, so that no other run
+/// could take it for a leftover.
 #[derive(Default)]
 struct Watching {
     was_held: Mutex<Vec<bool>>,
@@ -421,7 +424,7 @@ impl Files for Watching {
     }
 }
 
-/// One file alone keeps its lock until it has its name.
+/// A table's single file keeps its lock until it has its final name.
 #[test]
 fn one_file_is_held_until_it_has_its_name() {
     for (format, is_bounded) in [("csv", true), ("csv", false), ("parquet", true)] {
@@ -446,7 +449,7 @@ fn leftovers_of_killed_runs_are_removed() {
     let mut live = sink(&of, &live_world);
     live.write(&batch(&of, "{\"a\":1,\"p\":1}"), None).unwrap();
     let marker = folder.names().into_iter().find(|name| name.starts_with("out/.part-")).unwrap();
-    // A file of the live run that is already closed, and not published.
+    // This file belongs to the live run. It is already closed, and not published.
     let closed = marker.replace("out/", "out/p=1/").replace(".inprogress", "-7.inprogress");
     folder.put(&closed, "closed");
     for name in [
@@ -481,8 +484,8 @@ fn leftovers_of_killed_runs_are_removed() {
     assert!(live_world.notes.take().is_empty());
 }
 
-/// A link at a hidden name is neither followed nor replaced: parts take another name, a single file is
-/// refused.
+/// A symbolic link at a hidden name is neither followed nor replaced: a part takes another name, and a single
+/// file is refused.
 #[test]
 fn links_at_hidden_names_are_not_followed() {
     let folder = Folder::new();
@@ -524,7 +527,8 @@ fn a_file_holds_bad_records_or_rows() {
     assert_eq!(folder.get("out.csv"), "");
 }
 
-/// A deleted directory is created again, and one whose value ends like an unfinished file is read.
+/// A partition directory that was deleted is created again. A directory whose value ends in `.inprogress` is
+/// read.
 #[test]
 fn directories_of_partitions() {
     let folder = Folder::new();

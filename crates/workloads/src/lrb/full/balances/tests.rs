@@ -1,4 +1,4 @@
-//! Memory kept for cars that have never been charged.
+//! Tests of balances: their order of events, and the memory kept for cars that have never been charged.
 
 use thalweg::source::Given;
 use thalweg::{Engine, Query, WatermarkStrategy};
@@ -6,8 +6,8 @@ use thalweg_connectors::Collect;
 
 use super::*;
 
-/// Returns the answers when the cars, one after the other, each enter two segments at `toll` and ask for their
-/// balance.
+/// Returns the answers when the cars, one after the other, each enter two segments at the same toll and then
+/// ask for their balance.
 fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
     let enters =
         |vehicle, begins| BalanceEvent::Entered { vehicle, nth_at_once: 0, begins, toll: Some(toll) };
@@ -20,7 +20,7 @@ fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, S
     balances(events.collect(), memory_budget_bytes)
 }
 
-/// Returns the answers to these events.
+/// Returns the answers to the balance requests among these events.
 fn balances(events: Vec<Record<BalanceEvent>>, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
     let collect = Collect::new(events.len());
     let found = collect.records();
@@ -42,7 +42,8 @@ fn what_was_charged_is_answered() {
     assert_eq!(answers(3, 0, 64 << 20), Ok(vec![0; 3]));
 }
 
-/// Entries of one instant arrive through several segments, in any order.
+/// Entries of a car at one instant arrive through several segments in any order, and are charged in their
+/// right order.
 #[test]
 fn entries_of_one_instant_are_put_in_order() {
     let entries = [(0, 7), (1, 5), (2, 0)].map(|(nth_at_once, toll)| {
@@ -57,7 +58,8 @@ fn entries_of_one_instant_are_put_in_order() {
     }
 }
 
-/// A hundred thousand accounts would take 13 MB, and as much again while their table grows.
+/// 100,000 cars that never pay take no memory; their accounts would take 13 MB, and as much again while the
+/// table grows.
 #[test]
 fn cars_that_never_pay_take_no_memory() {
     const CARS: u32 = 100_000;

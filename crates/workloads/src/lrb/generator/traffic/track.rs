@@ -13,7 +13,7 @@ use thalweg_model::{Entropy, SeededEntropy};
 use super::ROUNDS;
 use crate::lrb::report::{Direction, ENTRY_LANE, EXIT_LANE, REPORT_PERIOD_S, SEGMENT_FEET};
 
-/// Length of the road that is used, in feet; the rest is room for shifting.
+/// Length of the road that generated cars use, in feet. The remaining road is room for shifting the traffic.
 const TRACK_FEET: u32 = 90 * SEGMENT_FEET;
 
 /// Feet that a car moves in a round, per mile per hour of speed.
@@ -26,7 +26,7 @@ const CREEP_FEET: u32 = 40;
 /// track and the ends of the road.
 const BESIDE_FEET: u32 = 100;
 
-/// Number of rounds on the entry lane.
+/// Number of rounds that a car spends on the entry lane.
 const ENTRY_ROUNDS: usize = 4;
 
 /// A stretch of road where cars are slow, during some rounds.
@@ -37,28 +37,29 @@ pub(super) struct Jam {
     pub(super) rounds: Range<usize>,
 }
 
-/// A planned journey.
+/// A planned journey of a car.
 #[derive(Clone, Copy)]
 pub(super) struct Journey {
-    /// First round; if it lies after the last round, the journey is one of the next period.
+    /// Round in which the journey begins. If it lies after the last round of the period, the journey is one
+    /// of the next period.
     pub(super) begin_round: usize,
     rounds: usize,
     direction: Direction,
-    /// Speed on a free road, to within 5 miles per hour.
+    /// Speed of the car on a free road, to within 5 miles per hour.
     speed_mph: u32,
 }
 
-/// The reports of a journey.
+/// The reports that a car sends on its journey.
 pub(super) struct Track {
     pub(super) direction: Direction,
-    /// One per round.
+    /// The positions of the car, one for each round of the journey.
     pub(super) spots: Vec<Spot>,
 }
 
-/// The position of a car in one round.
+/// The position of a car in one round of reports.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
-    /// Distance from the western end.
+    /// Distance of the car from the western end of the road, in feet.
     pub(super) position_feet: u32,
     pub(super) speed_mph: u8,
     pub(super) lane: u8,
@@ -73,12 +74,12 @@ impl Journey {
 }
 
 impl Track {
-    /// Drives the journey from the entry lane to the exit lane.
+    /// Drives a journey from the entry lane to the exit lane, and returns its reports.
     pub(super) fn of(journey: Journey, jams: &[Jam], entropy: &mut SeededEntropy) -> Self {
         let Journey { begin_round, rounds, direction, speed_mph } = journey;
         let feet_max = rounds as u32 * (FEET_PER_ROUND_MPH * (speed_mph + 5) + CREEP_FEET);
         let room_feet = TRACK_FEET - 2 * BESIDE_FEET - feet_max;
-        // Counted from the end from which cars of this direction come.
+        // This distance is counted from the end of the road from which cars of this direction come.
         let mut way_feet = BESIDE_FEET + entropy.below(u64::from(room_feet)) as u32;
         let position = |way_feet| match direction {
             Direction::East => way_feet,
@@ -116,23 +117,26 @@ impl Track {
         Track { direction, spots }
     }
 
-    /// Returns the number of rounds of the journey.
+    /// Returns the number of rounds that the journey lasts.
     pub(super) fn rounds(&self) -> usize {
         self.spots.len()
     }
 
-    /// Stops the car during these rounds at its position in the first of them; it continues from there.
+    /// Stops the car during these rounds of its journey, at its position in the first of them. Afterwards
+    /// the car drives on from there.
     pub(super) fn stand(&mut self, rounds: Range<usize>) {
         let place = Spot { speed_mph: 0, ..self.spots[rounds.start] };
         let resumed = self.spots[rounds.end - 1].position_feet;
         for spot in &mut self.spots[rounds.end..] {
-            // Added before it is subtracted: to the west, positions fall.
+            // The place is added before the other position is subtracted, because positions fall for cars
+            // that drive west.
             spot.position_feet = spot.position_feet + place.position_feet - resumed;
         }
         self.spots[rounds].fill(place);
     }
 
-    /// Returns the track of a car that drives beside this one, and stands where this one stands.
+    /// Returns the track of a second car that drives beside this one, and stands at the same place during
+    /// the rounds `stands`.
     pub(super) fn beside(&self, stands: Range<usize>) -> Track {
         let beside = |(n, &spot): (usize, &Spot)| {
             let apart = if stands.contains(&n) { 0 } else { BESIDE_FEET };

@@ -48,7 +48,7 @@ fn long_entries_of_a_dictionary_are_read_row_by_row() {
     }
 }
 
-/// A grant source that pays for nothing.
+/// A memory budget that grants nothing.
 struct Empty;
 
 impl GrantSource for Empty {
@@ -57,7 +57,8 @@ impl GrantSource for Empty {
     }
 }
 
-/// Unless the budget has no room to look at them.
+/// A file whose long dictionary has many short entries is read with many rows at a time, unless the budget
+/// has no room to look at the entries.
 #[test]
 fn many_short_entries_of_a_dictionary_are_read_together() {
     let texts: Vec<String> = (0..200_000).map(|row| format!("{row:020}")).collect();
@@ -89,7 +90,7 @@ fn plain_pages_bound_the_rows_by_the_lengths_of_their_values() {
     assert!(needs.bytes < 1 << 20, "{needs:?}");
 }
 
-/// A truncated header is distinguished from a complete one, and nothing panics.
+/// A truncated page header is distinguished from a complete one, and no bytes cause a panic.
 #[test]
 fn headers_are_whole_or_refused() {
     // PageHeader { type: DATA_PAGE, uncompressed: 300, compressed: 20, crc: 7, DataPageHeader { 50 values, PLAIN, RLE, RLE,
@@ -107,7 +108,7 @@ fn headers_are_whole_or_refused() {
     }
     assert_eq!(Compact { bytes: &[0xff; 64], at: 0 }.page_header(), None);
     assert_eq!(Compact { bytes: &[0x1c; 64], at: 0 }.page_header(), None);
-    // A field behind the one with the greatest number there is.
+    // The bytes declare a field number beyond the greatest possible one.
     let bytes = [0x05, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x15, 0x00, 0x00];
     assert_eq!(Compact { bytes: &bytes, at: 0 }.page_header(), None);
 }
