@@ -8,18 +8,18 @@ use crate::plan::{
     AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
 };
 
-/// One operator of the EXPLAIN output.
+/// One operator of the EXPLAIN output, with its inputs below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// The name of the operator.
+    /// Name of the operator as EXPLAIN shows it.
     pub name: &'static str,
-    /// Properties by name: `where`, `keys` and so on.
+    /// Properties of the operator by name: `where`, `keys` and so on.
     pub details: Vec<(&'static str, String)>,
-    /// Its columns, as `name TYPE`.
+    /// Output columns of the operator, each as `name TYPE`.
     pub columns: Vec<String>,
-    /// The state it keeps, and until when; `None` if it keeps no state.
+    /// State that the operator keeps, and until when; `None` if it keeps no state.
     pub state: Option<String>,
-    /// Its inputs.
+    /// Inputs of the operator, as EXPLAIN shows them.
     pub inputs: Vec<Shown>,
 }
 
