@@ -27,29 +27,31 @@ mod tests;
 
 /// Returns the Arrow schema of a stream's columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
-    // All fields are nullable for Arrow: the planner knows which values may be NULL, and Arrow would check
-    // each batch.
+    // All fields are nullable in Arrow's schema. The planner knows which values may be NULL, and Arrow would
+    // check each batch again.
     Arc::new(Schema::new(
         columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>(),
     ))
 }
 
-/// Filters rows and computes expressions.
+/// Operator that filters rows and computes expressions.
 pub struct Calc {
     name: String,
     conditions: Arc<[Typed]>,
-    /// Each form makes one row from each row that passes.
+    /// Forms of the output, each a list of expressions; each form makes one output row from each row that
+    /// passes the filter.
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     counts: Counts,
     allowance: Allowance,
-    /// Batches that are still to be evaluated; the next one is last.
+    /// Input batches that are still to be evaluated; the batch to evaluate next is at the end of the list.
     left: Vec<Batch>,
     out: Vec<Batch>,
 }
 
 impl Calc {
-    /// Keeps the rows for which all conditions hold, and projects each into every form.
+    /// Creates a filter and projection: keeps the rows for which all conditions hold, and projects each of
+    /// them into every form.
     pub fn new(
         name: impl Into<String>,
         conditions: Vec<Typed>,
@@ -79,7 +81,7 @@ impl Calc {
             batch = filtered(batch, &keep)?;
         }
         let kept = batch.len();
-        // The last batch announces the end of its source, so it is forwarded even without rows.
+        // The last batch of a source announces the end of the source, so it is forwarded even without rows.
         if batch.is_empty() && !batch.is_last() {
             return Ok(Made { kept, forms: Vec::new() });
         }
@@ -94,11 +96,11 @@ impl Calc {
     }
 }
 
-/// The result of one batch.
+/// Result of filtering and projecting one batch.
 struct Made {
-    /// Count of rows that passed.
+    /// Number of rows of the batch that passed the filter.
     kept: usize,
-    /// One batch for each form, the last form first.
+    /// Output batches, one for each form, with the batch of the last form first.
     forms: Vec<Batch>,
 }
 
@@ -176,7 +178,7 @@ impl BatchOperator for Calc {
         })
     }
 
-    /// Has no state.
+    /// Saves nothing, because a filter and projection has no state.
     fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
         Ok(())
     }

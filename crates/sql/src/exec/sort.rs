@@ -1,4 +1,4 @@
-//! Sort: rows in the order of event time, then of other columns, then of arrival.
+//! Sort operator: puts out rows in the order of event time, then of other columns, then of arrival.
 //!
 //! Input      batches with a time column
 //! Output     the same rows in order
@@ -22,20 +22,20 @@ use super::runs::Runs;
 use super::windows::passed_ms;
 use crate::plan::{Column, SortKey};
 
-/// Sorts by event time.
+/// Operator that sorts rows by event time.
 pub struct Sort {
     time: usize,
     keys: Vec<SortKey>,
     waiting: Runs,
     out: Pieces,
     counts: Counts,
-    /// Bytes asked of the allowance.
+    /// Bytes of waiting rows that the memory allowance has been asked for.
     bytes: usize,
     allowance: Allowance,
 }
 
 impl Sort {
-    /// Sorts by the column at `time`, then by `keys`.
+    /// Creates an operator that sorts rows by the event time column with the index `time`, then by `keys`.
     pub fn new(time: usize, keys: Vec<SortKey>, columns: &[Column]) -> Self {
         Sort {
             time,
@@ -51,7 +51,7 @@ impl Sort {
     fn note_bytes(&mut self) {
         let bytes = self.waiting.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
+            // If the memory budget refuses the bytes, the query is ended elsewhere; nothing is to do here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
@@ -96,7 +96,8 @@ impl BatchOperator for Sort {
         Ok(self.out.next())
     }
 
-    /// Rows wait for the watermark of all inputs, so no output row is late by the watermark of its own input.
+    /// Returns true, because rows wait for the watermark of all inputs. So no output row is late by the
+    /// watermark of its own input.
     fn emits_own_times(&self) -> bool {
         true
     }

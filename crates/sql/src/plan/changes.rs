@@ -244,7 +244,7 @@ pub fn changes(plan: &Plan) -> Changes {
     Rule::of(plan, &inputs).emits
 }
 
-/// Returns the row of each key that a settled top-N keeps, if it keeps one row by time.
+/// Returns the row of each key that deduplication keeps; `None` if the plan is not a top-N of one row by time.
 pub fn deduplication(plan: &Plan) -> Option<Keep> {
     let Node::Rank { is_retracting, .. } = &plan.node else { return None };
     kept_by_time(plan, *is_retracting)

@@ -116,7 +116,7 @@ fn join_unsteady(
         return Err(refusal(what, changing, "a condition"));
     }
     if matches!(join.method, JoinMethod::Lookup) {
-        // A semi or anti join passes left rows through unchanged.
+        // A lookup join passes the columns of left rows through unchanged.
         return Ok(both.into_iter().take(width).collect());
     }
     refuse(what, left, places(of_left))?;

@@ -111,7 +111,7 @@ impl Deduplicate {
             + self.waiting.len() * size_of::<((i64, u64), u32)>() * 3 / 2
             + self.out.bytes();
         if bytes > self.bytes {
-            // A refusal ends the query, so it needs no handling here.
+            // If the memory budget refuses the bytes, the query is ended elsewhere; nothing is to do here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
