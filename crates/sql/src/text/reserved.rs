@@ -1,10 +1,11 @@
-//! Reserved words, which are names only in backticks.
+//! Reserved words of SQL, which can be names only in backticks.
 //!
-//! This parser could read most of them as names. Flink does not, and a file which runs here should also run in Flink.
+//! The parser of this crate could read most of them as names. Flink does not, and a file that runs here
+//! should also run in Flink.
 //!
 //! Source: Calcite's reference, "Keywords" (those that are reserved).
 
-/// Reserved words, sorted for binary search.
+/// Reserved words of Flink's SQL, sorted for binary search.
 const RESERVED: [&str; 361] = [
     "ABS",
     "ALL",

@@ -12,11 +12,10 @@ use thalweg_sql_tables::error::{Code, SqlError};
 use super::not_supported;
 use crate::text::interval::MILLIS;
 
-/// Rewrites the frame of a window into plain form.
+/// Rewrites the frame of an OVER window into plain form, with numbers as bounds.
 ///
-/// # Errors
-/// [`Code::Unsupported`] for frames which extend past the current row, [`Code::TypeMismatch`] for bounds which do not
-/// fit ROWS or RANGE.
+/// # Errors [`Code::Unsupported`] for frames that extend past the current row, [`Code::TypeMismatch`] for
+/// bounds that do not fit ROWS or RANGE.
 pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
     let unsupported = |what: &str| Err(not_supported(what));
     if window.window_name.is_some() {
