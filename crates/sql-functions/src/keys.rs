@@ -40,22 +40,22 @@ pub(crate) use whole::hash_of;
 use bytes::BytesKeys;
 use whole::WholeKeys;
 
-/// Returns the bytes which the allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds up to a
-/// multiple of 16.
+/// Returns the bytes that the memory allocator takes for an allocation of `bytes`: it adds 8 bytes and rounds
+/// up to a multiple of 16.
 #[inline]
 pub fn heap_bytes(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// Returns the bytes which a hash table takes beside those it holds while it grows for `more` entries. It is copied
-/// into a table of twice the size. Returns 0 if the entries fit.
+/// Returns the additional bytes that a hash table takes for a moment while it grows for `more` entries,
+/// because it is copied into a table of twice the size. Returns 0 if the entries fit.
 #[inline]
 pub fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
     if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
 }
 
-/// Version number written before saved rows. Arrow may change the form of rows between versions, and then they cannot
-/// be read back.
+/// Version number that is written before saved comparable rows. Arrow may change their form between versions,
+/// and then saved rows cannot be read back.
 pub const ROW_FORMAT: u32 = 59;
 
 /// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
@@ -68,47 +68,47 @@ pub fn process_seed() -> u64 {
 /// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
 
-/// Makes a converter from columns of the given types to comparable rows. The types must be made by
+/// Creates a converter from columns of the given types to comparable rows. The types must come from
 /// [`SqlType::arrow`].
 ///
-/// # Panics
-/// If arrow has no comparable rows of one of the types.
+/// # Panics If arrow has no comparable rows of one of the types.
 pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
     let fields = types.into_iter().map(SortField::new).collect();
-    // A test of this module checks each type.
+    // A test of this module checks that arrow has comparable rows of each SQL type.
     RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
 }
 
-/// Converts columns to rows. The columns have the types of the converter and one length.
+/// Converts columns to comparable rows. The columns must have the types of the converter and equal lengths.
 ///
-/// # Panics
-/// If the columns are of other types or of several lengths.
+/// # Panics If the columns are of other types or of several lengths.
 pub fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
     converter
         .convert_columns(columns)
         .expect("binding casts arguments and keys to the types that the converter was made for")
 }
 
-/// The numbers of distinct keys: from 0 on, in order of first appearance.
+/// Index of the distinct keys of rows: gives each key a number, from 0 on, in order of first appearance.
 pub struct KeyIndex {
     types: Vec<DataType>,
     keys: Keys,
 }
 
-/// Storage of keys.
+/// Storage of the distinct keys, which depends on the types of the key columns.
 enum Keys {
-    /// There is no key column.
+    /// There is no key column, so all rows are in one group.
     None { is_seen: bool },
-    /// One column of whole numbers.
+    /// The key is one column of whole numbers.
     Whole(WholeKeys),
-    /// One column of text or bytes.
+    /// The key is one column of text or bytes.
     Bytes(BytesKeys),
-    /// All other keys, as rows. The rows of the last batch are kept to reuse their memory.
+    /// All other keys are stored as comparable rows. The rows of the last batch are kept to reuse their
+    /// memory.
     Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
 }
 
 impl KeyIndex {
-    /// Makes an empty index. The seed prevents senders from choosing keys which collide.
+    /// Creates an empty index of keys. The seed prevents senders of rows from choosing keys whose hashes
+    /// collide.
     pub fn new(key_types: &[SqlType], hash_seed: u64) -> Self {
         let types: Vec<DataType> = key_types.iter().map(SqlType::arrow).collect();
         let keys = match &types[..] {
@@ -124,11 +124,10 @@ impl KeyIndex {
         KeyIndex { types, keys }
     }
 
-    /// Checks that all rows of a batch of `rows` rows could be new keys and get numbers. To be called before
-    /// [`index`](Self::index).
+    /// Checks that the index has numbers for all rows of a batch of `rows` rows, even if each has a new key.
+    /// Must be called before [`index`](Self::index).
     ///
-    /// # Errors
-    /// [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
+    /// # Errors [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
     pub fn check_room(&self, rows: usize) -> Result<(), EvaluationError> {
         match self.len().checked_add(rows) {
             Some(keys) if keys <= KEYS_MAX => Ok(()),
@@ -143,11 +142,11 @@ impl KeyIndex {
         }
     }
 
-    /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
+    /// Writes the number of each row's key into `groups`, which is cleared first; new keys get the next
+    /// numbers.
     ///
-    /// # Panics
-    /// If the columns are not of the types that the index was made for. Also if there are more than [`KEYS_MAX`] keys
-    /// because [`check_room`](Self::check_room) was not heeded.
+    /// # Panics If the columns are not of the types for which the index was made. Also if there are more than
+    /// [`KEYS_MAX`] keys because [`check_room`](Self::check_room) was not heeded.
     pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
         self.check(keys, rows);
         groups.clear();
@@ -184,11 +183,10 @@ impl KeyIndex {
         }
     }
 
-    /// Writes the group number of each row into `groups`, which is cleared first; `None` for keys which are not in
-    /// the index.
+    /// Writes the number of each row's key into `groups`, which is cleared first; `None` for keys that are
+    /// not in the index.
     ///
-    /// # Panics
-    /// If the columns are not of the types that the index was made for.
+    /// # Panics If the columns are not of the types for which the index was made.
     pub fn find(&self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<Option<u32>>) {
         self.check(keys, rows);
         groups.clear();
@@ -215,7 +213,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the number of distinct keys.
+    /// Returns the number of distinct keys in the index.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.keys {
@@ -225,13 +223,13 @@ impl KeyIndex {
         }
     }
 
-    /// Returns whether there are no keys.
+    /// Returns whether the index has no keys.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the bytes which indexing `rows` rows may take beside those held.
+    /// Returns the additional bytes that indexing `rows` rows may take for a moment, beyond the bytes held.
     pub fn growth_bytes(&self, rows: usize) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
@@ -240,7 +238,7 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the heap bytes held.
+    /// Returns the heap bytes that the index of keys holds.
     pub fn bytes(&self) -> usize {
         match &self.keys {
             Keys::None { .. } => 0,
@@ -250,7 +248,7 @@ impl KeyIndex {
         }
     }
 
-    /// Removes all keys, and keeps the memory for the next ones.
+    /// Removes all keys from the index, and keeps the memory for the next keys.
     pub fn clear(&mut self) {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = false,
@@ -263,18 +261,17 @@ impl KeyIndex {
         }
     }
 
-    /// Returns the keys of groups `range` as columns, in number order.
+    /// Returns the keys with the numbers `range` as columns, in number order.
     ///
-    /// # Errors
-    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    /// # Errors [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(range)
     }
 
-    /// Returns the keys of the given groups as columns, in the given order; a group may be named more than once.
+    /// Returns the keys with the given numbers as columns, in the given order; a number may occur more than
+    /// once.
     ///
-    /// # Errors
-    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    /// # Errors [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns_of(&self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(groups.iter().map(|&group| group as usize))
     }
@@ -306,10 +303,9 @@ impl KeyIndex {
         })
     }
 
-    /// Saves all keys, in number order.
+    /// Saves all keys of the index, in number order.
     ///
-    /// # Errors
-    /// [`StateError`] if the keys cannot be written.
+    /// # Errors [`StateError`] if the keys cannot be written.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         match &self.keys {
             Keys::None { is_seen } => state.put(is_seen),
@@ -322,10 +318,9 @@ impl KeyIndex {
         }
     }
 
-    /// Replaces all keys by those saved by [`save`](Self::save), with their numbers.
+    /// Replaces all keys of the index by those that [`save`](Self::save) wrote, with their numbers.
     ///
-    /// # Errors
-    /// [`StateError`] if the bytes are not saved keys of these types.
+    /// # Errors [`StateError`] if the bytes are not saved keys of these types.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = state.take()?,
@@ -352,10 +347,9 @@ impl KeyIndex {
     }
 }
 
-/// Checks the version number before saved rows.
+/// Checks the version number that stands before saved comparable rows.
 ///
-/// # Errors
-/// [`StateError`] if the rows are in the form of another version of arrow.
+/// # Errors [`StateError`] if the rows are in the form of another version of arrow.
 pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     match state.take::<u32>()? {
         ROW_FORMAT => Ok(()),
@@ -365,7 +359,7 @@ pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     }
 }
 
-/// Returns the null mask of a column, if some values are NULL.
+/// Returns the null mask of a column; `None` if no value is NULL.
 fn nulls(column: &ArrayRef) -> Option<NullBuffer> {
     column.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
 }

@@ -13,7 +13,7 @@ use super::selection::{counted, for_each};
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// One count per group.
+/// State of COUNT: one count per group.
 #[derive(Default)]
 pub(super) struct Count {
     counts: Vec<i64>,

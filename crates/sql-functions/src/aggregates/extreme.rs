@@ -16,7 +16,7 @@ use arrow::datatypes::DataType;
 use super::fold::Fold;
 use super::values::{Number, number_column};
 
-/// MAX if `GREATEST`, else MIN.
+/// MAX if `GREATEST` is true, else MIN, of numbers that are never retracted.
 pub(super) struct Extreme<N, const GREATEST: bool> {
     of: DataType,
     read_as: PhantomData<fn() -> N>,
@@ -30,7 +30,7 @@ impl<N, const GREATEST: bool> Extreme<N, GREATEST> {
 
 impl<N: Number, const GREATEST: bool> Fold for Extreme<N, GREATEST> {
     type Value = N;
-    /// The value, and whether there is one.
+    /// The greatest or least value of a group so far, and whether the group has a value.
     type State = (N, bool);
     const RETRACTS: bool = false;
 

@@ -17,7 +17,7 @@ use super::values::Domain;
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
 
-/// The value which a group keeps.
+/// The rule by which a group chooses the value that it keeps: FIRST_VALUE, LAST_VALUE, MIN or MAX.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
     First,
@@ -38,12 +38,12 @@ impl Choice {
     }
 }
 
-/// The kept value of each group.
+/// State of aggregates that keep one value of each group.
 pub(super) struct Kept<D: Domain> {
     domain: D,
     choice: Choice,
     kept: Vec<Option<D::Value>>,
-    /// Heap bytes of the values.
+    /// Heap bytes of the kept values of all groups.
     held_bytes: usize,
 }
 
