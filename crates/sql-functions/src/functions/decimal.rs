@@ -14,7 +14,7 @@ pub fn power_of_ten(exponent: u32) -> Option<i128> {
     if exponent <= u32::from(DECIMAL_PRECISION_MAX) { Some(10_i128.pow(exponent)) } else { None }
 }
 
-/// Returns whether a number has at most `precision` digits.
+/// Returns whether an unscaled decimal number has at most `precision` digits.
 pub fn fits(value: i128, precision: u8) -> bool {
     match power_of_ten(u32::from(precision)) {
         Some(bound) => value.unsigned_abs() < bound.unsigned_abs(),
@@ -22,8 +22,8 @@ pub fn fits(value: i128, precision: u8) -> bool {
     }
 }
 
-/// Returns a number with another scale, rounded half up (away from zero); `None` if that takes more than `precision`
-/// digits.
+/// Returns a decimal number with another scale, rounded half up (away from zero); `None` if the result takes
+/// more than `precision` digits.
 pub fn rescale(value: i128, from_scale: i32, to_scale: i32, precision: u8) -> Option<i128> {
     let scaled = if from_scale <= to_scale {
         match power_of_ten(from_scale.abs_diff(to_scale)) {
@@ -40,7 +40,7 @@ pub fn rescale(value: i128, from_scale: i32, to_scale: i32, precision: u8) -> Op
     fits(scaled, precision).then_some(scaled)
 }
 
-/// Rescales a number of 256 bits as [`rescale`] does one of 128 bits.
+/// Returns a decimal number of 256 bits with another scale, as [`rescale`] does for one of 128 bits.
 pub fn rescale_wide(value: i256, from_scale: i32, to_scale: i32, precision: u8) -> Option<i128> {
     let difference = from_scale.abs_diff(to_scale);
     let scaled = if from_scale <= to_scale {
@@ -59,7 +59,7 @@ pub fn rescale_wide(value: i256, from_scale: i32, to_scale: i32, precision: u8) 
     scaled.to_i128().filter(|&scaled| fits(scaled, precision))
 }
 
-/// Divides, and rounds half up (away from zero). The divisor must not be zero.
+/// Divides two whole numbers and rounds half up (away from zero). The divisor must not be zero.
 pub fn divide_half_up(value: i128, divisor: i128) -> i128 {
     let quotient = value.wrapping_div(divisor);
     let rest = value.wrapping_rem(divisor).unsigned_abs();
@@ -71,7 +71,7 @@ pub fn divide_half_up(value: i128, divisor: i128) -> i128 {
     }
 }
 
-/// Returns the number of decimal digits; 0 for zero.
+/// Returns the number of decimal digits of a whole number; 0 for zero.
 pub fn digits(value: u128) -> u32 {
     value.checked_ilog10().map_or(0, |log| log + 1)
 }

@@ -1,4 +1,4 @@
-//! Functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
+//! SQL functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
 //! ARRAY_POSITION, ARRAY_MAX, ARRAY_MIN, ARRAY_JOIN.
 
 use arrow::array::{Array, AsArray};
@@ -60,7 +60,7 @@ pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindErro
 pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = given[0].of.clone();
-    // `row['field']` is `row.field`.
+    // Element access with a field name, `row['field']`, is the same as `row.field`.
     if let (SqlType::Row(_), Some(_)) = (&of, given[1].text()) {
         return bind_field(given);
     }
@@ -77,7 +77,7 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             let place = |row: usize| {
                 let needle = row * stride;
                 let span = maps.span(row).filter(|_| !wanted.is_null(needle))?;
-                // Of equal keys the last counts.
+                // If a map has equal keys, the last of them counts, so entries are searched from the end.
                 span.rev().find(|place| keys.row(*place) == needles.row(needle))
             };
             let places = (0..each::row_count(arguments, rows)).map(place).collect();
@@ -139,13 +139,14 @@ pub(super) fn position(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Checks an array and a value to be compared with its elements; returns the types in which they are passed.
+/// Checks an array argument and a value that is compared with its elements; returns the types in which both
+/// are passed.
 pub(super) fn with_element(given: &[Argument]) -> Result<Vec<SqlType>, BindError> {
     check_count(given, 2..=2)?;
     let item = item_of(given, 0)?;
     check_comparable(&item)?;
     match common_type(&item, &given[1].of) {
-        // Elements are not widened; the value is cast to their type.
+        // The elements of the array are not widened; the value is cast to their type.
         Some(_) => Ok(vec![given[0].of.clone(), item]),
         None => Err(BindError::of_type(2, &given[1].of)),
     }

@@ -172,7 +172,7 @@ pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             let mut known: Vec<usize> =
                 span.clone().filter(|place| !array.values().is_null(*place)).collect();
             let null_count = span.len() - known.len();
-            // Equal elements keep their order in both directions.
+            // The sort is stable, so equal elements keep their order in both directions.
             known.sort_by(|left, right| {
                 let order = values.row(*left).cmp(&values.row(*right));
                 if is_ascending { order } else { order.reverse() }
@@ -188,7 +188,7 @@ pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     }))
 }
 
-/// Binds ARRAY_CONCAT: the elements of all arrays.
+/// Binds ARRAY_CONCAT: the elements of all arrays, one array after the other.
 pub(super) fn concat_all(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let of = common(given)?;
     let types = vec![of.clone(); given.len()];
@@ -257,7 +257,7 @@ fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result
     }))
 }
 
-/// Returns the array type which holds all arguments.
+/// Returns the array type that holds the elements of all array arguments.
 fn common(given: &[Argument]) -> Result<SqlType, BindError> {
     let mut of: Option<SqlType> = None;
     for (place, argument) in given.iter().enumerate() {

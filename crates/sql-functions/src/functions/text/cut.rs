@@ -1,4 +1,5 @@
-//! Parts of text by position: SUBSTRING, LEFT, RIGHT, OVERLAY, the TRIMs, LPAD, RPAD.
+//! SQL functions that take or replace parts of a text by position: SUBSTRING, LEFT, RIGHT, OVERLAY, the
+//! TRIMs, LPAD, RPAD.
 //!
 //! Positions count characters from 1 on.
 
@@ -29,13 +30,14 @@ pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Returns the result of [`substring`].
+/// Returns the part of a text that SUBSTRING takes; see [`substring`].
 fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     let length = usize::try_from(length).ok()?;
     let begin = match start {
         0 => Some(0),
         1.. => byte_of(text, start as u64 - 1),
-        // From the end: the position which has this many characters behind it.
+        // A negative position counts from the end: the part begins at the character with this many characters
+        // from it to the end.
         _ => byte_from_end(text, start.unsigned_abs()),
     };
     let Some(rest) = begin.and_then(|begin| text.get(begin..)) else { return Some("") };
@@ -113,7 +115,7 @@ pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// The ends which are trimmed.
+/// Ends of a text at which a trim function removes characters.
 #[derive(Clone, Copy)]
 struct Ends {
     leading: bool,
@@ -130,45 +132,45 @@ pub(super) fn trim(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Binds TRIM(BOTH ..): removes any of the characters at both ends.
+/// Binds TRIM(BOTH ..): removes any of the given characters at both ends of a text.
 pub(super) fn trim_both(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::CharactersFirst)
 }
 
-/// Binds TRIM(LEADING ..): removes any of the characters at the start.
+/// Binds TRIM(LEADING ..): removes any of the given characters at the start of a text.
 pub(super) fn trim_leading(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::CharactersFirst)
 }
 
-/// Binds TRIM(TRAILING ..): removes any of the characters at the end.
+/// Binds TRIM(TRAILING ..): removes any of the given characters at the end of a text.
 pub(super) fn trim_trailing(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::CharactersFirst)
 }
 
-/// Binds BTRIM: removes spaces, or any of the characters, at both ends.
+/// Binds BTRIM: removes spaces, or any of the given characters, at both ends of a text.
 pub(super) fn btrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, BOTH, Order::TextFirst)
 }
 
-/// Binds LTRIM: removes spaces, or any of the characters, at the start.
+/// Binds LTRIM: removes spaces, or any of the given characters, at the start of a text.
 pub(super) fn ltrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, LEADING, Order::TextFirst)
 }
 
-/// Binds RTRIM: removes spaces, or any of the characters, at the end.
+/// Binds RTRIM: removes spaces, or any of the given characters, at the end of a text.
 pub(super) fn rtrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     trimmed(given, TRAILING, Order::TextFirst)
 }
 
-/// The order of the arguments.
+/// Order of the arguments of a trim function: the text first, or the characters to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TextFirst,
     CharactersFirst,
 }
 
-/// Binds a trim. Differs from Flink: all of the characters are trimmed even if the first one is a space. Flink trims
-/// only spaces then (`BinaryStringDataUtil.isSpaceString` looks at one byte).
+/// Binds a trim function. Differs from Flink: all of the given characters are trimmed even if the first one
+/// is a space. Flink trims only spaces then (`BinaryStringDataUtil.isSpaceString` looks at one byte).
 fn trimmed(given: &[Argument], ends: Ends, order: Order) -> Result<Bound, BindError> {
     let types = match order {
         Order::TextFirst => expect(given, &[Kind::Text], &[Kind::Text])?,
@@ -229,7 +231,7 @@ fn padded(given: &[Argument], side: Side) -> Result<Bound, BindError> {
             }
             let base = part(text, 1, i64::try_from(length).unwrap_or(i64::MAX)).unwrap_or_default();
             let missing = length - base.chars().count();
-            // A character takes four bytes at most.
+            // The size of the padding is checked before it is made; a character takes four bytes at most.
             each::made(missing.checked_mul(4).map(|bytes| bytes.saturating_add(base.len())))?;
             if side == Side::Right {
                 out.push_str(base);

@@ -1,4 +1,4 @@
-//! Encodings: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
+//! SQL functions that encode and decode: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
 
 use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Octets, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
@@ -104,13 +104,13 @@ pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// A character set.
+/// Character set of ENCODE and DECODE.
 #[derive(Clone, Copy)]
 enum Charset {
     Utf8,
     Ascii,
     Latin1,
-    /// UTF-16 with a byte order mark. Without a mark the upper byte comes first.
+    /// UTF-16 with a byte order mark. Without a mark the upper byte of each unit comes first.
     Utf16,
     Utf16Be,
     Utf16Le,

@@ -86,11 +86,11 @@ fn with_path(given: &[Argument]) -> Result<(Vec<SqlType>, Cache<Result<Path, Str
     Ok((types, Cache::default()))
 }
 
-/// The two arguments of all path functions: a text and a path.
+/// Arguments of the functions JSON_VALUE, JSON_QUERY and JSON_EXISTS: a text and a JSON path.
 struct Cases {
     text: Input<Text>,
     path: Input<Text>,
-    /// The path, if it is a constant.
+    /// The compiled JSON path, if the path is a constant.
     constant: Option<Result<Path, String>>,
 }
 
@@ -134,8 +134,8 @@ pub(super) fn is_json(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds JSON_STRING: any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with text keys,
-/// rows.
+/// Binds JSON_STRING: writes any value as JSON: numbers, booleans, text, bytes in base 64, arrays, maps with
+/// text keys, rows.
 ///
 /// Differs from Flink: days, times and timestamps are refused; a cast to STRING before gives their text.
 pub(super) fn json_string(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -171,7 +171,7 @@ fn write_value(array: &ArrayRef, row: usize, out: &mut String) -> Result<(), Eva
         return Ok(());
     }
     let any = array.as_any();
-    // Writing to a string does not fail.
+    // Writing to a String does not fail.
     let _ = match array.data_type() {
         DataType::Int8 => write!(out, "{}", array.as_primitive::<Int8Type>().value(row)),
         DataType::Int16 => write!(out, "{}", array.as_primitive::<Int16Type>().value(row)),
@@ -272,7 +272,7 @@ fn write_float(value: f64, shortest: &str, out: &mut String) {
         }
     } else {
         let point = if mantissa.contains('.') { "" } else { ".0" };
-        // Writing to a string does not fail.
+        // Writing to a String does not fail.
         let _ = write!(out, "{mantissa}{point}E{exponent}");
     }
 }

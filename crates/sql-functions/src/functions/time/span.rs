@@ -1,4 +1,4 @@
-//! Spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
+//! SQL functions of spans between points in time: TIMESTAMPADD, TIMESTAMPDIFF, OVERLAPS.
 
 use arrow::datatypes::{DurationMillisecondType, Int32Type, Int64Type, IntervalYearMonthType};
 
@@ -43,7 +43,7 @@ pub(super) fn add(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }))
 }
 
-/// Returns a moment moved by `count` units; `None` if it is out of range.
+/// Returns a date and time moved by `count` units; `None` if the result is out of range.
 fn later(moment: Moment, unit: Unit, count: i64) -> Option<Moment> {
     if let Some(months) = unit.months() {
         let day = add_months(moment.day(), count.checked_mul(months)?);
@@ -93,8 +93,9 @@ fn units_between(first: Moment, second: Moment, unit: Unit) -> i64 {
     millis / unit.nanos().map_or(1, |nanos| nanos / 1_000_000)
 }
 
-/// Returns the whole months from `from` to `to`, counted by days. If adding them to the day of `from` gives the day
-/// of `to`, and the time of day of `to` is earlier, the result is one less. Flink does so also if `to` is earlier.
+/// Returns the number of whole months from `from` to `to`, counted by days. If adding them to the day of
+/// `from` gives the day of `to`, and the time of day of `to` is earlier, the result is one less. Flink does
+/// so also if `to` is earlier.
 fn months_between(to: Moment, from: Moment) -> i64 {
     let months = months_of_days(to.day(), from.day());
     let is_same_day = add_months(from.day(), months) == to.day();
@@ -102,7 +103,7 @@ fn months_between(to: Moment, from: Moment) -> i64 {
     months - i64::from(is_same_day && is_earlier)
 }
 
-/// Returns the whole months between two days.
+/// Returns the number of whole months between two days.
 fn months_of_days(to: i64, from: i64) -> i64 {
     if to < from {
         return -months_of_days(from, to);
@@ -122,7 +123,7 @@ fn months_of_days(to: i64, from: i64) -> i64 {
     low
 }
 
-/// Reads a unit of TIMESTAMPADD and TIMESTAMPDIFF.
+/// Reads the unit argument of TIMESTAMPADD and TIMESTAMPDIFF.
 fn of_spans(unit: &Argument) -> Result<Unit, BindError> {
     match Unit::of(Some(unit))? {
         unit @ (Unit::Year | Unit::Quarter | Unit::Month | Unit::Week | Unit::Day) => Ok(unit),
@@ -169,7 +170,7 @@ pub(super) fn overlaps(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// A span of time, given by two arguments.
+/// A span of time given by two arguments of OVERLAPS.
 struct Span {
     begin: Moments,
     end: End,

@@ -2,7 +2,7 @@
 
 use crate::functions::{Argument, BindError};
 
-/// A unit of time.
+/// A unit of time, such as YEAR or SECOND.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Millennium,
@@ -27,10 +27,9 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Reads the unit from an argument, which must be a literal.
+    /// Reads a unit of time from an argument, which must be a literal.
     ///
-    /// # Errors
-    /// [`BindError`] if the argument does not name a unit.
+    /// # Errors [`BindError`] if the argument does not name a unit.
     pub(super) fn of(argument: Option<&Argument>) -> Result<Unit, BindError> {
         let name =
             argument.and_then(Argument::text).ok_or_else(|| BindError::new("the unit is no literal"))?;
@@ -60,7 +59,7 @@ impl Unit {
         })
     }
 
-    /// Returns whether the unit is an hour or shorter.
+    /// Returns whether the unit of time is an hour or shorter.
     pub(super) fn is_within_day(self) -> bool {
         self.nanos().is_some_and(|nanos| nanos <= 3_600_000_000_000)
     }
