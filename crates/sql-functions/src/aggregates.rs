@@ -129,7 +129,8 @@ pub trait Accumulator: Send {
 
     /// Takes back one row per entry of `groups`; with FILTER, only rows whose `keep` is true.
     ///
-    /// # Panics Panics unless this accumulator [can retract](Self::can_retract).
+    /// # Panics
+    /// Panics unless this accumulator [can retract](Self::can_retract).
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
     /// Returns whether this accumulator can take rows back.
@@ -138,15 +139,18 @@ pub trait Accumulator: Send {
     /// Adds everything that another accumulator of the same call has added: the other's group `i` becomes
     /// part of group `into[i]` here. The rows of the other accumulator count as having come later.
     ///
-    /// # Errors [`EvaluationError`] if values are too large to be transferred.
+    /// # Errors
+    /// [`EvaluationError`] if values are too large to be transferred.
     ///
-    /// # Panics Panics if `other` is of another call.
+    /// # Panics
+    /// Panics if `other` is of another call.
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError>;
 
     /// Returns the aggregate results of groups `range`; their state does not change.
     ///
-    /// # Errors [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2
-    /// GiB of text.
+    /// # Errors
+    /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of
+    /// text.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
 
     /// Returns the bytes of the results of groups `range`, for aggregates whose results grow with the number
@@ -159,7 +163,8 @@ pub trait Accumulator: Send {
     /// Returns the aggregate results of the given groups, in the given order; a group may be named more than
     /// once.
     ///
-    /// # Errors Fails as [`results`](Self::results) does.
+    /// # Errors
+    /// Fails as [`results`](Self::results) does.
     fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
         let runs = groups.chunk_by(|group, next| group.checked_add(1) == Some(*next));
         let results = runs.map(|run| {
@@ -196,12 +201,14 @@ pub trait Accumulator: Send {
 
     /// Saves the state of all groups.
     ///
-    /// # Errors [`StateError`] if a value cannot be written.
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
     /// Replaces the state of all groups by the state that [`save`](Self::save) wrote.
     ///
-    /// # Errors [`StateError`] if the bytes are not saved state of this call.
+    /// # Errors
+    /// [`StateError`] if the bytes are not saved state of this call.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 
     /// Returns `self` for the downcast in [`merge`](Self::merge).

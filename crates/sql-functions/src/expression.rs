@@ -237,7 +237,8 @@ impl Typed {
 
     /// Evaluates the expression for the rows of a batch, to a column or to a scalar if all values are equal.
     ///
-    /// # Errors [`EvaluationError`] if a row whose value is needed has no result.
+    /// # Errors
+    /// [`EvaluationError`] if a row whose value is needed has no result.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
         // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small. So a loop
         // descends into first operands; the recursion is only as deep as the brackets.
@@ -323,14 +324,16 @@ impl Typed {
 
     /// Evaluates the expression for the rows of a batch, always to a column.
     ///
-    /// # Errors Fails as [`evaluate`](Self::evaluate) does.
+    /// # Errors
+    /// Fails as [`evaluate`](Self::evaluate) does.
     pub fn evaluate_column(&self, batch: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
         column(&self.evaluate(batch)?, batch.num_rows())
     }
 
     /// Evaluates a condition for the rows of a batch.
     ///
-    /// # Errors Fails as [`evaluate`](Self::evaluate) does.
+    /// # Errors
+    /// Fails as [`evaluate`](Self::evaluate) does.
     pub fn evaluate_booleans(&self, batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
         booleans(&self.evaluate(batch)?, batch.num_rows())
     }

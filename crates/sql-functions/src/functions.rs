@@ -91,7 +91,8 @@ pub struct Bound {
 pub trait Kernel: Send + Sync {
     /// Computes the results of `rows` rows. Arguments are columns of `rows` rows, or scalars.
     ///
-    /// # Errors [`EvaluationError`] if some row has no result.
+    /// # Errors
+    /// [`EvaluationError`] if some row has no result.
     fn evaluate(&self, arguments: &[ColumnarValue], rows: usize) -> Result<ColumnarValue, EvaluationError>;
 }
 
@@ -187,7 +188,8 @@ impl std::error::Error for EvaluationError {}
 
 /// Returns a function's argument as a column of `rows` rows; a scalar is repeated.
 ///
-/// # Errors [`EvaluationError`] if a scalar cannot be repeated `rows` times.
+/// # Errors
+/// [`EvaluationError`] if a scalar cannot be repeated `rows` times.
 pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, EvaluationError> {
     if let ColumnarValue::Scalar(value) = argument {
         // A long text that is repeated for each row may need more than the available memory, so its size is

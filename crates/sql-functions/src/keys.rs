@@ -71,7 +71,8 @@ pub const KEYS_MAX: usize = u32::MAX as usize;
 /// Creates a converter from columns of the given types to comparable rows. The types must come from
 /// [`SqlType::arrow`].
 ///
-/// # Panics If arrow has no comparable rows of one of the types.
+/// # Panics
+/// If arrow has no comparable rows of one of the types.
 pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
     let fields = types.into_iter().map(SortField::new).collect();
     // A test of this module checks that arrow has comparable rows of each SQL type.
@@ -80,7 +81,8 @@ pub fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter 
 
 /// Converts columns to comparable rows. The columns must have the types of the converter and equal lengths.
 ///
-/// # Panics If the columns are of other types or of several lengths.
+/// # Panics
+/// If the columns are of other types or of several lengths.
 pub fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
     converter
         .convert_columns(columns)
@@ -127,7 +129,8 @@ impl KeyIndex {
     /// Checks that the index has numbers for all rows of a batch of `rows` rows, even if each has a new key.
     /// Must be called before [`index`](Self::index).
     ///
-    /// # Errors [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
+    /// # Errors
+    /// [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
     pub fn check_room(&self, rows: usize) -> Result<(), EvaluationError> {
         match self.len().checked_add(rows) {
             Some(keys) if keys <= KEYS_MAX => Ok(()),
@@ -145,7 +148,8 @@ impl KeyIndex {
     /// Writes the number of each row's key into `groups`, which is cleared first; new keys get the next
     /// numbers.
     ///
-    /// # Panics If the columns are not of the types for which the index was made. Also if there are more than
+    /// # Panics
+    /// If the columns are not of the types for which the index was made. Also if there are more than
     /// [`KEYS_MAX`] keys because [`check_room`](Self::check_room) was not heeded.
     pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
         self.check(keys, rows);
@@ -186,7 +190,8 @@ impl KeyIndex {
     /// Writes the number of each row's key into `groups`, which is cleared first; `None` for keys that are
     /// not in the index.
     ///
-    /// # Panics If the columns are not of the types for which the index was made.
+    /// # Panics
+    /// If the columns are not of the types for which the index was made.
     pub fn find(&self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<Option<u32>>) {
         self.check(keys, rows);
         groups.clear();
@@ -263,7 +268,8 @@ impl KeyIndex {
 
     /// Returns the keys with the numbers `range` as columns, in number order.
     ///
-    /// # Errors [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    /// # Errors
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(range)
     }
@@ -271,7 +277,8 @@ impl KeyIndex {
     /// Returns the keys with the given numbers as columns, in the given order; a number may occur more than
     /// once.
     ///
-    /// # Errors [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
+    /// # Errors
+    /// [`EvaluationError`] if the keys have more than 2 GiB of text; ask for fewer keys.
     pub fn columns_of(&self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvaluationError> {
         self.gather(groups.iter().map(|&group| group as usize))
     }
@@ -305,7 +312,8 @@ impl KeyIndex {
 
     /// Saves all keys of the index, in number order.
     ///
-    /// # Errors [`StateError`] if the keys cannot be written.
+    /// # Errors
+    /// [`StateError`] if the keys cannot be written.
     pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         match &self.keys {
             Keys::None { is_seen } => state.put(is_seen),
@@ -320,7 +328,8 @@ impl KeyIndex {
 
     /// Replaces all keys of the index by those that [`save`](Self::save) wrote, with their numbers.
     ///
-    /// # Errors [`StateError`] if the bytes are not saved keys of these types.
+    /// # Errors
+    /// [`StateError`] if the bytes are not saved keys of these types.
     pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         match &mut self.keys {
             Keys::None { is_seen } => *is_seen = state.take()?,
@@ -349,7 +358,8 @@ impl KeyIndex {
 
 /// Checks the version number that stands before saved comparable rows.
 ///
-/// # Errors [`StateError`] if the rows are in the form of another version of arrow.
+/// # Errors
+/// [`StateError`] if the rows are in the form of another version of arrow.
 pub fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
     match state.take::<u32>()? {
         ROW_FORMAT => Ok(()),

@@ -134,7 +134,8 @@ pub fn too_long(message: &str) -> EvaluationError {
 /// Checks that a result of `bytes` would fit into the memory of the evaluation now, without taking the
 /// memory.
 ///
-/// # Errors [`RESULT_TOO_LONG`] if they do not fit.
+/// # Errors
+/// [`RESULT_TOO_LONG`] if they do not fit.
 pub fn check(bytes: usize) -> Result<(), EvaluationError> {
     Room::default().take(bytes)
 }
@@ -193,7 +194,8 @@ pub struct Room {
 impl Room {
     /// Takes `more` bytes of memory for what is appended to the result next.
     ///
-    /// # Errors [`RESULT_TOO_LONG`] if they do not fit.
+    /// # Errors
+    /// [`RESULT_TOO_LONG`] if they do not fit.
     #[inline]
     pub fn take(&mut self, more: usize) -> Result<(), EvaluationError> {
         self.used_bytes = self.used_bytes.saturating_add(more);

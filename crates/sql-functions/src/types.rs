@@ -371,7 +371,8 @@ impl fmt::Display for SqlType {
 /// precision in their metadata, which differs between the operators that made them. A column that differs in
 /// more than metadata is returned unchanged.
 ///
-/// # Errors [`ArrowError`] if Arrow refuses the relabelled data.
+/// # Errors
+/// [`ArrowError`] if Arrow refuses the relabelled data.
 pub fn relabelled(column: ArrayRef, of: &DataType) -> Result<ArrayRef, ArrowError> {
     if column.data_type() == of || !column.data_type().is_nested() || !column.data_type().equals_datatype(of)
     {

@@ -152,8 +152,8 @@ impl Default for Manner {
 impl Cases {
     /// Parses a file of test cases.
     ///
-    /// # Errors A fault of the file with its line. A file that would test nothing, or less than it says, is
-    /// refused.
+    /// # Errors
+    /// A fault of the file with its line. A file that would test nothing, or less than it says, is refused.
     pub fn parse(text: &str) -> Result<Cases, String> {
         let mut cases = Cases { setup: String::new(), inputs: BTreeMap::new(), cases: Vec::new() };
         let mut settings: Vec<String> = Vec::new();
@@ -265,7 +265,8 @@ impl Cases {
     /// Runs a test case and returns its result without comparing it: the rows left after all changes are
     /// applied, or the code and the message of the error.
     ///
-    /// # Errors A fault of the test file, or a retraction of a row that is not present.
+    /// # Errors
+    /// A fault of the test file, or a retraction of a row that is not present.
     pub fn outcome(
         &self,
         case: &Case,
@@ -293,7 +294,8 @@ impl Cases {
 
     /// Runs the query of a test case and returns its rows, or the code and the message of its error.
     ///
-    /// # Errors A fault of the setup, the settings or the input. No case can expect such a fault.
+    /// # Errors
+    /// A fault of the setup, the settings or the input. No case can expect such a fault.
     fn results(&self, case: &Case, manner: Manner) -> Result<Outcome, String> {
         Ok(match self.answer(&case.settings, &case.query, manner)? {
             Answer::Refused { code, message } | Answer::Failed { code, message } => Err((code, message)),
@@ -303,7 +305,8 @@ impl Cases {
 
     /// Runs a query over the tables and the rows of this test file, under `settings`.
     ///
-    /// # Errors A fault of the setup, the settings or the input.
+    /// # Errors
+    /// A fault of the setup, the settings or the input.
     pub fn answer(&self, settings: &[String], query: &str, manner: Manner) -> Result<Answer, String> {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = Session::new(Arc::clone(&clock) as _);
@@ -609,7 +612,8 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
 
 /// Runs a job of one query to its end, one scheduler step at a time.
 ///
-/// # Errors A fault that the query did not cause.
+/// # Errors
+/// A fault that the query did not cause.
 fn run_job(
     job: &Job,
     session: &Session,

@@ -41,7 +41,8 @@ pub struct Catalog {
 impl Catalog {
     /// Adds a table or a view to the catalog.
     ///
-    /// # Errors [`Code::Invalid`] if the name is taken, unless `if_not_exists`.
+    /// # Errors
+    /// [`Code::Invalid`] if the name is taken, unless `if_not_exists`.
     pub fn add(&mut self, name: &Name, entry: Entry, if_not_exists: bool) -> Result<(), SqlError> {
         check_parts(name)?;
         if self.entries.contains_key(&name.name) {
@@ -59,8 +60,9 @@ impl Catalog {
 
     /// Removes a table or a view from the catalog.
     ///
-    /// # Errors [`Code::UnknownTable`] if there is no such entry, unless `if_exists`; [`Code::Invalid`] if a
-    /// table is to be removed as a view, or a view as a table.
+    /// # Errors
+    /// [`Code::UnknownTable`] if there is no such entry, unless `if_exists`; [`Code::Invalid`] if a table is
+    /// to be removed as a view, or a view as a table.
     pub fn remove(&mut self, name: &Name, is_view: bool, if_exists: bool) -> Result<(), SqlError> {
         check_parts(name)?;
         match self.entries.get(&name.name) {
@@ -82,7 +84,8 @@ impl Catalog {
 
     /// Returns the table or the view with this name.
     ///
-    /// # Errors [`Code::UnknownTable`] if there is none.
+    /// # Errors
+    /// [`Code::UnknownTable`] if there is none.
     pub fn get(&self, name: &str) -> Result<&Entry, SqlError> {
         self.entries.get(name).ok_or_else(|| self.unknown(name))
     }

@@ -68,7 +68,8 @@ pub struct Assembled {
 /// the changes of its plan. The check opens no table. A table whose rows `world` gives or collects needs no
 /// connector.
 ///
-/// # Errors [`SqlError`] for the first fault found.
+/// # Errors
+/// [`SqlError`] for the first fault found.
 pub fn check(job: &Job, world: &World) -> Result<(), SqlError> {
     for part in &job.parts {
         check_scans(&part.plan, world)?;
@@ -177,7 +178,8 @@ impl Shown {
 
     /// Creates a sink that writes rows of `columns` as JSON to `output`, one object a line.
     ///
-    /// # Errors [`SqlError`] if JSON cannot hold one of the columns.
+    /// # Errors
+    /// [`SqlError`] if JSON cannot hold one of the columns.
     pub fn json(columns: &[Column], has_kinds: bool, output: Output) -> Result<Self, SqlError> {
         let column = |column: &Column| FormatColumn {
             name: column.name.clone(),

@@ -130,8 +130,9 @@ impl Session {
 
     /// Sets a key of the session with precedence over later SET and RESET statements.
     ///
-    /// # Errors [`Code::UnknownOption`] for an unknown key that begins with `thalweg.`, [`Code::Invalid`] for
-    /// a value outside its range.
+    /// # Errors
+    /// [`Code::UnknownOption`] for an unknown key that begins with `thalweg.`, [`Code::Invalid`] for a value
+    /// outside its range.
     pub fn override_setting(&mut self, key: &str, value: &str) -> Result<(), SqlError> {
         check_key(key)?;
         self.views.forget();
@@ -149,14 +150,16 @@ impl Session {
 
     /// Returns the context of SQL functions: the session's time zone and clock.
     ///
-    /// # Errors [`Code::Invalid`] if the value of a setting is not valid.
+    /// # Errors
+    /// [`Code::Invalid`] if the value of a setting is not valid.
     pub fn context(&self) -> Result<Context, SqlError> {
         Ok(Context { zone: self.known_settings()?.zone, clock: Arc::clone(&self.clock) })
     }
 
     /// Reads a text of SQL statements; their declarations and settings stay in the session.
     ///
-    /// # Errors [`SqlError`] for the first fault. Declarations before the fault stay.
+    /// # Errors
+    /// [`SqlError`] for the first fault. Declarations before the fault stay.
     pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()

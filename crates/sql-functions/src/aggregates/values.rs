@@ -41,7 +41,8 @@ pub(super) trait Domain: Clone + Send + Sync + 'static {
 
     /// Builds a column of the SQL type from stored values.
     ///
-    /// # Errors [`EvaluationError`] if the column is too large.
+    /// # Errors
+    /// [`EvaluationError`] if the column is too large.
     fn write<'a>(
         &self,
         values: impl Iterator<Item = Option<&'a Self::Value>>,

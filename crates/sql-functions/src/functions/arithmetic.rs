@@ -38,7 +38,8 @@ pub enum ArithmeticOp {
 
 /// Binds an arithmetic operator to its operands.
 ///
-/// # Errors [`BindError`] if Flink has no such operation.
+/// # Errors
+/// [`BindError`] if Flink has no such operation.
 pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> Result<Bound, BindError> {
     // A NULL operand takes the type of the other operand. Beside a time it may be a time or an interval.
     let left_type = if left.of == SqlType::Null { &right.of } else { &left.of };

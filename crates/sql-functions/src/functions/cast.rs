@@ -42,7 +42,8 @@ pub const PADDED_MAX: u32 = 1 << 16;
 
 /// Binds a cast. A value that cannot be cast makes CAST fail and gives NULL for TRY_CAST (`is_try`).
 ///
-/// # Errors [`BindError`] if Flink does not cast between these types.
+/// # Errors
+/// [`BindError`] if Flink does not cast between these types.
 pub fn bind_cast(
     from: &SqlType,
     from_nullable: bool,

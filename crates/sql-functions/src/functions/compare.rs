@@ -1,4 +1,5 @@
 //! The SQL comparison operators `=`, `<>`, `<`, `<=`, `>`, `>=`, IS [NOT] DISTINCT FROM.
+//!
 //! Numbers are compared as numbers, decimals with all their digits. Floats follow IEEE 754: NaN equals nothing, and
 //! 0.0 equals -0.0. Text and bytes are compared by their bytes; FALSE comes before TRUE. Text compared with a time is
 //! read as such a time; the result is NULL if the text is not one. A TIMESTAMP compared with a TIMESTAMP_LTZ is read
@@ -50,8 +51,9 @@ pub enum ComparisonOp {
 /// Binds a comparison operator to its operands. The context holds the zone in which text is read as an
 /// instant.
 ///
-/// # Errors [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time
-/// is not one.
+/// # Errors
+/// [`BindError`] if Flink does not compare such operands, or if a text literal compared with a time is not
+/// one.
 pub fn bind_comparison(
     op: ComparisonOp,
     left: &Argument,

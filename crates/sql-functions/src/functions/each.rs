@@ -96,7 +96,8 @@ pub struct Input<V: Values> {
 impl<V: Values> Input<V> {
     /// Opens an argument of a kernel for reading.
     ///
-    /// # Errors [`EvaluationError`] if the argument is of another type than the function was bound to.
+    /// # Errors
+    /// [`EvaluationError`] if the argument is of another type than the function was bound to.
     pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
         let (array, stride) = one_or_many(argument)?;
         let array = array.as_any().downcast_ref::<V::Array>().cloned().ok_or_else(|| EvaluationError {
@@ -108,7 +109,8 @@ impl<V: Values> Input<V> {
 
     /// Opens the argument with the index `place` for reading; `None` if the call has fewer arguments.
     ///
-    /// # Errors Fails as [`Input::of`] does.
+    /// # Errors
+    /// Fails as [`Input::of`] does.
     pub fn optional(arguments: &[ColumnarValue], place: usize) -> Result<Option<Self>, EvaluationError> {
         arguments.get(place).map(Self::of).transpose()
     }
@@ -137,7 +139,8 @@ pub enum Octets {
 impl Octets {
     /// Opens an argument of text or bytes for reading.
     ///
-    /// # Errors Fails as [`Input::of`] does.
+    /// # Errors
+    /// Fails as [`Input::of`] does.
     pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
         match argument.data_type() {
             DataType::Binary => Input::of(argument).map(Octets::Bytes),
@@ -157,7 +160,8 @@ impl Octets {
 /// Returns an argument of a kernel as a column, and the step from row to row in it. A scalar becomes a column
 /// of one row with step 0.
 ///
-/// # Errors [`EvaluationError`] if a scalar cannot be made into a column.
+/// # Errors
+/// [`EvaluationError`] if a scalar cannot be made into a column.
 pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), EvaluationError> {
     match argument {
         ColumnarValue::Array(array) => Ok((array.clone(), 1)),
@@ -169,7 +173,8 @@ pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), Evalua
 pub trait Outcome<T> {
     /// Converts the outcome for a row to a result.
     ///
-    /// # Errors An error if the row has no result.
+    /// # Errors
+    /// An error if the row has no result.
     fn outcome(self) -> Result<Option<T>, EvaluationError>;
 }
 
@@ -187,7 +192,8 @@ impl<T> Outcome<T> for Result<Option<T>, EvaluationError> {
 
 /// Builds a column of text from texts that already exist: slices of arguments, or owned strings.
 ///
-/// # Errors The error of the first row without a result, or an error if the column grows too long.
+/// # Errors
+/// The error of the first row without a result, or an error if the column grows too long.
 pub fn text<R: AsRef<str>, O: Outcome<R>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -212,7 +218,8 @@ pub fn text<R: AsRef<str>, O: Outcome<R>>(
 /// Builds a column of text. The text of each row is written into a scratch string, which is empty at the
 /// beginning of the row.
 ///
-/// # Errors Fails as [`text`] does.
+/// # Errors
+/// Fails as [`text`] does.
 pub fn written<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -240,7 +247,8 @@ pub fn written<O: Outcome<()>>(
 /// Builds a column of bytes. The bytes of each row are written into a scratch vector, which is empty at the
 /// beginning of the row.
 ///
-/// # Errors Fails as [`text`] does.
+/// # Errors
+/// Fails as [`text`] does.
 pub fn bytes<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -279,7 +287,8 @@ impl TextItems {
 
     /// Appends an item to the current text array, or NULL.
     ///
-    /// # Errors [`EvaluationError`] if the column grows too long.
+    /// # Errors
+    /// [`EvaluationError`] if the column grows too long.
     pub fn push(&mut self, item: Option<&str>) -> Result<(), EvaluationError> {
         let length = item.map_or(0, str::len);
         // An empty item counts as one byte, so that the limit on bytes also limits the number of items, which
@@ -292,7 +301,8 @@ impl TextItems {
 
     /// Appends items that are not NULL to the current text array.
     ///
-    /// # Errors Fails as [`push`](Self::push) does.
+    /// # Errors
+    /// Fails as [`push`](Self::push) does.
     pub fn extend<'a>(&mut self, items: impl IntoIterator<Item = &'a str>) -> Result<(), EvaluationError> {
         items.into_iter().try_for_each(|item| self.push(Some(item)))
     }
@@ -367,7 +377,8 @@ pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
 
 /// Returns the result of a kernel, which has [`row_count`] rows, as a scalar if all arguments are scalars.
 ///
-/// # Errors [`EvaluationError`] if there is no scalar of this type.
+/// # Errors
+/// [`EvaluationError`] if there is no scalar of this type.
 pub fn shaped(
     array: impl Array + 'static,
     arguments: &[ColumnarValue],
@@ -393,7 +404,8 @@ pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
 
 /// Checks the length of a text that a function is about to make, and returns the length.
 ///
-/// # Errors [`EvaluationError`] with the length if it exceeds [`MADE_BYTES_MAX`].
+/// # Errors
+/// [`EvaluationError`] with the length if it exceeds [`MADE_BYTES_MAX`].
 pub fn made(bytes: Option<usize>) -> Result<usize, EvaluationError> {
     match bytes {
         Some(bytes) if bytes <= MADE_BYTES_MAX => scratch::check(bytes).map(|()| bytes),
@@ -448,7 +460,8 @@ impl Kind {
 
 /// Checks arguments against a function's signature, and returns the types in which they are passed.
 ///
-/// # Errors [`BindError`] if there are too few or too many arguments, or if one does not fit.
+/// # Errors
+/// [`BindError`] if there are too few or too many arguments, or if one does not fit.
 pub fn expect(
     arguments: &[Argument],
     required: &[Kind],

@@ -46,7 +46,8 @@ pub fn both(arguments: &[ColumnarValue]) -> Result<(&ColumnarValue, &ColumnarVal
 
 /// Applies a function to a whole argument column; a scalar is passed as a column of one row.
 ///
-/// # Errors Errors of the function.
+/// # Errors
+/// Errors of the function.
 pub fn column_map(
     value: &ColumnarValue,
     function: impl FnOnce(&ArrayRef) -> Result<ArrayRef, EvaluationError>,
@@ -60,7 +61,8 @@ pub fn column_map(
 /// Applies a function to several whole argument columns of `rows` rows. If all arguments are scalars, the
 /// function sees columns of one row and the result is a scalar.
 ///
-/// # Errors Errors of the function.
+/// # Errors
+/// Errors of the function.
 pub fn columns_map(
     arguments: &[ColumnarValue],
     rows: usize,
@@ -78,7 +80,8 @@ pub fn columns_map(
 
 /// Applies a function of one value, which always has a result, to each row of a column.
 ///
-/// # Errors [`EvaluationError`] if the column is of another type.
+/// # Errors
+/// [`EvaluationError`] if the column is of another type.
 pub fn map<I, O>(value: &ColumnarValue, of: &DataType, function: impl Fn(I::Native) -> O::Native) -> Evaluated
 where
     I: ArrowPrimitiveType,
@@ -89,7 +92,8 @@ where
 
 /// Applies a function of one value, which may return NULL or an error, to each row of a column.
 ///
-/// # Errors Errors of the function; [`EvaluationError`] if the column is of another type.
+/// # Errors
+/// Errors of the function; [`EvaluationError`] if the column is of another type.
 pub fn try_map<I, O>(
     value: &ColumnarValue,
     of: &DataType,
@@ -108,7 +112,8 @@ where
 
 /// Applies a function of two values, which always has a result, to each row of two columns.
 ///
-/// # Errors [`EvaluationError`] if a column is of another type.
+/// # Errors
+/// [`EvaluationError`] if a column is of another type.
 pub fn zip<L, R, O>(
     left: &ColumnarValue,
     right: &ColumnarValue,
@@ -136,7 +141,8 @@ where
 
 /// Applies a function of two values, which may return NULL or an error, to each row of two columns.
 ///
-/// # Errors Errors of the function; [`EvaluationError`] if a column is of another type.
+/// # Errors
+/// Errors of the function; [`EvaluationError`] if a column is of another type.
 pub fn try_zip<L, R, O>(
     left: &ColumnarValue,
     right: &ColumnarValue,
@@ -176,7 +182,8 @@ where
 
 /// Applies a predicate of two values, which always has a result, to each row of two columns.
 ///
-/// # Errors [`EvaluationError`] if a column is of another type.
+/// # Errors
+/// [`EvaluationError`] if a column is of another type.
 pub fn zip_boolean<L, R>(
     left: &ColumnarValue,
     right: &ColumnarValue,
@@ -216,7 +223,8 @@ pub struct Operand {
 impl Operand {
     /// Converts an argument of a kernel to the form that Arrow's kernels take.
     ///
-    /// # Errors [`EvaluationError`] if a scalar has no column.
+    /// # Errors
+    /// [`EvaluationError`] if a scalar has no column.
     pub fn new(value: &ColumnarValue) -> Result<Self, EvaluationError> {
         Ok(match value {
             ColumnarValue::Array(array) => Operand { array: Arc::clone(array), is_scalar: false },
@@ -233,21 +241,24 @@ impl Datum for Operand {
 
 /// Downcasts a column to an array of fixed-width values.
 ///
-/// # Errors [`EvaluationError`] if the column is of another type because the planner left out a cast.
+/// # Errors
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn primitive<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>, EvaluationError> {
     array.as_primitive_opt().ok_or_else(|| mistyped(array, &T::DATA_TYPE.to_string()))
 }
 
 /// Downcasts a column to an array of texts.
 ///
-/// # Errors [`EvaluationError`] if the column is of another type because the planner left out a cast.
+/// # Errors
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn text(array: &ArrayRef) -> Result<&StringArray, EvaluationError> {
     array.as_string_opt::<i32>().ok_or_else(|| mistyped(array, "text"))
 }
 
 /// Downcasts a column to an array of booleans.
 ///
-/// # Errors [`EvaluationError`] if the column is of another type because the planner left out a cast.
+/// # Errors
+/// [`EvaluationError`] if the column is of another type because the planner left out a cast.
 pub fn truth(array: &ArrayRef) -> Result<&BooleanArray, EvaluationError> {
     array.as_boolean_opt().ok_or_else(|| mistyped(array, "BOOLEAN"))
 }
@@ -276,7 +287,8 @@ pub fn first(array: &ArrayRef) -> Evaluated {
 
 /// Returns a scalar NULL of a type.
 ///
-/// # Errors [`EvaluationError`] if there are no scalars of the type.
+/// # Errors
+/// [`EvaluationError`] if there are no scalars of the type.
 pub fn null(of: &DataType) -> Evaluated {
     ScalarValue::try_from(of).map(ColumnarValue::Scalar).map_err(|error| internal(&error))
 }

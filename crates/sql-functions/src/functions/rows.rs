@@ -25,7 +25,8 @@ pub static ROWS: &[Function] = &[Function {
 
 /// Binds the access to a field of a row; the second argument is the field's name.
 ///
-/// # Errors [`BindError`] if the row has no such field.
+/// # Errors
+/// [`BindError`] if the row has no such field.
 pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
     let [row, name] = given else { return Err(BindError::count(given.len())) };
     let SqlType::Row(fields) = &row.of else {

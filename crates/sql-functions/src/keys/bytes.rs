@@ -207,8 +207,8 @@ impl ByteSlices {
 
 /// Builds an Arrow column of text or bytes, as the type `of` says.
 ///
-/// # Errors [`EvaluationError`] if the column has more than 2 GiB, or if `of` is text and the values are not
-/// UTF-8.
+/// # Errors
+/// [`EvaluationError`] if the column has more than 2 GiB, or if `of` is text and the values are not UTF-8.
 pub(crate) fn bytes_column<'a>(
     of: &DataType,
     values: impl Iterator<Item = Option<&'a [u8]>>,

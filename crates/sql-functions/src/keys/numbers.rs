@@ -16,7 +16,8 @@ pub(crate) fn is_whole(of: &DataType) -> bool {
 /// 64 bits are not copied. Widening others costs about 0.3 ns a number, and saves compiling each loop over
 /// numbers for every type.
 ///
-/// # Panics If the column holds no whole numbers.
+/// # Panics
+/// If the column holds no whole numbers.
 pub fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
     if let Some(column) = column.as_boolean_opt() {
         return column.values().iter().map(i64::from).collect();
@@ -34,7 +35,8 @@ pub fn whole_numbers(column: &ArrayRef) -> ScalarBuffer<i64> {
 /// Builds a column of type `of` from 64-bit integers. Numbers that do not fit are cut to their lowest bits,
 /// as in Java.
 ///
-/// # Panics If columns of type `of` hold no whole numbers.
+/// # Panics
+/// If columns of type `of` hold no whole numbers.
 pub(crate) fn whole_column(of: &DataType, numbers: Vec<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
     let length = numbers.len();
     let buffer = match width(of) {

@@ -51,7 +51,8 @@ pub struct Head {
 impl Head {
     /// Parses the head of a SQL file; returns `None` if the head states no expectations.
     ///
-    /// # Errors The expectations contain nothing that can be compared.
+    /// # Errors
+    /// The expectations contain nothing that can be compared.
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
         let said = || {
             text.lines()
@@ -115,7 +116,8 @@ impl Head {
 
     /// Checks at the end of a run that all expected output has come, and nothing else.
     ///
-    /// # Errors The differences, one a line.
+    /// # Errors
+    /// The differences, one a line.
     pub fn end(mut self, sums: Sums) -> Result<(), String> {
         let missing = self.lines.iter().filter(|(_, count)| 0 < **count);
         let missing = missing.map(|(line, count)| format!("did not come, {count} times: {line}"));

@@ -31,7 +31,8 @@ struct Call {
 impl Calls {
     /// Creates the accumulators of aggregate calls; with `must_retract` they can take rows back.
     ///
-    /// # Errors [`EvaluationError`] if an aggregate must retract and cannot; planning refuses such calls.
+    /// # Errors
+    /// [`EvaluationError`] if an aggregate must retract and cannot; planning refuses such calls.
     pub(super) fn new(calls: &[AggregateCall], must_retract: bool) -> Outcome<Self> {
         let mut read: Vec<usize> = Vec::new();
         let mut place_of = |place: &usize| {

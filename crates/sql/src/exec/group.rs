@@ -108,8 +108,9 @@ impl Group {
     /// Creates a GROUP BY of rows with the columns `input`, which puts out rows with `columns`: keys, then
     /// results. The clock decides when a key has expired.
     ///
-    /// # Errors [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type
-    /// that cannot be kept, or a call must retract rows and cannot; planning refuses both.
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot
+    /// be kept, or a call must retract rows and cannot; planning refuses both.
     pub fn new(
         group: GroupCalls,
         now: Now,

@@ -81,19 +81,22 @@ pub trait JoinOperator: Send {
     /// Takes a batch of one input of the join. Rows below `late_by`, the watermark of that input, are late;
     /// later rows of that input have event times at or above it.
     ///
-    /// # Errors [`EvaluationError`] if an expression fails on a row, or the join does not support a
-    /// retraction in the batch.
+    /// # Errors
+    /// [`EvaluationError`] if an expression fails on a row, or the join does not support a retraction in the
+    /// batch.
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
     /// Handles the watermark of the join, which is the lesser of the watermarks of its inputs.
     ///
-    /// # Errors [`EvaluationError`] if an expression fails on a row that comes out.
+    /// # Errors
+    /// [`EvaluationError`] if an expression fails on a row that comes out.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()>;
 
     /// Returns the next batch of the output that the last call of `take` or `advance` caused; `None` at its
     /// end.
     ///
-    /// # Errors [`EvaluationError`] if an expression of the output fails.
+    /// # Errors
+    /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
     /// Returns how far the event times of output rows of the join may lie behind its watermark.
@@ -123,12 +126,14 @@ pub trait JoinOperator: Send {
 
     /// Saves the whole state of the join. Called only when no output is pending.
     ///
-    /// # Errors [`StateError`] if a value cannot be written.
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
     /// Replaces the whole state of the join by what [`save`](Self::save) wrote.
     ///
-    /// # Errors [`StateError`] if the bytes are not such state.
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 

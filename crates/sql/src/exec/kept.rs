@@ -13,7 +13,8 @@ use thalweg_sql_tables::batch::batch_of;
 
 /// Saves rows that an operator holds.
 ///
-/// # Errors [`StateError`] if a value cannot be written.
+/// # Errors
+/// [`StateError`] if a value cannot be written.
 pub fn save_rows(rows: &RecordBatch, state: &mut StateWriter) -> Result<(), StateError> {
     state.put(&ROW_FORMAT)?;
     state.put(&rows.num_rows())?;
@@ -35,7 +36,8 @@ pub fn save_rows(rows: &RecordBatch, state: &mut StateWriter) -> Result<(), Stat
 
 /// Loads rows of a schema that [`save_rows`] wrote.
 ///
-/// # Errors [`StateError`] if the bytes are not such rows.
+/// # Errors
+/// [`StateError`] if the bytes are not such rows.
 pub fn load_rows(schema: &SchemaRef, state: &mut StateReader<'_>) -> Result<RecordBatch, StateError> {
     check_row_format(state)?;
     let count: usize = state.take()?;

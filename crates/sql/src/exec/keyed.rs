@@ -264,7 +264,8 @@ impl Keyed {
 
     /// Saves all keys of the index with their slots.
     ///
-    /// # Errors [`StateError`] if they cannot be written.
+    /// # Errors
+    /// [`StateError`] if they cannot be written.
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(ROW_FORMAT, self.slots.len(), self.table.len(), self.now_ms))?;
         for slot in self.live() {
@@ -278,7 +279,8 @@ impl Keyed {
     /// Replaces all keys of the index by those that [`save`](Self::save) wrote; slots without a key are to be
     /// recycled.
     ///
-    /// # Errors [`StateError`] if the bytes are not such keys.
+    /// # Errors
+    /// [`StateError`] if the bytes are not such keys.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         check_row_format(state)?;
         let (slots, keys, now_ms): (usize, usize, i64) = state.take()?;

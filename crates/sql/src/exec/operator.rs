@@ -28,12 +28,14 @@ pub trait BatchOperator: Send {
     /// Takes a batch of input. Rows below the watermark `late_by` are late; later rows of the same input have
     /// event times at or above it.
     ///
-    /// # Errors [`EvaluationError`] if an expression fails on a row.
+    /// # Errors
+    /// [`EvaluationError`] if an expression fails on a row.
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()>;
 
     /// Handles a watermark; the output of the windows and rows that it completes is fetched afterwards.
     ///
-    /// # Errors [`EvaluationError`] if an expression fails on what is completed.
+    /// # Errors
+    /// [`EvaluationError`] if an expression fails on what is completed.
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         let _ = watermark;
         Ok(())
@@ -42,7 +44,8 @@ pub trait BatchOperator: Send {
     /// Returns the next batch of the output that the last call of `take` or `advance` caused; `None` at its
     /// end.
     ///
-    /// # Errors [`EvaluationError`] if an expression of the output fails.
+    /// # Errors
+    /// [`EvaluationError`] if an expression of the output fails.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
     /// Tells the operator that there is room again for output that [`next`](Self::next) still holds. Earlier
@@ -89,7 +92,8 @@ pub trait BatchOperator: Send {
     /// Merges the state of a copy into this operator; the copy is empty afterwards. Does nothing for an
     /// operator without state.
     ///
-    /// # Errors [`EvaluationError`] if the states cannot be merged.
+    /// # Errors
+    /// [`EvaluationError`] if the states cannot be merged.
     fn absorb(&mut self, copy: &mut dyn BatchOperator) -> Outcome<()> {
         let _ = copy;
         Ok(())
@@ -100,12 +104,14 @@ pub trait BatchOperator: Send {
 
     /// Saves the whole state of the operator.
     ///
-    /// # Errors [`StateError`] if a value cannot be written.
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
     /// Replaces the whole state of the operator by what [`save`](Self::save) wrote.
     ///
-    /// # Errors [`StateError`] if the bytes are not such state.
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 

@@ -146,8 +146,9 @@ impl Over {
     /// Creates the operator of an OVER window, which extends rows of the columns `input` to rows of
     /// `columns`. The clock decides when a key has expired.
     ///
-    /// # Errors [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key or an
-    /// argument has a type that cannot be kept, or a call does not support its frame; planning refuses both.
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key or an argument has a
+    /// type that cannot be kept, or a call does not support its frame; planning refuses both.
     pub fn new(
         over: OverCalls,
         now: Now,

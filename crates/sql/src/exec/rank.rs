@@ -145,8 +145,9 @@ impl Maker {
 impl TopN {
     /// Creates a top-N of rows with the columns `input`. The clock decides when a key has expired.
     ///
-    /// # Errors [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type
-    /// that cannot be kept; all SQL types can.
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that
+    /// cannot be kept; all SQL types can.
     pub fn new(
         wanted: Wanted,
         now: Now,

@@ -72,7 +72,8 @@ type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
 impl<'a> Assembly<'a> {
     /// Assembles the plans of a job, each with the sink in which it ends.
     ///
-    /// # Errors [`SqlError`] if a table cannot be opened.
+    /// # Errors
+    /// [`SqlError`] if a table cannot be opened.
     pub fn assemble(
         query: &'a Query,
         context: &'a Context,

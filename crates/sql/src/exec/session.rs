@@ -108,8 +108,9 @@ impl AssignSessions {
     /// Creates the operator that assigns sessions by the key columns `keys` and the time column `time`, given
     /// as indexes.
     ///
-    /// # Errors [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type
-    /// that cannot be a key.
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a key has a type that cannot
+    /// be a key.
     pub fn new(
         gap_ms: i64,
         keys: Vec<usize>,

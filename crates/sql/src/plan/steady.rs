@@ -23,8 +23,8 @@ use super::{Join, JoinMethod, Node, Plan};
 /// Refuses a plan in which an operator stores rows whose values differ when they are retracted, such as
 /// RAND().
 ///
-/// # Errors [`Code::Unsupported`]; the message names the operator, the column and the operator that changes
-/// rows.
+/// # Errors
+/// [`Code::Unsupported`]; the message names the operator, the column and the operator that changes rows.
 pub fn check(plan: &Plan) -> Result<(), SqlError> {
     unsteady(plan).map(|_| ())
 }

@@ -4,6 +4,7 @@
 //! DataFusion's planner ignores parts of the syntax tree that it does not know (locks, samples, hints and so
 //! on). A query with such a part would run and mean something else. So every part of a query that is not
 //! known here is an error. These forms are rewritten:
+//!
 //! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`,
 //!   `SUBSTRING(a FROM b FOR c)`, `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`,
 //!   `a[i]`: calls of functions;
@@ -62,7 +63,8 @@ pub const CELL: &str = "cell of values";
 
 /// Rewrites a query into the plain form that the planner knows.
 ///
-/// # Errors [`Code::Unsupported`] for unsupported parts, at their place.
+/// # Errors
+/// [`Code::Unsupported`] for unsupported parts, at their place.
 pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
     match results::mark_apart(query, &HashSet::new()) {
         ControlFlow::Continue(()) => visit(query),
@@ -72,7 +74,8 @@ pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
 
 /// Rewrites an expression of a table's declaration into the plain form that the planner knows.
 ///
-/// # Errors Fails as [`make_plain`] does.
+/// # Errors
+/// Fails as [`make_plain`] does.
 pub fn make_expression_plain(expression: &mut Expr) -> Result<(), SqlError> {
     visit(expression)
 }

@@ -105,8 +105,8 @@ pub struct Insert {
 
 /// Parses all SQL statements of a text.
 ///
-/// # Errors [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported
-/// statements.
+/// # Errors
+/// [`Code::Syntax`] where the text is not valid SQL, and [`Code::Unsupported`] at unsupported statements.
 pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes, and at most {TEXT_BYTES_MAX} are read", text.len());

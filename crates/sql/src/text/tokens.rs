@@ -16,8 +16,8 @@ use super::script::{is_blank, word};
 /// Returns the tokens of an SQL text without the blanks between them, of which there may be millions. Hints,
 /// which are comments, stay.
 ///
-/// # Errors [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of
-/// text.
+/// # Errors
+/// [`Code::Syntax`] for invalid tokens, [`Code::Unsupported`] for unsupported hints and forms of text.
 pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
         let (line, column) = (error.location.line as usize, error.location.column as usize);

@@ -87,7 +87,8 @@ pub(crate) fn time(millis: i64) -> String {
 
 /// Returns the rows that remain after the changes that a query puts out, sorted.
 ///
-/// # Errors A change that the plan did not announce, or a retraction of a row that is not present.
+/// # Errors
+/// A change that the plan did not announce, or a retraction of a row that is not present.
 pub(crate) fn materialised(rows: &[(RowKind, String)], planned: Changes) -> Result<Vec<String>, String> {
     let mut left: BTreeMap<&str, i64> = BTreeMap::new();
     for (kind, row) in rows {

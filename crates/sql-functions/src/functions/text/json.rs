@@ -345,7 +345,8 @@ pub enum Found<'j, 'a> {
 impl Path {
     /// Reads a JSON path.
     ///
-    /// # Errors The reason why the path cannot be used.
+    /// # Errors
+    /// The reason why the path cannot be used.
     pub fn read(text: &str) -> Result<Path, String> {
         let trimmed = text.trim();
         let modeless = ["lax", "strict"].iter().find_map(|mode| {

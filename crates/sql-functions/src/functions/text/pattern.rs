@@ -42,7 +42,8 @@ pub enum Invalid {
 /// Checks a literal regular expression: refuses an unsupported one, and an invalid one unless `invalid`
 /// tolerates it.
 ///
-/// # Errors [`BindError`] with the reason.
+/// # Errors
+/// [`BindError`] with the reason.
 pub fn check_literal(argument: &Argument, invalid: Invalid) -> Result<(), BindError> {
     let Some(text) = argument.text() else { return Ok(()) };
     match compile(text) {
@@ -90,7 +91,8 @@ pub struct Patterns(Cache<Result<Arc<Regex>, Refusal>>);
 impl Patterns {
     /// Returns a compiled regular expression; `None` if it is invalid in Java, too.
     ///
-    /// # Errors [`EvaluationError`] if the expression is valid in Java but not supported here.
+    /// # Errors
+    /// [`EvaluationError`] if the expression is valid in Java but not supported here.
     pub fn get(&self, java: &str) -> Result<Option<Arc<Regex>>, EvaluationError> {
         match self.0.get(java, |java| compile(java).map(Arc::new)) {
             Ok(regex) => Ok(Some(regex)),
@@ -104,7 +106,8 @@ impl Patterns {
 
     /// Returns a compiled regular expression, where an invalid one is an error.
     ///
-    /// # Errors [`EvaluationError`] if the expression is invalid or not supported.
+    /// # Errors
+    /// [`EvaluationError`] if the expression is invalid or not supported.
     pub fn required(&self, java: &str) -> Result<Arc<Regex>, EvaluationError> {
         self.get(java)?.ok_or_else(|| EvaluationError {
             code: "BAD_PATTERN",
@@ -129,7 +132,8 @@ pub struct Cursor<'a> {
 impl Cursor<'_> {
     /// Returns a compiled regular expression, as [`Patterns::get`] does.
     ///
-    /// # Errors Fails as [`Patterns::get`] does.
+    /// # Errors
+    /// Fails as [`Patterns::get`] does.
     pub fn get(&mut self, java: &str) -> Result<Option<Arc<Regex>>, EvaluationError> {
         if let Some((last, regex)) = &self.last
             && last == java
@@ -144,7 +148,8 @@ impl Cursor<'_> {
 
 /// Compiles a regular expression of Java.
 ///
-/// # Errors [`Refusal`] if the expression is invalid or not supported.
+/// # Errors
+/// [`Refusal`] if the expression is invalid or not supported.
 pub fn compile(java: &str) -> Result<Regex, Refusal> {
     let translated = Translation::of(java)?;
     Regex::new(&translated).map_err(|error| match error {

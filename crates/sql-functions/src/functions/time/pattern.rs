@@ -52,7 +52,8 @@ enum Item {
 impl Pattern {
     /// Compiles a pattern of a date and time.
     ///
-    /// # Errors The reason why the pattern cannot be used.
+    /// # Errors
+    /// The reason why the pattern cannot be used.
     pub fn compile(text: &str, style: Style, purpose: Purpose) -> Result<Pattern, String> {
         let mut items = Vec::new();
         let mut letters = text.chars().peekable();

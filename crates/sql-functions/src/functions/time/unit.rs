@@ -29,7 +29,8 @@ pub(super) enum Unit {
 impl Unit {
     /// Reads a unit of time from an argument, which must be a literal.
     ///
-    /// # Errors [`BindError`] if the argument does not name a unit.
+    /// # Errors
+    /// [`BindError`] if the argument does not name a unit.
     pub(super) fn of(argument: Option<&Argument>) -> Result<Unit, BindError> {
         let name =
             argument.and_then(Argument::text).ok_or_else(|| BindError::new("the unit is no literal"))?;

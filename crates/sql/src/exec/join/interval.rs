@@ -120,7 +120,8 @@ struct Candidate {
 impl IntervalJoin {
     /// Creates an interval join by the time columns with the indexes `times`.
     ///
-    /// # Errors [`EvaluationError`] if a key has a type that cannot be a key.
+    /// # Errors
+    /// [`EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(shape: Shape, times: [usize; 2], bounds: Bounds) -> Outcome<Self> {
         Ok(IntervalJoin {
             converter: shape.key_converter()?,

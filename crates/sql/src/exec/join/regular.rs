@@ -124,7 +124,8 @@ type Made = (RowKind, Option<u32>, Option<u32>);
 impl RegularJoin {
     /// Creates a regular join that keeps rows for `ttl_ms` milliseconds after they were written, by `clock`.
     ///
-    /// # Errors [`EvaluationError`] if a row has a type that cannot be compared.
+    /// # Errors
+    /// [`EvaluationError`] if a row has a type that cannot be compared.
     pub fn new(shape: Shape, ttl_ms: i64, clock: Arc<dyn Clock>) -> Outcome<Self> {
         let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
         Ok(RegularJoin {

@@ -129,7 +129,8 @@ impl TemporalJoin {
     /// is not determined and is ignored. `met` keeps left rows that came out; it is needed if left rows may
     /// be retracted.
     ///
-    /// # Errors [`EvaluationError`] if a key has a type that cannot be a key.
+    /// # Errors
+    /// [`EvaluationError`] if a key has a type that cannot be a key.
     pub fn new(
         shape: Shape,
         times: [usize; 2],

@@ -69,8 +69,9 @@ impl Deduplicate {
     /// Creates a deduplication that keeps one row of each key; the key is the columns with the indexes
     /// `keys`. The clock decides when a key has expired; a key is kept for `ttl_ms`.
     ///
-    /// # Errors [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type
-    /// that cannot be kept; all SQL types can.
+    /// # Errors
+    /// [`EvaluationError`](thalweg_sql_functions::functions::EvaluationError) if a column has a type that
+    /// cannot be kept; all SQL types can.
     pub fn new(
         keep: Keep,
         keys: Vec<usize>,

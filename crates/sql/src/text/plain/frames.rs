@@ -14,8 +14,9 @@ use crate::text::interval::MILLIS;
 
 /// Rewrites the frame of an OVER window into plain form, with numbers as bounds.
 ///
-/// # Errors [`Code::Unsupported`] for frames that extend past the current row, [`Code::TypeMismatch`] for
-/// bounds that do not fit ROWS or RANGE.
+/// # Errors
+/// [`Code::Unsupported`] for frames that extend past the current row, [`Code::TypeMismatch`] for bounds that
+/// do not fit ROWS or RANGE.
 pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
     let unsupported = |what: &str| Err(not_supported(what));
     if window.window_name.is_some() {

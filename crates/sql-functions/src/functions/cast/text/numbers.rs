@@ -139,7 +139,8 @@ pub struct NotANumber;
 /// Differs from Flink: text with a stray character behind a short number (`12x`), which Flink ignores, is not
 /// a number.
 ///
-/// # Errors [`NotANumber`] if the text is not a number.
+/// # Errors
+/// [`NotANumber`] if the text is not a number.
 pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
     let text = text.trim_matches([' ', '\n', '\t']);
     let (is_negative, text) = match text.as_bytes().first() {
@@ -188,7 +189,8 @@ pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>
 /// Converts a float to a decimal number: its shortest digits, rounded half up. `None` if the number has too
 /// many digits.
 ///
-/// # Errors [`NotANumber`] for NaN and infinities.
+/// # Errors
+/// [`NotANumber`] for NaN and infinities.
 pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
     if !value.is_finite() {
         return Err(NotANumber);
