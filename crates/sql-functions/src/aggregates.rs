@@ -89,7 +89,8 @@ pub struct BoundAggregate {
     /// Creates accumulators that also take rows back, which costs more for some aggregates; `None` if the
     /// aggregate cannot.
     pub create_retractable: Option<Create>,
-    /// Number of leading arguments which DISTINCT compares; 0 if repeated values never make a difference.
+    /// Number of leading arguments that DISTINCT compares; 0 if repeated values never make a difference, as
+    /// for MIN.
     pub distinct_over: usize,
 }
 
@@ -211,7 +212,7 @@ pub trait Accumulator: Send {
     /// [`StateError`] if the bytes are not saved state of this call.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 
-    /// Returns `self` for the downcast in [`merge`](Self::merge).
+    /// Returns the accumulator as `Any`, so that [`merge`](Self::merge) can downcast it to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -142,7 +142,7 @@ impl Typed {
         });
     }
 
-    /// Calls `each` with the expression and all its sub-expressions.
+    /// Calls `each` with the expression itself and with all its sub-expressions.
     pub fn visit(&self, each: &mut impl FnMut(&Typed)) {
         each(self);
         match &self.expression {
@@ -266,7 +266,8 @@ impl Typed {
         }
     }
 
-    /// Evaluates the expression, given the values of its [first operand](Self::first_operand) if it has one.
+    /// Evaluates an expression whose [first operand](Self::first_operand), if it has one, is already
+    /// evaluated.
     fn evaluate_behind(
         &self,
         first: Option<ColumnarValue>,
@@ -347,7 +348,8 @@ fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, Evaluat
     }
 }
 
-/// Converts an error of an Arrow kernel. Checked types and lengths do not cause such errors.
+/// Converts an error of an Arrow kernel. Types and lengths are checked before, so such errors are not
+/// expected.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }

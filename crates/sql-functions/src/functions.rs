@@ -49,9 +49,9 @@ use crate::values::{ColumnarValue, ScalarValue};
 pub struct Argument {
     /// SQL type of the argument.
     pub of: SqlType,
-    /// True if the argument may be NULL.
+    /// True if the argument of the function call may be NULL.
     pub is_nullable: bool,
-    /// Value of the argument, if it is a literal.
+    /// Value of the argument of the function call, if it is a literal.
     pub literal: Option<ScalarValue>,
 }
 

@@ -65,7 +65,7 @@ pub fn process_seed() -> u64 {
     *SEED
 }
 
-/// Greatest number of keys of one index, because key numbers have 32 bits. A full index holds about 100 GiB.
+/// Greatest number of keys in one index, because key numbers have 32 bits. A full index holds about 100 GiB.
 pub const KEYS_MAX: usize = u32::MAX as usize;
 
 /// Creates a converter from columns of the given types to comparable rows. The types must come from

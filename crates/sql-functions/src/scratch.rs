@@ -159,7 +159,8 @@ pub fn hold(value: &ColumnarValue) -> Result<(), EvaluationError> {
     }
 }
 
-/// Returns the bytes of the values of an array. A slice counts its own values, and not the buffers that it shares.
+/// Returns the bytes of the values of an Arrow array. A slice counts its own values, and not the buffers that
+/// it shares.
 pub fn value_bytes(array: &dyn Array) -> usize {
     bytes_of_values(&array.to_data())
 }

@@ -159,7 +159,7 @@ impl SqlType {
             .or_else(|| SqlType::of_arrow(field.data_type()))
     }
 
-    /// Returns the SQL type of a column of an Arrow type without metadata.
+    /// Returns the SQL type that follows from an Arrow type alone, without the metadata of a field.
     pub fn of_arrow(arrow: &DataType) -> Option<SqlType> {
         Some(match arrow {
             DataType::Null => SqlType::Null,

@@ -1,9 +1,15 @@
 //! Benchmark of reading JSON: the speed at which one core turns JSON lines into columns, compared with a
-//! parser alone. Workload: lines of the Yahoo! streaming benchmark, 7 short strings each. Three of the
-//! strings are wanted, and all 7, in batches of 4,096 rows. The lines come from memory, and are read by a SQL
-//! query from a file on one worker. Ceiling: serde_json, which reads each line into a struct of borrowed
-//! strings that is dropped at once. For the query, the ceiling reads the whole file first. Unit: MB/s of
-//! JSON, median of interleaved rounds, least and greatest. For regressions, not for claims.
+//! parser alone.
+//!
+//! Workload: lines of the Yahoo! streaming benchmark, 7 short strings each. Three of the strings are wanted,
+//! and all 7, in batches of 4,096 rows. The lines come from memory, and are read by a SQL query from a file
+//! on one worker.
+//!
+//! Ceiling: serde_json, which reads each line into a struct of borrowed strings that is dropped at once. For
+//! the query, the ceiling reads the whole file first.
+//!
+//! Unit: MB/s of JSON, median of interleaved rounds, least and greatest. For regressions, not for claims.
+//!
 //! `cargo bench -p thalweg-sql --bench json`; under `cargo test` it runs once, small.
 
 use std::collections::BTreeMap;

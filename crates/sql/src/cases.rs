@@ -111,14 +111,14 @@ pub enum Answer {
         /// Message of the error with which planning refused the query.
         message: String,
     },
-    /// The query failed while it ran.
+    /// The query passed planning and failed while it ran.
     Failed {
         /// Code of the error with which the running query failed.
         code: String,
         /// Message of the error with which the running query failed.
         message: String,
     },
-    /// The query ran to its end.
+    /// The query ran to its end without an error.
     Rows {
         /// Kind of change and values of each row of the result, in the order of arrival.
         rows: Vec<(RowKind, String)>,
@@ -133,13 +133,13 @@ pub enum Answer {
 /// depend on any of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// The number of workers that run copies of a shareable operator; with 1, operators run one after the other.
+    /// Number of workers that run copies of a shareable operator; with 1, operators run one after the other.
     pub workers: usize,
     /// Greatest number of rows that a source of the test reads at a time.
     pub batch_rows: usize,
     /// Seed of the pseudo-random order in which the tasks of the test run.
     pub seed: u64,
-    /// The name of the policy that picks the next task; `None` for the engine's default.
+    /// Name of the scheduling policy that picks the next task; `None` for the engine's default.
     pub policy: Option<&'static str>,
 }
 

@@ -26,8 +26,8 @@ use crate::exec::run::{Assembly, Ending};
 use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 
-/// Limits of an edge of batches: at most 32 batches of up to 4,096 rows and, unless one row is larger, 256
-/// KiB each.
+/// Limits of an edge that carries batches of rows: at most 32 batches of up to 4,096 rows and, unless one row
+/// is larger, 256 KiB each.
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 

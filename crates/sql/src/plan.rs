@@ -37,7 +37,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column without a role for windows and watermarks.
+    /// Creates a column of a plan that has no role for windows and watermarks.
     pub fn plain(name: impl Into<String>, of: SqlType, is_nullable: bool) -> Self {
         Column { name: name.into(), of, is_nullable, role: Role::Plain }
     }
@@ -83,7 +83,7 @@ impl Windows {
 /// Rule by which event time is cut into windows. All spans are in milliseconds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum WindowSpec {
-    /// Tumbling windows, back to back.
+    /// Tumbling windows, which lie back to back and do not overlap.
     Tumble {
         /// Size of each tumbling window in milliseconds, above zero.
         size_ms: i64,
@@ -360,8 +360,8 @@ impl AggregateCall {
     /// Returns whether the result of the aggregate depends on the order of the rows.
     pub fn is_ordered(&self) -> bool {
         let name = self.name.rsplit(' ').next().unwrap_or_default();
-        // For floats MIN and MAX keep the first of equal values, and NaNs and zeros of both signs count as
-        // equal.
+        // MIN and MAX of floats depend on the order of rows: they keep the first of equal values, and NaNs
+        // and zeros of both signs count as equal.
         let is_of_floats = matches!(name, "MIN" | "MAX")
             && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
         is_of_floats || aggregate(name).is_none_or(|function| function.is_ordered)

@@ -33,7 +33,7 @@ use crate::text::script::{self, Insert, Placed, Statement};
 /// operators need. It is reserved address space; only the pages used take memory.
 pub const STACK_BYTES: usize = 256 << 20;
 
-/// The range of `thalweg.latency-target`: the engine's own bounds.
+/// Range of values of the setting `thalweg.latency-target`; the engine has the same bounds.
 pub const LATENCY_TARGETS: RangeInclusive<Duration> =
     Duration::from_micros(1)..=Duration::from_secs(7 * 86_400);
 
@@ -61,7 +61,8 @@ pub enum Action {
     Show(String),
 }
 
-/// One query of the engine: an INSERT, a set of INSERTs, or a query whose rows are shown.
+/// A job, which runs as one query of the engine: an INSERT, a set of INSERTs, or a query whose rows are
+/// shown.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Name of the job, for metrics and messages.
@@ -79,7 +80,7 @@ pub struct Job {
 pub struct Part {
     /// The plan that makes the rows of this part of the job.
     pub plan: Plan,
-    /// The table to which the rows are written; `None` if they are shown.
+    /// Table into which the rows of this part of the job are written; `None` if they are shown.
     pub into: Option<Arc<Table>>,
     /// Line and column at which the INSERT or the query of this part begins in the text.
     pub place: Place,
@@ -99,8 +100,8 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// Latency that the scheduler aims at: the setting `thalweg.latency-target`.
     pub latency_target: Option<Duration>,
-    /// `thalweg.file-roots`: the directories whose files tables may read and write; `None` if all files are
-    /// allowed.
+    /// Directories whose files tables may read and write: the setting `thalweg.file-roots`. `None` if all
+    /// files are allowed.
     pub file_roots: Option<Vec<PathBuf>>,
 }
 
@@ -433,7 +434,7 @@ fn zone_of(name: &str) -> Option<Tz> {
     let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
     let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
     let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
-    // The names of the `Etc/GMT` zones count westward, so the sign changes.
+    // The offset in the name of a zone such as `Etc/GMT+3` counts westward, so its sign changes.
     format!("Etc/GMT{:+}", -hours).parse().ok()
 }
 
@@ -441,7 +442,7 @@ fn described(name: &str, of: &str, is_nullable: bool) -> String {
     format!("`{name}` {of}{}", if is_nullable { "" } else { " NOT NULL" })
 }
 
-/// Parses a span as Flink's settings write it: a number and a unit; without a unit, milliseconds.
+/// Parses a span of time as Flink's settings write it: a number and a unit; without a unit, milliseconds.
 pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

@@ -21,7 +21,7 @@ use thalweg_sql::session::{Action, Session};
 /// Root of the repository, to which paths in the example files are relative.
 const ROOT: &str = "../..";
 
-/// Returns all SQL files below a folder, sorted.
+/// Returns all SQL files in a folder and its sub-folders, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of examples") {

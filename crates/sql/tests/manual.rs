@@ -128,7 +128,7 @@ fn pages(folder: &Path) -> Vec<Page> {
     files(folder, "md").into_iter().map(read).collect()
 }
 
-/// Returns the files with an extension below a folder, sorted.
+/// Returns the files in a folder and its sub-folders that have an extension, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the repository") {

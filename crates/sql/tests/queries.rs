@@ -121,7 +121,7 @@ fn windows_over_instants_hold_as_many_rows() {
     assert!(compared > 4 * refused && compared > 150, "{compared} were compared, {refused} refused");
 }
 
-/// Returns a numeric environment variable.
+/// Returns the value of an environment variable as a number, if it is set.
 fn number(key: &str) -> Option<u64> {
     let text = std::env::var(key).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A sequence to which values are appended and from which equal values may be removed.
+/// A sequence of the values of a group, to which values are appended and from which equal values may be
+/// removed.
 pub(super) trait Sequence<V: 'static>:
     Default + Serialize + DeserializeOwned + Send + 'static
 {
@@ -19,7 +20,7 @@ pub(super) trait Sequence<V: 'static>:
     /// returns false, and the next equal value that a merge brings is removed instead.
     fn take(&mut self, value: V) -> bool;
 
-    /// Appends all values of another sequence.
+    /// Appends all values of another sequence, as a merge of two groups does.
     fn append(&mut self, other: &Self);
 
     /// Returns the number of values in the sequence.

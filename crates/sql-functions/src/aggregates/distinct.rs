@@ -69,7 +69,8 @@ struct Pair {
 impl Pair {
     #[inline]
     fn hash(&self, seed: u64) -> u64 {
-        // The group's hash is the seed of the value's hash, so no choice of values makes pairs of two groups collide.
+        // The hash of the group is the seed of the hash of the value, so no choice of values makes the pairs
+        // of two groups collide.
         hash_of(self.value, hash_of(i64::from(self.group), seed)) ^ u64::from(self.is_null)
     }
 

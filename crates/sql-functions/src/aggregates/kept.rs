@@ -27,7 +27,8 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    /// Returns whether a new value replaces the kept one; `comparison` compares the new value with the kept one.
+    /// Returns whether a new value of a group replaces the kept one; `comparison` compares the new value with
+    /// the kept one.
     fn replaces(self, comparison: impl FnOnce() -> Ordering) -> bool {
         match self {
             Choice::First => false,

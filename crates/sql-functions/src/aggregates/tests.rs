@@ -1,4 +1,4 @@
-//! Tests of aggregates: tables of cases with Flink's results, and properties against a naive evaluator
+//! Tests of aggregate functions: tables of cases with Flink's results, and properties against an oracle
 //! (`tests/oracle.rs`).
 
 use std::sync::Arc;

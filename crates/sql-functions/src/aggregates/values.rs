@@ -172,7 +172,7 @@ impl Number for f64 {
     }
 }
 
-/// Builds a column of numbers, some of which may be NULL.
+/// Builds a column of type `of` from numbers, some of which may be NULL.
 pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Item = Option<N>>) -> ArrayRef {
     let (is_there, numbers): (Vec<bool>, Vec<N>) =
         numbers.map(|number| (number.is_some(), number.unwrap_or_default())).unzip();

@@ -34,7 +34,7 @@ pub(super) struct Variance {
     pub of: DataType,
     /// True if the values are a sample; then the divisor is one less than their number.
     pub is_sample: bool,
-    /// True if the result is the square root of the variance.
+    /// True if the aggregate is a standard deviation, which is the square root of the variance.
     pub is_deviation: bool,
 }
 

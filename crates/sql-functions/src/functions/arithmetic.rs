@@ -50,7 +50,7 @@ pub fn bind_arithmetic(op: ArithmeticOp, left: &Argument, right: &Argument) -> R
     times::bind(op, left, right).unwrap_or_else(|| Err(refusal(op, left, right)))
 }
 
-/// Binds the minus sign before a number or an interval.
+/// Binds the minus sign before a number or an interval, which changes its sign.
 ///
 /// # Errors
 /// [`BindError`] if the operand is neither.

@@ -162,7 +162,7 @@ impl Failures {
     }
 }
 
-/// Returns whether a cast may turn a value into NULL: a number which does not fit the digits of a decimal.
+/// Returns whether a cast may turn a value into NULL, because a number may not fit the digits of a decimal.
 fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
     use SqlType::*;
     match (from, to) {

@@ -102,7 +102,7 @@ fn is_time(of: &SqlType) -> bool {
     of.is_timestamp() || matches!(of, SqlType::Date | SqlType::Time(_))
 }
 
-/// Returns whether values of these types are compared without a conversion.
+/// Returns whether values of two types are compared without converting one of them.
 fn are_alike(left: &SqlType, right: &SqlType) -> bool {
     use SqlType::*;
     (left.is_text() && right.is_text())

@@ -8,7 +8,8 @@ use arrow::datatypes::i256;
 
 use crate::types::DECIMAL_PRECISION_MAX;
 
-/// Returns 10 to the power of an exponent from 0 to 38; `None` beyond.
+/// Returns 10 to the power of an exponent from 0 to 38 as an integer of 128 bits; `None` for greater
+/// exponents.
 #[inline]
 pub fn power_of_ten(exponent: u32) -> Option<i128> {
     if exponent <= u32::from(DECIMAL_PRECISION_MAX) { Some(10_i128.pow(exponent)) } else { None }
@@ -76,7 +77,8 @@ pub fn digits(value: u128) -> u32 {
     value.checked_ilog10().map_or(0, |log| log + 1)
 }
 
-/// Returns 10 to the power of an exponent up to 76, the most that 256 bits hold; `None` beyond.
+/// Returns 10 to the power of an exponent up to 76, the most that 256 bits hold; `None` for greater
+/// exponents.
 pub fn wide_power_of_ten(exponent: u32) -> Option<i256> {
     let low = i256::from_i128(power_of_ten(exponent.min(38))?);
     if exponent <= 38 {

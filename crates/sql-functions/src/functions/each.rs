@@ -28,7 +28,7 @@ mod tests;
 /// bound, one row of `REPEAT(x, 2000000000)` would take the memory of all queries.
 pub const MADE_BYTES_MAX: usize = 64 << 20;
 
-/// Greatest number of bytes of text in one result column; Arrow counts them in 32 bits.
+/// Greatest number of bytes of text in one result column, because Arrow counts them in 32 bits.
 const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
 
 /// A kind of values that a kernel reads from an Arrow column.
@@ -308,7 +308,8 @@ impl TextItems {
     }
 }
 
-/// Builds a column of text arrays: each row appends its items. A row which is NULL must append none.
+/// Builds a column of text arrays, to which each row appends the items of its array. A row that is NULL must
+/// append none.
 ///
 /// # Errors
 /// Fails as [`text`] does.
@@ -336,7 +337,7 @@ pub fn text_lists<O: Outcome<()>>(
     shaped(lists.map_err(|error| failure(&error))?, arguments)
 }
 
-/// Builds a column of numbers, or of any type which Arrow stores as numbers.
+/// Builds the result column of a kernel as numbers, or as any type that Arrow stores as numbers.
 ///
 /// # Errors
 /// The error of the first row without a result.
@@ -353,7 +354,7 @@ pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Builds a column of booleans.
+/// Builds the result column of a kernel as booleans.
 ///
 /// # Errors
 /// The error of the first row without a result.
@@ -370,7 +371,7 @@ pub fn boolean<O: Outcome<bool>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Returns how often a kernel's closure runs: once if all arguments are scalars, or else `rows` times.
+/// Returns how often a kernel computes a row: once if all arguments are scalars, or else `rows` times.
 pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
     if are_scalars(arguments) { 1 } else { rows }
 }

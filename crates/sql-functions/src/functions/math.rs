@@ -204,7 +204,7 @@ fn bind_sign(arguments: &[Argument], _: &Context) -> Result<Bound, BindError> {
     Ok(kept(argument, is_nullable, kernel))
 }
 
-/// Returns the sign of a number; zeros keep their sign, and NaN stays NaN.
+/// Returns the sign of a float: 1 or -1; zeros keep their sign, and NaN stays NaN.
 fn f64_sign(value: f64) -> f64 {
     if value.is_nan() || value == 0.0 { value } else { value.signum() }
 }

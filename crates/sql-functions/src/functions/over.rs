@@ -323,8 +323,8 @@ pub fn room(used: usize, more: usize) -> Result<(), EvaluationError> {
     })
 }
 
-/// Builds a column of `rows` rows. A row is NULL if `nulls` says so or `value` returns `None`; the first error ends
-/// the build.
+/// Builds the result column of a kernel, of `rows` rows. A row is NULL if `nulls` says so or `value` returns
+/// `None`; the first error ends the build.
 pub fn fill<O: ArrowPrimitiveType>(
     rows: usize,
     nulls: Option<&NullBuffer>,

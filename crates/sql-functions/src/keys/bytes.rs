@@ -184,6 +184,8 @@ pub(crate) struct ByteSlices {
 }
 
 impl ByteSlices {
+    /// Reads the byte strings of a column of text or bytes.
+    ///
     /// # Panics
     /// If the column holds neither text nor bytes.
     pub(crate) fn of(column: &ArrayRef) -> Self {

@@ -6,8 +6,8 @@ use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, IntervalUnit};
 
-/// Returns whether a column of this type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times, timestamps,
-/// intervals.
+/// Returns whether a column of an Arrow type holds whole numbers: BOOLEAN (0 and 1), integers, dates, times,
+/// timestamps, intervals.
 pub(crate) fn is_whole(of: &DataType) -> bool {
     of == &DataType::Boolean || width(of).is_some()
 }

@@ -1,5 +1,5 @@
-//! Test harness for operators with state per key: rows of four columns, an operator driven by events, and its
-//! output as text.
+//! Test harness for operators with state per key: input rows of four columns, an operator that is driven by
+//! rows and watermarks, and its output as text.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ use crate::plan::Column;
 #[cfg(test)]
 mod tests;
 
-/// Returns the Arrow schema of a stream's columns.
+/// Returns the Arrow schema of batches with the given columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
     // All fields are nullable in Arrow's schema. The planner knows which values may be NULL, and Arrow would
     // check each batch again.
@@ -70,7 +70,7 @@ impl Calc {
         }
     }
 
-    /// Evaluates conditions and outputs for all rows of a batch.
+    /// Evaluates the filter and the output expressions of all forms for the rows of a batch.
     fn evaluate(&self, batch: Batch) -> Outcome<Made> {
         let mut batch = batch;
         for condition in self.conditions.iter() {
@@ -133,7 +133,8 @@ impl BatchOperator for Calc {
         Ok(())
     }
 
-    /// Evaluates only as many rows at a time as there is memory for their results.
+    /// Returns the next output batch. Only as many rows are evaluated at a time as there is memory for their
+    /// results.
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
             if let Some(made) = self.out.pop() {

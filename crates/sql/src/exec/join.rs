@@ -72,8 +72,8 @@ impl Side {
     }
 }
 
-/// A join over batches. As with [`BatchOperator`](super::operator::BatchOperator), the output of a call is
-/// fetched batch by batch before the next call.
+/// A join over batches of rows. As with [`BatchOperator`](super::operator::BatchOperator), the output of a
+/// call is fetched batch by batch before the next call.
 pub trait JoinOperator: Send {
     /// Returns the name of the join for display.
     fn name(&self) -> &str;

@@ -99,7 +99,7 @@ pub trait BatchOperator: Send {
         Ok(())
     }
 
-    /// Returns `self` for the downcast in [`absorb`](Self::absorb).
+    /// Returns the operator as `Any`, so that [`absorb`](Self::absorb) can downcast it to its own type.
     fn as_any(&mut self) -> &mut dyn std::any::Any;
 
     /// Saves the whole state of the operator.

@@ -229,8 +229,8 @@ mod tests {
         }
     }
 
-    /// There are never more than [`RUNS_MAX`] runs, and a run with few rows left does not hold the memory of
-    /// all its rows.
+    /// Waiting rows form at most [`RUNS_MAX`] runs, and a run with few rows left does not hold the memory of
+    /// all its original rows.
     #[test]
     fn runs_are_bounded() {
         let mut runs = Runs::new(schema(), 1);

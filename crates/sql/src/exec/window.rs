@@ -70,7 +70,7 @@ struct Shape {
     hash_seed: u64,
 }
 
-/// Arguments for a new window aggregate.
+/// Arguments from which a window aggregate is created.
 pub struct Asked<'a> {
     /// Columns of the input of the window aggregate.
     pub input: &'a [Column],

@@ -206,7 +206,7 @@ impl Slices {
         matches!(self.kind, Kind::FromBegin { .. })
     }
 
-    /// Returns the end of the last window to which a slice belongs.
+    /// Returns the end of the last of the windows to which a slice of event time belongs.
     pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
@@ -226,7 +226,7 @@ impl Slices {
         }
     }
 
-    /// Returns the end of the first window to which a slice belongs.
+    /// Returns the end of the first of the windows to which a slice of event time belongs.
     pub fn first_end_of(&self, slice_start_ms: i64) -> i64 {
         slice_start_ms.saturating_add(self.slice_ms)
     }
@@ -248,7 +248,7 @@ impl Slices {
     }
 }
 
-/// Returns the greatest `offset + n * size` that is not above a value.
+/// Returns the greatest number of the form `offset + n * size` that is not above `value`.
 #[inline]
 fn floor(value: i64, size: i64, offset: i64) -> i64 {
     // The subtraction cannot overflow: local times are within a few hundred million years, and the offset is

@@ -262,10 +262,10 @@ fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
     }
 }
 
-/// Names the operator of a plan that causes changes of rows, for error messages.
+/// Returns the name of the operator in a plan that causes changes of rows, for error messages.
 pub fn source_of_changes(plan: &Plan) -> String {
     let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
-    // An operator that emits changes although its inputs have none is the cause itself.
+    // If an operator emits changes although its inputs have none, it is the cause of the changes itself.
     if let Some(at) = inputs.iter().position(|input| !input.is_none())
         && !matches!(plan.node, Node::Group { .. } | Node::Rank { .. })
     {

@@ -83,14 +83,14 @@ pub enum ColumnKind {
     },
 }
 
-/// The clause `WATERMARK FOR column AS expression`.
+/// The clause `WATERMARK FOR column AS expression` of CREATE TABLE.
 #[derive(Clone, Debug)]
 pub struct WatermarkDefinition {
     /// Name of the column that becomes the event time.
     pub column: String,
     /// Line and column of the event time column's name in the clause.
     pub place: Place,
-    /// Watermark expression; later records have event times above its value.
+    /// Watermark expression of the clause; later records have event times above its value.
     pub expression: Expr,
 }
 

@@ -46,8 +46,8 @@ mod groups;
 mod results;
 mod tuples;
 
-/// Greatest number of operators which follow each other, or are nested, in one expression; planning recurses once for
-/// each.
+/// Greatest number of operators that follow each other, or are nested, in one expression; planning recurses
+/// once for each operator.
 pub const OPERATORS_MAX: usize = 2_000;
 
 /// Greatest depth of an expression when consecutive steps are merged, for example views upon views. Workers evaluate

@@ -370,7 +370,7 @@ const RESERVED: [&str; 361] = [
     "YEAR",
 ];
 
-/// Returns whether a word is reserved, so that it is a name only in quotes.
+/// Returns whether a word is reserved in Flink's SQL, so that it is a name only in quotes.
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }

@@ -97,7 +97,7 @@ pub struct Insert {
     pub table: Name,
     /// Column names that the INSERT gives; empty for all columns of the table.
     pub columns: Vec<(String, Place)>,
-    /// Query whose rows are inserted.
+    /// Query whose rows the INSERT writes.
     pub query: Box<Query>,
     /// Line and column at which the INSERT begins in the text.
     pub place: Place,

@@ -132,7 +132,8 @@ fn decimal(values: &Decimal128Array, scale: u8, to: &SqlType) -> Result<ArrayRef
 
 /// Returns the double that is nearest to a decimal number.
 pub(crate) fn double_of(value: i128, scale: u8) -> f64 {
-    // Within these bounds both operands are exact doubles, so their quotient is the double nearest to the true value.
+    // Within these bounds the digits of the decimal and the power of ten are exact doubles, so their quotient
+    // is the double nearest to the true value.
     const EXACT: u128 = 1 << 53;
     const EXACT_SCALE: u8 = 22;
     if value.unsigned_abs() <= EXACT && scale <= EXACT_SCALE {

@@ -10,7 +10,8 @@ use crate::functions::bed::{argument, context, evaluated, row_of, scalar, show, 
 use crate::functions::over;
 use crate::values::ScalarValue;
 
-/// Checks a cast of a value to a type: the result is a value, `NULL`, `fails` (NULL for TRY_CAST) or `refused`.
+/// Checks a cast of a value to a type. The expected result is a value, `NULL`, `fails` (NULL for TRY_CAST) or
+/// `refused`.
 fn check_in(zone: Tz, written: &str, to: &str, expected: &str) {
     let bind = |is_try| {
         evaluated(&[written], zone, |arguments| {
@@ -367,7 +368,7 @@ fn text_beyond_what_a_column_holds_is_an_error() {
     assert!(over::room(usize::MAX, 1).is_err());
 }
 
-/// A bound cast is nullable only if its result may be NULL.
+/// The result of a cast is declared as nullable only if it may be NULL.
 #[test]
 fn nullability_is_kept_where_nothing_overflows() {
     let check = |from: &str, to: &str, expected: bool| {

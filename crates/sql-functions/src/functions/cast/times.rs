@@ -96,7 +96,8 @@ fn time_of_day(value: i64, of: u8, digits: u8) -> Option<i64> {
     cut(milliseconds.rem_euclid(MILLISECONDS_PER_DAY), 3, digits)
 }
 
-/// Converts a timestamp from the unit of `from` digits to that of `to` digits, and cuts the digits beyond `to`.
+/// Converts a timestamp with `from` digits of a second to one with `to` digits, and cuts the digits beyond
+/// `to`.
 fn rescale(value: i64, from: u8, to: u8) -> Option<i64> {
     let (from_ticks, to_ticks) = (ticks_per_second(from), ticks_per_second(to));
     let value = if from_ticks <= to_ticks {

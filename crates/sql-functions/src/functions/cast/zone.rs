@@ -2,8 +2,7 @@
 //!
 //! A local time that is skipped (clocks are put forward) is moved later by the length of the gap. A local
 //! time that occurs twice (clocks are put back) means the earlier instant. Source: Java,
-//! `LocalDateTime.atZone`; Flink,
-//! `DateTimeUtils`.
+//! `LocalDateTime.atZone`; Flink, `DateTimeUtils`.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::Tz;

@@ -15,12 +15,12 @@ use crate::functions::each::{Flag, Input, Nulls, bound, failure, one_or_many};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::{SqlType, common_type};
 
-/// Binds ARRAY_APPEND: one more element at the end, which may be NULL.
+/// Binds ARRAY_APPEND: an array with one more element at its end, which may be NULL.
 pub(super) fn append(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     with_one_more(given, context, End::Last)
 }
 
-/// Binds ARRAY_PREPEND: one more element at the start, which may be NULL.
+/// Binds ARRAY_PREPEND: an array with one more element at its start, which may be NULL.
 pub(super) fn prepend(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
     with_one_more(given, context, End::First)
 }
@@ -52,7 +52,7 @@ fn with_one_more(given: &[Argument], _: &Context, end: End) -> Result<Bound, Bin
     }))
 }
 
-/// Binds ARRAY_REMOVE: removes all elements equal to a value.
+/// Binds ARRAY_REMOVE: an array without the elements that equal a value.
 pub(super) fn remove(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = with_element(given)?;
     let of = types[0].clone();
@@ -68,7 +68,7 @@ pub(super) fn remove(given: &[Argument], _: &Context) -> Result<Bound, BindError
     }))
 }
 
-/// Binds ARRAY_DISTINCT: every element once, at its first position.
+/// Binds ARRAY_DISTINCT: every element of an array once, at its first position.
 pub(super) fn distinct(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -85,7 +85,7 @@ pub(super) fn distinct(given: &[Argument], _: &Context) -> Result<Bound, BindErr
     }))
 }
 
-/// Binds ARRAY_REVERSE: the elements from the last to the first.
+/// Binds ARRAY_REVERSE: the elements of an array from the last to the first.
 pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=1)?;
     let of = given[0].of.clone();
@@ -212,20 +212,20 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     of_two(given, |_, _| true, |_, _| true)
 }
 
-/// Binds ARRAY_EXCEPT: the elements of the first array which the second lacks, each one once.
+/// Binds ARRAY_EXCEPT: the elements of the first array that the second array lacks, each one once.
 pub(super) fn except(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_two(given, |row, others| !others.contains(row), |_, _| false)
 }
 
-/// Binds ARRAY_INTERSECT: the elements of the first array which the second has, too, each one once.
+/// Binds ARRAY_INTERSECT: the elements of the first array that the second array has, too, each one once.
 pub(super) fn intersect(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_two(given, |row, others| others.contains(row), |_, _| false)
 }
 
 type Keeps = for<'a> fn(&Row<'a>, &HashSet<Row<'a>>) -> bool;
 
-/// Binds a set function of two arrays. The predicates select elements of the first and of the second array, given all
-/// elements of the other.
+/// Binds ARRAY_UNION, ARRAY_EXCEPT or ARRAY_INTERSECT. The predicates select elements of the first and of the
+/// second array, given all elements of the other.
 fn of_two(given: &[Argument], keeps_first: Keeps, keeps_second: Keeps) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = common(given)?;

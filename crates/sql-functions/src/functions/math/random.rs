@@ -1,10 +1,9 @@
 //! The SQL functions RAND, RAND_INTEGER and UUID.
 //!
 //! With a seed they return the numbers of Java's `java.util.Random`, as Flink does. A literal seed gives one
-//! number
-//! of the sequence after the other; a seed in a column gives the first number of its sequence. Several workers take
-//! numbers of one sequence, in any order. Without a seed the functions hash a counter with a key which each bound
-//! function draws anew.
+//! number of the sequence after the other; a seed in a column gives the first number of its sequence. Several
+//! workers take numbers of one sequence, in any order. Without a seed the functions hash a counter with a key
+//! that each bound function draws anew.
 //!
 //! Source: Flink, `RandCallGen`; Java, `java.util.Random` (a linear congruential generator of 48 bits).
 //!

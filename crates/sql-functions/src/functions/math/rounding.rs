@@ -1,8 +1,8 @@
 //! The SQL functions ROUND, TRUNCATE, FLOOR and CEIL.
 //!
 //! The result has the type of the argument; decimals lose the digits that are rounded away. Floats are
-//! rounded by
-//! the digits with which they are shown: ROUND(2.675e0, 2) is 2.68, although the float itself lies below 2.675.
+//! rounded by the digits with which they are shown: ROUND(2.675e0, 2) is 2.68, although the float itself lies
+//! below 2.675.
 //!
 //! Source: Flink, `SqlFunctionUtils.sround` and `struncate` (over `BigDecimal.valueOf`),
 //! `LogicalTypeMerging.findRoundDecimalType`, `DecimalDataUtils.floor` and `ceil`.
@@ -108,8 +108,8 @@ pub(super) fn bind_whole(
     })
 }
 
-/// Returns the type of a decimal rounded to `digits`, and whether a value may not fit, because rounding may add a
-/// digit.
+/// Returns the type of a decimal that is rounded to `digits` digits behind the point. Also returns whether a
+/// value may not fit the type, because rounding may add a digit.
 fn rounded_type(precision: u8, scale: u8, digits: i64) -> (SqlType, bool) {
     let of = |precision: u8, scale: u8| SqlType::Decimal { precision, scale };
     if i64::from(scale) <= digits {

@@ -45,7 +45,7 @@ fn part(text: &str, start: i64, length: i64) -> Option<&str> {
     rest.get(..end)
 }
 
-/// Returns the byte position of the character at an index; `None` if the text is shorter.
+/// Returns the byte position of the character of a text at an index; `None` if the text is shorter.
 fn byte_of(text: &str, index: u64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -54,18 +54,19 @@ fn byte_of(text: &str, index: u64) -> Option<usize> {
     text.char_indices().nth(index).map(|(byte, _)| byte)
 }
 
-/// Returns the byte position where the last `count` characters begin; `None` if there are fewer.
+/// Returns the byte position at which the last `count` characters of a text begin; `None` if the text has
+/// fewer.
 fn byte_from_end(text: &str, count: u64) -> Option<usize> {
     let count = usize::try_from(count).ok()?;
     text.char_indices().rev().nth(count.checked_sub(1)?).map(|(byte, _)| byte)
 }
 
-/// Binds LEFT: the first characters, as many as the count; the empty text for counts below one.
+/// Binds LEFT: the first characters of a text, as many as a count says; the empty text for counts below one.
 pub(super) fn left(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(..byte_of(text, count).unwrap_or(text.len())))
 }
 
-/// Binds RIGHT: the last characters, as many as the count; the empty text for counts below one.
+/// Binds RIGHT: the last characters of a text, as many as a count says; the empty text for counts below one.
 pub(super) fn right(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     end_of(given, |text, count| text.get(byte_from_end(text, count).unwrap_or(0)..))
 }
@@ -126,7 +127,7 @@ const BOTH: Ends = Ends { leading: true, trailing: true };
 const LEADING: Ends = Ends { leading: true, trailing: false };
 const TRAILING: Ends = Ends { leading: false, trailing: true };
 
-/// Binds TRIM without characters: removes spaces at both ends.
+/// Binds TRIM without characters: removes spaces at both ends of a text.
 pub(super) fn trim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     expect(given, &[Kind::Text], &[])?;
     trimmed(given, BOTH, Order::TextFirst)
@@ -205,7 +206,7 @@ pub(super) fn lpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     padded(given, Side::Left)
 }
 
-/// Binds RPAD: fills on the right as [`lpad`] does on the left.
+/// Binds RPAD: fills a text on the right up to a length, as [`lpad`] does on the left.
 pub(super) fn rpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Right)
 }

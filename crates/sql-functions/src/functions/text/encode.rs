@@ -20,7 +20,7 @@ pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindEr
     }))
 }
 
-/// Writes bytes in base 64.
+/// Appends bytes as text in base 64.
 pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
     for chunk in bytes.chunks(3) {
         let number = chunk.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));

@@ -267,7 +267,8 @@ const CUBE_ROOTS: [u64; 80] = [
     0x4cc5d4becb3e42b6, 0x597f299cfc657e2a, 0x5fcb6fab3ad6faec, 0x6c44198c4a475817,
 ];
 
-/// The first 64 bits behind the point of the square roots of the first 16 primes.
+/// First 64 bits behind the point of the square roots of the first 16 primes, which are initial states of
+/// SHA-2.
 #[rustfmt::skip]
 const SQUARE_ROOTS: [u64; 16] = [
     0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
@@ -276,7 +277,8 @@ const SQUARE_ROOTS: [u64; 16] = [
     0x67332667ffc00b31, 0x8eb44a8768581511, 0xdb0c2e0d64f98fa7, 0x47b5481dbefa4fa4,
 ];
 
-/// The first 32 bits behind the point of the sines of 1 to 64, without their sign.
+/// First 32 bits behind the point of the sines of 1 to 64, without their sign, which are the constants of
+/// MD5.
 #[rustfmt::skip]
 const SINES: [u32; 64] = [
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a,

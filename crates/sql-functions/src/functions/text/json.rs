@@ -1,13 +1,13 @@
 //! A small reader of JSON, and of the JSON paths that SQL's functions take.
 //!
 //! JSON is read as in RFC 8259, and no text may follow a document. If an object has several members with one
-//! name, the last one counts.
-//! Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit is lost. A path is `$` with members
-//! (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative) and wildcards (`[*]`, `.*`). `lax` or
-//! `strict` may stand in front; they make no difference, since empty results and errors both give NULL.
+//! name, the last one counts. Nesting is bounded by [`DEPTH_MAX`]. Numbers stay as written, so that no digit
+//! is lost. A path is `$` with members (`.a`, `['a']`, `["a"]`), positions (`[0]`, from the end if negative)
+//! and wildcards (`[*]`, `.*`). `lax` or `strict` may stand in front; they make no difference, since empty
+//! results and errors both give NULL.
 //!
-//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document with text
-//! behind it is not JSON, where Jackson does not look.
+//! Differs from Flink: slices, filters, unions, deep scans and functions in paths are refused. A document
+//! with text behind it is not JSON, where Jackson does not look.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

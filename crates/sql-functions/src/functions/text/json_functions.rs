@@ -20,7 +20,7 @@ use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// Binds JSON_VALUE: the scalar at a path, as text; NULL for anything else.
+/// Binds JSON_VALUE: the scalar to which a path leads in a JSON text, as text; NULL for anything else.
 pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -39,7 +39,8 @@ pub(super) fn json_value(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// Binds JSON_QUERY: the array or object at a path, written as JSON without white space; NULL for anything else.
+/// Binds JSON_QUERY: the array or object to which a path leads in a JSON text, written without white space;
+/// NULL for anything else.
 pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
@@ -64,7 +65,8 @@ pub(super) fn json_query(given: &[Argument], _: &Context) -> Result<Bound, BindE
     }))
 }
 
-/// Binds JSON_EXISTS: true if a path leads to a value other than `null`; false if the text is not JSON.
+/// Binds JSON_EXISTS: true if a path leads to a value other than `null` in a JSON text; false if the text is
+/// not JSON.
 pub(super) fn json_exists(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, paths) = with_path(given)?;
     Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {

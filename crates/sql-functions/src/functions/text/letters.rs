@@ -32,8 +32,8 @@ pub(super) fn lower(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     })
 }
 
-/// Binds INITCAP: the first letter of each word in upper case, the others in lower case. A word is a run of letters
-/// and digits.
+/// Binds INITCAP: a text with the first letter of each word in upper case, the others in lower case. A word
+/// is a run of letters and digits.
 pub(super) fn initcap(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     of_text(given, |text, out| {
         let mut is_inside = false;

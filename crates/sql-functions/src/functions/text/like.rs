@@ -101,7 +101,8 @@ enum Matcher {
     Begins(String),
     Ends(String),
     Contains(String),
-    /// The text begins with the first part, ends with the last, and has the others in between, in that order.
+    /// A text matches if it begins with the first part, ends with the last, and has the others in between, in
+    /// that order.
     Chain {
         first: String,
         between: Vec<String>,

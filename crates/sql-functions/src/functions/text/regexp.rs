@@ -63,8 +63,8 @@ pub(super) fn replace(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds REGEXP_EXTRACT: a group of the first match, by default the whole match (0); NULL if there is no match or no
-/// such group in it.
+/// Binds REGEXP_EXTRACT: a group of the first match of a regular expression, by default the whole match (0).
+/// NULL if there is no match or no such group in it.
 pub(super) fn extract(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let (types, patterns) = prepare(given, &[Kind::Whole])?;
     Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {

@@ -76,8 +76,8 @@ pub(super) fn day_of_year(day: i64) -> i64 {
     day.saturating_sub(days(civil(day).year, 1, 1)) + 1
 }
 
-/// Returns the year and the week of a day by ISO 8601. Weeks begin on Monday and belong to the year of their
-/// Thursday.
+/// Returns the year and the week by ISO 8601 of a number of days since 1970. Weeks begin on Monday and belong
+/// to the year of their Thursday.
 pub(super) fn iso_week(day: i64) -> (i64, i64) {
     let thursday = day.saturating_add(4 - iso_weekday(day));
     (civil(thursday).year, (day_of_year(thursday) - 1) / 7 + 1)

@@ -151,7 +151,7 @@ fn of_moment(unit: Unit, moment: Moment) -> i64 {
     }
 }
 
-/// Returns a part of an interval, with the sign of the interval.
+/// Returns the part of an interval of milliseconds that a unit names, with the sign of the interval.
 fn of_millis(unit: Unit, millis: i64) -> i64 {
     match unit {
         Unit::Day => millis / 86_400_000,

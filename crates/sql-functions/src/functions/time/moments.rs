@@ -16,10 +16,10 @@ use crate::functions::each::{self, Outcome, failure, one_or_many};
 use crate::types::SqlType;
 use crate::values::ColumnarValue;
 
-/// A local date and time.
+/// A local date and time, as functions of times compute with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Moment {
-    /// Seconds since 1970-01-01 00:00:00 local time.
+    /// Whole seconds since 1970-01-01 00:00:00 in local time.
     pub(super) seconds: i64,
     /// Nanoseconds since the beginning of the second.
     pub(super) nanos: i64,

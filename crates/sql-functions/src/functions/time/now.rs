@@ -2,8 +2,7 @@
 //! CURRENT_ROW_TIMESTAMP, PROCTIME, LOCALTIMESTAMP.
 //!
 //! The clock is read once for each batch of rows. Differs from Flink, where it is read for each row in
-//! streaming
-//! mode.
+//! streaming mode.
 
 use std::sync::Arc;
 

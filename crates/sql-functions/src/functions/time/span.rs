@@ -192,7 +192,7 @@ impl Span {
         Ok(Span { begin: Moments::of(begin, Zone::UTC)?, end })
     }
 
-    /// Returns the earlier and the later end of a row's span; `None` if an argument is NULL.
+    /// Returns the earlier and the later end of the span of time in a row; `None` if an argument is NULL.
     fn at(&self, row: usize) -> Option<(Moment, Moment)> {
         let begin = self.begin.at(row)?;
         let end = match &self.end {

@@ -1,4 +1,4 @@
-//! Units of time as written in EXTRACT, FLOOR, TIMESTAMPADD and others.
+//! Units of time, as SQL's functions EXTRACT, FLOOR, TIMESTAMPADD and others take them.
 
 use crate::functions::{Argument, BindError};
 
@@ -65,7 +65,7 @@ impl Unit {
         self.nanos().is_some_and(|nanos| nanos <= 3_600_000_000_000)
     }
 
-    /// Returns the nanoseconds of a unit of fixed length, up to a week; `None` for longer units.
+    /// Returns the nanoseconds of a unit of time of fixed length, up to a week; `None` for longer units.
     pub(super) fn nanos(self) -> Option<i64> {
         Some(match self {
             Unit::Nanosecond => 1,
@@ -80,7 +80,8 @@ impl Unit {
         })
     }
 
-    /// Returns the number of months of a unit made of months; `None` for other units.
+    /// Returns the number of months of a unit of time that is made of months, such as QUARTER; `None` for
+    /// other units.
     pub(super) fn months(self) -> Option<i64> {
         match self {
             Unit::Year => Some(12),

@@ -1,16 +1,15 @@
 //! Time zones of SQL functions: named zones and fixed offsets.
 //!
 //! Every local time is converted to an instant. A local time that is skipped when clocks are put forward is
-//! read
-//! with the offset before the change. A local time which occurs twice is the earlier instant, or the later one on
-//! request.
+//! read with the offset before the change. A local time that occurs twice is the earlier instant, or the
+//! later one on request.
 //!
 //! Source: Java, `ZoneId`, `ZonedDateTime.ofLocal`, `TimeZone.getTimeZone`.
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{OffsetName, Tz};
 
-/// A time zone.
+/// A time zone, given by its name or by a fixed offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Zone {
     /// A zone of the tz database, such as Europe/Berlin.
@@ -29,7 +28,7 @@ pub enum Overlap {
 }
 
 impl Zone {
-    /// The zone UTC.
+    /// The time zone UTC, to which other offsets refer.
     pub const UTC: Zone = Zone::Named(Tz::UTC);
 
     /// Finds a time zone by its name: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. `None` if no zone has

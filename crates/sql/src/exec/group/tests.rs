@@ -1,4 +1,5 @@
-//! GROUP BY is compared with an oracle that keeps all rows of each key and computes the changes of each row.
+//! Tests that compare GROUP BY with an oracle, which keeps all rows of each key and computes the changes of
+//! each row.
 
 use std::collections::BTreeSet;
 

@@ -281,7 +281,8 @@ impl IntervalJoin {
         self.shape.results(alone.len(), left, right).map(Some)
     }
 
-    /// Returns whether no row that is on time can match a row of `side` at `time` any more.
+    /// Returns whether a row of an input at `time` can be forgotten, because no later row that is on time can
+    /// match it.
     fn is_over(&self, side: Side, time: i64) -> bool {
         self.closing_ms == i64::MAX || self.bounds.reach(side, time).1 < self.closing_ms
     }

@@ -1,5 +1,5 @@
-//! Common parts of all joins: the keys that must be equal, the condition on pairs, and the rows of the
-//! output.
+//! Common parts of all join operators: the keys that must be equal, the condition on pairs, and the rows of
+//! the output.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow::buffer::NullBuffer;
@@ -31,8 +31,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Creates the shape of a join of inputs with the columns `left` and `right`, whose results have
-    /// `columns`.
+    /// Creates the common parts of a join whose inputs have the columns `left` and `right`, and whose output
+    /// has `columns`.
     pub(super) fn new(join: &Join, left: &[Column], right: &[Column], columns: &[Column]) -> Self {
         Shape {
             kind: join.kind,

@@ -1,4 +1,4 @@
-//! Hash join of complete inputs: a table of right rows by key, and left rows that probe it.
+//! Hash join of complete inputs: a hash table of right rows by key, in which left rows are looked up.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Saving and loading of OVER state: keys with their slots, accumulators, rows in frames, timers, and waiting
-//! rows.
+//! Saving and loading of the state of OVER windows: keys with their slots, accumulators, rows in frames,
+//! timers, and waiting rows.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

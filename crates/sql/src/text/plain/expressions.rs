@@ -56,7 +56,7 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
             if format.is_some() {
                 return Err(unsupported("a format in CAST"));
             }
-            // `INT ARRAY` is another notation of `ARRAY<INT>`.
+            // The type `INT ARRAY` is rewritten as `ARRAY<INT>`, which means the same.
             let data_type = match array {
                 true => DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(data_type))),
                 false => data_type,

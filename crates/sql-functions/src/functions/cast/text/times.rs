@@ -11,7 +11,8 @@ use std::fmt::Write;
 const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Returns the units per second of a column of timestamps with `digits` digits.
+/// Returns the number of units per second in which a column of timestamps with `digits` digits of a second
+/// counts.
 #[inline]
 pub fn ticks_per_second(digits: u8) -> i64 {
     match digits {

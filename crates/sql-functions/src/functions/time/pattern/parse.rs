@@ -14,7 +14,7 @@ struct Fields {
     day: Option<i64>,
     day_of_year: Option<i64>,
     weekday: Option<i64>,
-    /// Hour of the day, from 0 to 23.
+    /// Hour of the day that was read, from 0 to 23.
     hour: Option<i64>,
     /// Hour of the half day (a.m. or p.m.), from 0 to 11.
     hour_of_half: Option<i64>,
