@@ -6,8 +6,8 @@ use arrow::datatypes::i256;
 
 use super::sum::fitting;
 
-/// Number of digits to which the quotient of a decimal mean is rounded first (Java's `MathContext(38,
-/// HALF_UP)`).
+/// Number of digits to which the quotient of a decimal mean is rounded first (Java's
+/// `MathContext(38, HALF_UP)`).
 const QUOTIENT_DIGITS: u32 = 38;
 
 /// Returns the scale that the mean of decimals with scale `scale` has.

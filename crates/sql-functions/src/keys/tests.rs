@@ -243,8 +243,8 @@ proptest! {
     }
 }
 
-/// Measures the cost of indexing the key of a row. The figure is printed, not judged: `cargo test -p
-/// thalweg-sql-functions --lib -- --ignored --nocapture what_a_key_costs`.
+/// Measures the cost of indexing the key of a row. The figure is printed, not judged:
+/// `cargo test -p thalweg-sql-functions --lib -- --ignored --nocapture what_a_key_costs`.
 #[test]
 #[ignore = "measures"]
 fn what_a_key_costs() {

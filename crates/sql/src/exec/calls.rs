@@ -151,7 +151,7 @@ pub(super) fn picked(column: &ArrayRef, rows: &[u32]) -> Outcome<ArrayRef> {
 }
 
 /// Gathers the results of each aggregate call from several sets of result columns. Each entry of `from` is
-/// the index of a set and of a row in it.
+/// the index of such a set and the index of a row in it.
 pub(super) fn gathered(
     results: &[Vec<ArrayRef>],
     calls: usize,

@@ -71,8 +71,8 @@ pub enum ColumnKind {
     },
     /// The column is an expression over other columns: `cost AS price * quantity`.
     Computed(Box<Expr>),
-    /// The column is metadata of a record, which the connector gives: `ts TIMESTAMP_LTZ(3) METADATA FROM
-    /// 'timestamp' VIRTUAL`.
+    /// The column is metadata of a record, which the connector gives:
+    /// `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
     Metadata {
         /// Declared type of the metadata column.
         of: SqlType,

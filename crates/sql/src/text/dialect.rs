@@ -1,8 +1,9 @@
 //! Flink's SQL dialect for the crate sqlparser: backticks quote names, and a table may stand as an argument.
 //!
-//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions (`TUMBLE(TABLE t, DESCRIPTOR(ts),
-//! ..)`). It is parsed as a call of [`TABLE_ARGUMENT`], whose first argument is the table and whose other
-//! arguments are the keys. `INTERVAL` with its units is parsed as a call by [`super::interval`].
+//! `TABLE t`, with `PARTITION BY` keys, is an argument of window functions
+//! (`TUMBLE(TABLE t, DESCRIPTOR(ts), ..)`). It is parsed as a call of [`TABLE_ARGUMENT`], whose first
+//! argument is the table and whose other arguments are the keys. `INTERVAL` with its units is parsed as a
+//! call by [`super::interval`].
 //!
 //! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its
 //! `Parser.tdd` for words.

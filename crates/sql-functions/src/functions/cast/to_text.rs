@@ -14,8 +14,8 @@ use super::{Caster, Failures, PADDED_MAX};
 use crate::functions::{EvaluationError, over};
 use crate::types::SqlType;
 
-/// Writer of values of one SQL type as text, as a cast to STRING does: `TRUE`, `1.0E10`, `2021-09-24
-/// 12:34:56.123`, `[1, NULL]`, `{a=1}`, `(1, x)`.
+/// Writer of values of one SQL type as text, as a cast to STRING does: `TRUE`, `1.0E10`,
+/// `2021-09-24 12:34:56.123`, `[1, NULL]`, `{a=1}`, `(1, x)`.
 pub struct Writer(Write);
 
 type Write = Box<dyn Fn(&dyn Array, usize, &mut String) + Send + Sync>;

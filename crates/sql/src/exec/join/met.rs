@@ -58,7 +58,8 @@ struct Replaced {
     version: Option<Box<[u8]>>,
     /// Number of updates with this time and key whose new rows have not come.
     count: u64,
-    /// Number under which the last of these updates was noted.
+    /// Number under which the last update with this time and key was noted; an entry of `noted` with a
+    /// smaller number is stale.
     noted_at: u64,
 }
 

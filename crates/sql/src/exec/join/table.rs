@@ -176,7 +176,8 @@ impl Probe {
     fn candidates(&mut self, shape: &Shape, table: &Table) -> (UInt32Array, UInt32Array) {
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (first, is_half) = (self.row, shape.kind.is_half());
-        // The limit counts rows and pairs, because each left row may also come out alone.
+        // The limit on the size of an output batch counts rows and pairs, because each left row may also come
+        // out alone.
         while self.row < self.firsts.len() && lefts.len() + self.row - first < BATCH_ROWS_MAX {
             if self.next == NOBODY || (is_half && self.is_met[self.row]) {
                 self.row += 1;
