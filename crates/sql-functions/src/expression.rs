@@ -240,8 +240,9 @@ impl Typed {
     /// # Errors
     /// [`EvaluationError`] if a row whose value is needed has no result.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
-        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small. So a loop
-        // descends into first operands; the recursion is only as deep as the brackets.
+        // A chain of operators (`a + b + c`) is a tree that is deep on its left side, and the stacks of
+        // workers are small. So a loop descends into the first operands, and the recursion is only as deep as
+        // the brackets.
         let mut outer = Vec::new();
         let mut inner = self;
         while let Some(first) = inner.first_operand() {

@@ -58,8 +58,8 @@ pub fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize)
 /// and then saved rows cannot be read back.
 pub const ROW_FORMAT: u32 = 59;
 
-/// Returns the seed of the hash tables of this process. It is drawn anew for each process, so that senders of rows
-/// cannot know which keys collide. Results do not depend on it.
+/// Returns the seed of the hash tables of this process. The seed is drawn anew for each process, so that
+/// senders of rows cannot know which keys collide. Results of queries do not depend on it.
 pub fn process_seed() -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
     *SEED

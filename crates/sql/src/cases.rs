@@ -278,9 +278,9 @@ impl Cases {
         }
     }
 
-    /// Returns everything on which the answer to a case depends, as text: the setup without comments, the
-    /// input, the settings and the query. Recorded answers keep a digest of this text, so an answer is never
-    /// compared with the answer to another question.
+    /// Returns everything on which the answer to a test case depends, as text: the setup without comments,
+    /// the input, the settings and the query. Recorded answers keep a digest of this text, so an answer is
+    /// never compared with the answer to another question.
     pub fn question(&self, case: &Case) -> String {
         let setup = self.setup.lines().map(str::trim_end);
         let setup = setup.filter(|line| !line.is_empty() && !line.starts_with("--"));

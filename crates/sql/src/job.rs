@@ -92,8 +92,8 @@ fn check_scans(plan: &Plan, world: &World) -> Result<(), SqlError> {
     plan.inputs().into_iter().try_for_each(|input| check_scans(input, world))
 }
 
-/// Assembles a job. The rows of a query without a target table go to the sink which `shown` makes for the
-/// columns and the kinds of changes of that query.
+/// Assembles a job of SQL as a query of the engine. The rows of a query without a target table go to the sink
+/// that `shown` makes for the columns and the kinds of changes of that query.
 ///
 /// # Errors
 /// [`SqlError`] as in [`check`], and if a table cannot be opened.

@@ -1,10 +1,10 @@
-//! Sessions: read statements one after the other, in the order of a file.
+//! SQL sessions: they read statements one after the other, in the order of a file.
 //!
 //! Nothing runs while a file is read. Tables and views are declared, settings are set, and each INSERT or
 //! query becomes a [`Job`] with its plan. So every error in the file is reported before anything of it runs.
 //!
 //! Reading and planning recurse once for each operator of an expression, so they run on a thread with a large
-//! stack. Code elsewhere which walks plans needs a large stack too ([`STACK_BYTES`]); evaluation does not.
+//! stack. Other code that walks plans needs a large stack, too ([`STACK_BYTES`]); evaluation does not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! Arithmetic of decimal results: means, and conversion of doubles to decimals.
+//! Arithmetic for aggregates with decimal results: means, and conversion of doubles to decimals.
 //!
 //! Source: Flink, `DecimalDataUtils.divide` and `castFrom(double, ..)`, `DecimalData.fromBigDecimal`.
 
@@ -15,8 +15,9 @@ pub(super) fn average_scale(scale: u8) -> u8 {
     scale.max(6)
 }
 
-/// Returns `sum / count` as a decimal of [`average_scale`], for a sum of scale `scale`. The quotient is rounded to 38
-/// digits, then to the scale, half away from zero both times. Returns `None` if the result does not fit.
+/// Returns the mean of decimals, `sum / count`, with the scale [`average_scale`], for a sum of scale `scale`.
+/// The quotient is rounded to 38 digits, then to the scale, half away from zero both times. Returns `None` if
+/// the result does not fit.
 pub(super) fn decimal_average(sum: i128, scale: u8, count: i64) -> Option<i128> {
     if sum == 0 {
         return Some(0);

@@ -1,4 +1,5 @@
-//! COUNT(*): the number of rows of a group. COUNT(x, ..): the number of rows where no argument is NULL.
+//! The aggregate COUNT. COUNT(*) is the number of rows of a group. COUNT(x, ..) is the number of rows where
+//! no argument is NULL.
 //!
 //! Source: Flink, `Count1AggFunction`, `CountAggFunction`.
 

@@ -1,9 +1,9 @@
-//! MIN and MAX of numbers, dates, times and booleans over rows which are never retracted. MIN and MAX of text are in
-//! `kept.rs`, those with retraction in `tally.rs`.
+//! The aggregates MIN and MAX of numbers, dates, times and booleans over rows that are never retracted. MIN
+//! and MAX of text are in `kept.rs`, those with retraction in `tally.rs`.
 //!
-//! Dates and times compare as numbers, and FALSE lies below TRUE. Floats compare as in IEEE 754: nothing is less or
-//! greater than NaN, -0.0 is not less than 0.0, and of equal values the first one stays. So a NaN which comes first
-//! stays for good, and a later NaN makes no difference.
+//! Dates and times compare as numbers, and FALSE lies below TRUE. Floats compare as in IEEE 754: nothing is
+//! less or greater than NaN, -0.0 is not less than 0.0, and of equal values the first one stays. So a NaN
+//! that comes first stays for good, and a later NaN makes no difference.
 //!
 //! Source: Flink, `MinAggFunction`, `MaxAggFunction`.
 

@@ -1,4 +1,5 @@
-//! One value per group, over rows which are never retracted: FIRST_VALUE and LAST_VALUE, and MIN and MAX of text.
+//! Aggregates that keep one value per group, over rows that are never retracted: FIRST_VALUE and LAST_VALUE,
+//! and MIN and MAX of text.
 //!
 //! All of them ignore NULL. Text is compared by its bytes. The forms with retraction are in `lists.rs` and
 //! `tally.rs`.

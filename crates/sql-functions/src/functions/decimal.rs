@@ -1,8 +1,8 @@
-//! Decimal numbers as in Flink: whole numbers of 128 bits with a scale, rounded half up, and NULL if there are not
-//! enough digits.
+//! Arithmetic of DECIMAL values as in Flink: whole numbers of 128 bits with a scale, rounded half up, and
+//! NULL if there are not enough digits.
 //!
-//! Source: Flink, `DecimalData.fromBigDecimal` (round to the scale, then NULL if there are too many digits) and
-//! `DecimalDataUtils`. Products and quotients go through 256 bits where 128 do not suffice.
+//! Source: Flink, `DecimalData.fromBigDecimal` (round to the scale, then NULL if there are too many digits)
+//! and `DecimalDataUtils`. Products and quotients go through 256 bits where 128 do not suffice.
 
 use arrow::datatypes::i256;
 

@@ -308,7 +308,8 @@ pub fn of_arrow(error: ArrowError) -> EvaluationError {
     internal(&error)
 }
 
-/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts them in 31 bits and panics beyond.
+/// Checks that a column of text or bytes has room for `more` bytes. Arrow counts the bytes of a column in 31
+/// bits and panics beyond.
 ///
 /// # Errors
 /// [`EvaluationError`] if there is no room.

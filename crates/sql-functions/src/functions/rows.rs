@@ -1,4 +1,4 @@
-//! Fields of rows: `row.field`, which queries write as names separated by points.
+//! Access to fields of SQL rows: `row.field`, which queries write as names separated by periods.
 //!
 //! A field of a row that is NULL is NULL.
 //!

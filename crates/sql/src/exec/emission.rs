@@ -1,5 +1,5 @@
-//! Common parts of all operators over batches. Output goes out while there is room; a failure goes out in its
-//! place and ends the operator; small batches that wait in the input are merged.
+//! Common output side of all operators over batches. Output goes out while there is room. A failure takes the
+//! place of the output and ends the operator. Small batches that wait in the input are merged.
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
@@ -183,8 +183,8 @@ impl Emission {
     }
 }
 
-/// Merges a batch with the batches waiting behind it, as long as all are plain inserts and the result fits in
-/// one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
+/// Merges an input batch with the batches that wait behind it, as long as all are plain inserts and the
+/// result fits in one batch. `seen` returns the batch of a waiting record, or `None` if it may not be merged.
 pub(super) fn together<T, I: Input<T>>(
     input: &mut I,
     first: Record<Batch>,

@@ -186,9 +186,10 @@ impl Over {
         })
     }
 
-    /// Sets whether all rows come from one reader. If so, a row of a bounded frame behind the watermark is
+    /// Sets whether all rows come from one reader. If so, a row of a bounded frame below the watermark is
     /// late only if a row of its key with the same or a later time has come out, as in Flink. Behind several
-    /// readers, the rows that have come out depend on how the readers interleave, so the watermark decides.
+    /// readers, the rows that have come out depend on how the readers interleave, so the watermark alone
+    /// decides.
     pub fn of_one_reader(self, is_single: bool) -> Self {
         Over { is_single, ..self }
     }

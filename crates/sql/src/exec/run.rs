@@ -1,5 +1,5 @@
-//! Plans as streams of a query: each node becomes an operator, and adjacent stateless operators become one
-//! task.
+//! Assembly of plans as streams of a query of the engine: each node becomes an operator, and adjacent
+//! stateless operators become one task.
 //!
 //! A table that is read in several places of a job is read once: its stream is shared. Operators directly
 //! behind a table, up to the first aggregate, may run on several workers, each with its own copy.

@@ -1,7 +1,7 @@
-//! Interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
+//! Parser of interval literals: `INTERVAL '1 02:03' DAY TO MINUTE` and similar forms.
 //!
-//! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and months
-//! a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
+//! As in Flink, an interval of days to seconds becomes a number of milliseconds, and an interval of years and
+//! months a number of months. It is parsed as a call of [`MILLIS`] or [`MONTHS`] with that number.
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 

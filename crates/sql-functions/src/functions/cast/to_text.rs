@@ -1,4 +1,5 @@
-//! Casts to text, cut or padded to the length of the type, and a writer of values of any type as text.
+//! Casts of any type to text, which is cut or padded to the length of its type. Also a writer of values of
+//! any type as text.
 //!
 //! Source: Flink, the rules `*ToStringCastRule` and `CharVarCharTrimPadCastRule`; lengths count characters.
 

@@ -99,8 +99,8 @@ pub(super) fn reverse(given: &[Argument], _: &Context) -> Result<Bound, BindErro
     }))
 }
 
-/// Binds ARRAY_SLICE: the elements from one position to another, or to the end. 0 counts as 1, negative positions
-/// count from the end.
+/// Binds ARRAY_SLICE: the elements of an array from one position to another, or to the end. Position 0 counts
+/// as 1, negative positions count from the end.
 ///
 /// Source: Flink, `ArraySliceFunction`.
 pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -140,8 +140,8 @@ pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     }))
 }
 
-/// Binds ARRAY_SORT: ascending unless a second argument is false. NULLs come first when ascending and last when
-/// descending, unless a third argument says where.
+/// Binds ARRAY_SORT: the sorted elements of an array, ascending unless a second argument is false. NULLs come
+/// first when ascending and last when descending, unless a third argument says where.
 pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 1..=3)?;
     let of = given[0].of.clone();

@@ -1,4 +1,4 @@
-//! Constructors of arrays, maps and rows: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
+//! SQL's constructors of arrays, maps and rows: `ARRAY[a, b]`, `MAP['k', v, ..]`, `ROW(a, b)`.
 //!
 //! Elements are cast to their common type. Fields of a ROW are named EXPR$0, EXPR$1, as in Flink.
 

@@ -1,11 +1,12 @@
-//! Test helper which runs functions on text: `check(TEXT, "SUBSTRING('abc', 2)", "bc")`.
+//! Test helper that runs functions on text: `check(TEXT, "SUBSTRING('abc', 2)", "bc")`.
 //!
-//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers behind `L` (BIGINT),
-//! texts in quotes (doubled within), bytes as X'..' and `ARRAY[...]`. DATE, TIME, TIMESTAMP, LTZ, `DAYS`
-//! (milliseconds) and `MONTHS` stand before a text. Results are shown as Arrow shows them, NULL as `NULL`.
+//! Arguments are NULL, TRUE, FALSE, whole numbers (INT), numbers with a point (DOUBLE), numbers behind `L`
+//! (BIGINT), texts in quotes (doubled within), bytes as X'..' and `ARRAY[...]`. DATE, TIME, TIMESTAMP, LTZ,
+//! `DAYS` (milliseconds) and `MONTHS` stand before a text. Results are shown as Arrow shows them, NULL as
+//! `NULL`.
 //!
-//! Every call is made with scalars, with columns, and with columns in which one argument after the other is NULL in
-//! the row before. All must agree, so each case also tests rules K1 and K2.
+//! Every call is made with scalars, with columns, and with columns in which one argument after the other is
+//! NULL in the row before. All must agree, so each case also tests rules K1 and K2 of `functions.rs`.
 
 use std::sync::Arc;
 

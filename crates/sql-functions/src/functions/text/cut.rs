@@ -9,9 +9,9 @@ use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
-/// Binds SUBSTRING: the characters from a position on, up to a length or to the end. Position 0 counts as 1, negative
-/// positions count from the end. A position before the first character or behind the last gives the empty text; a
-/// negative length gives NULL.
+/// Binds SUBSTRING: the characters of a text from a position on, up to a length or to the end. Position 0
+/// counts as 1, negative positions count from the end. A position before the first character or behind the
+/// last gives the empty text; a negative length gives NULL.
 ///
 /// Source: Flink, `BinaryStringDataUtil.substringSQL`.
 pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -82,9 +82,9 @@ fn end_of(given: &[Argument], take: fn(&str, u64) -> Option<&str>) -> Result<Bou
     }))
 }
 
-/// Binds OVERLAY: the text with another in place of the characters from a position on. By default as many characters
-/// are replaced as the other text has. A position outside the text changes nothing; a length below one replaces all
-/// that follows.
+/// Binds OVERLAY: a text in which another text replaces the characters from a position on. By default as many
+/// characters are replaced as the other text has. A position outside the text changes nothing; a length below
+/// one replaces all that follows.
 ///
 /// Source: Flink, `SqlFunctionUtils.overlay`.
 pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -198,10 +198,11 @@ fn cut_ends(text: &str, ends: Ends, goes: impl Fn(char) -> bool) -> &str {
     if ends.trailing { text.trim_end_matches(&goes) } else { text }
 }
 
-/// Binds LPAD: fills the text on the left with repetitions of another up to a length; longer text is cut. NULL for
-/// negative lengths, and if the fill text is empty.
+/// Binds LPAD: fills a text on the left with repetitions of another text up to a length; longer text is cut.
+/// NULL for negative lengths, and if the fill text is empty.
 ///
-/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, in Flink UTF-16 units.
+/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, in Flink UTF-16
+/// units.
 pub(super) fn lpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     padded(given, Side::Left)
 }

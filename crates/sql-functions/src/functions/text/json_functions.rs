@@ -279,8 +279,8 @@ fn write_float(value: f64, shortest: &str, out: &mut String) {
     }
 }
 
-/// Binds JSON_QUOTE: the text in quotes. All characters that JSON allows to escape are escaped, including `/` and all
-/// beyond ASCII.
+/// Binds JSON_QUOTE: a text as a JSON string in quotes. All characters that JSON allows to escape are
+/// escaped, including `/` and all beyond ASCII.
 ///
 /// Source: Flink, `JsonQuoteFunction`.
 pub(super) fn json_quote(given: &[Argument], _: &Context) -> Result<Bound, BindError> {

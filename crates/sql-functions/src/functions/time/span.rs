@@ -108,8 +108,9 @@ fn months_of_days(to: i64, from: i64) -> i64 {
     if to < from {
         return -months_of_days(from, to);
     }
-    // No month has more than 31 days, so `low` is a lower bound. Months have more than 30 days on average, so the
-    // true number exceeds `low` by less than one thirtieth.
+    // The number of whole months is searched between two bounds. No month has more than 31 days, so `low` is
+    // a lower bound. Months have more than 30 days on average, so the true number exceeds `low` by less than
+    // one thirtieth.
     let mut low = (to - from) / 31;
     let mut high = low + low / 30 + 2;
     while low < high {

@@ -1,7 +1,7 @@
-//! Test harness of joins: rows as data, watermarks of both sides, and the output as pairs of rows.
+//! Test harness of joins: input rows as data, watermarks of both inputs, and the output as pairs of rows.
 //!
-//! Each kind of join has an oracle in its file, which compares all rows in nested loops. Every test runs with
-//! batches of any length, and with the state saved and loaded at any point.
+//! Each kind of join has an oracle in its test file, which compares all rows in nested loops. Every test runs
+//! with batches of any length, and with the state saved and loaded at any point.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time.
+//! The ranking functions ROW_NUMBER, RANK and DENSE_RANK over the rows of a key in the order of time.
 //!
 //! Source: Flink, `RowNumberAggFunction`, `RankAggFunction`, `DenseRankAggFunction`.
 

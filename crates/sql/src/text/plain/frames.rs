@@ -1,7 +1,8 @@
-//! Plain frames of OVER windows: they end at the current row, and begin a number of rows or milliseconds before it.
+//! Rewriting of the frames of OVER windows into plain form: they end at the current row, and begin a number
+//! of rows or milliseconds before it.
 //!
-//! In frames the planner accepts numbers but not calls, as which intervals are parsed. Source: Flink's documentation,
-//! "Over Aggregation".
+//! In frames the planner accepts numbers but no calls, and intervals are parsed as calls. Source: Flink's
+//! documentation, "Over Aggregation".
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan, WindowFrameBound,
