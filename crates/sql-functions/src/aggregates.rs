@@ -64,7 +64,7 @@ pub struct AggregateFunction {
     pub usage: &'static str,
     /// True if the result of the aggregate depends on the order in which rows come.
     pub is_ordered: bool,
-    /// True if the aggregate can take rows back, as changelogs need it.
+    /// True if the aggregate can retract rows, as changelogs need it.
     pub can_retract: bool,
     /// Binds the aggregate to the types of its arguments.
     pub bind: fn(&[Argument], &Context) -> Result<BoundAggregate, BindError>,
@@ -86,7 +86,7 @@ pub struct BoundAggregate {
     pub is_nullable: bool,
     /// Creates accumulators that only add rows.
     pub create: Create,
-    /// Creates accumulators that also take rows back, which costs more for some aggregates; `None` if the
+    /// Creates accumulators that also retract rows, which costs more for some aggregates; `None` if the
     /// aggregate cannot.
     pub create_retractable: Option<Create>,
     /// Number of leading arguments that DISTINCT compares; 0 if repeated values never make a difference, as
@@ -128,13 +128,13 @@ pub trait Accumulator: Send {
     /// true.
     fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
-    /// Takes back one row per entry of `groups`; with FILTER, only rows whose `keep` is true.
+    /// Retracts one row per entry of `groups`; with FILTER, only rows whose `keep` is true.
     ///
     /// # Panics
     /// Panics unless this accumulator [can retract](Self::can_retract).
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>);
 
-    /// Returns whether this accumulator can take rows back.
+    /// Returns whether this accumulator can retract rows.
     fn can_retract(&self) -> bool;
 
     /// Adds everything that another accumulator of the same call has added: the other's group `i` becomes

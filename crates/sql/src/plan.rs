@@ -251,7 +251,7 @@ pub enum Node {
         keys: Vec<usize>,
         /// Aggregate functions that are computed per key.
         calls: Vec<AggregateCall>,
-        /// Whether the input may take rows back, so that the aggregates must be able to subtract.
+        /// Whether the input may retract rows, so that the aggregates must be able to subtract.
         is_retracting: bool,
         /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
         /// may run.
@@ -274,7 +274,7 @@ pub enum Node {
         to: u64,
         /// Whether the rank is put out as a column behind the columns of the input.
         has_rank: bool,
-        /// Whether the input may take rows back.
+        /// Whether the input may retract rows.
         is_retracting: bool,
         /// How long the state of a key is kept after its last row, in milliseconds; `Some` in every plan that
         /// may run.

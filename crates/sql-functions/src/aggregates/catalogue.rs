@@ -34,12 +34,12 @@ pub fn aggregate(name: &str) -> Option<&'static AggregateFunction> {
     AGGREGATES.iter().find(|function| function.name == name)
 }
 
-/// Declares an aggregate whose result does not depend on the order of rows, and which can take rows back.
+/// Declares an aggregate whose result does not depend on the order of rows, and which can retract rows.
 const fn function(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: false, can_retract: true, bind }
 }
 
-/// Declares an aggregate whose result depends on the order of rows, and which can take rows back.
+/// Declares an aggregate whose result depends on the order of rows, and which can retract rows.
 const fn ordered(name: &'static str, usage: &'static str, bind: Bind) -> AggregateFunction {
     AggregateFunction { name, usage, is_ordered: true, can_retract: true, bind }
 }

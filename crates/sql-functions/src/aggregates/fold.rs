@@ -20,7 +20,7 @@ pub(super) trait Fold: Send + Sync + 'static {
     type Value: ArrowNativeType;
     /// State of one group of the aggregate; the default is the state without values.
     type State: Copy + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// True if the aggregate can take values back, so that [`remove`](Self::remove) undoes
+    /// True if the aggregate can retract values, so that [`remove`](Self::remove) undoes
     /// [`add`](Self::add).
     const RETRACTS: bool;
 
@@ -30,7 +30,7 @@ pub(super) trait Fold: Send + Sync + 'static {
     /// Adds a value to the state of a group.
     fn add(state: &mut Self::State, value: Self::Value);
 
-    /// Takes a value back from the state of a group.
+    /// Retracts a value from the state of a group.
     fn remove(state: &mut Self::State, value: Self::Value);
 
     /// Adds all values of another group state to a state.

@@ -30,17 +30,17 @@ use crate::values::ColumnarValue;
 /// A comparison operator of SQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ComparisonOp {
-    /// Equal, `=`.
+    /// The operator "equal", `=`.
     Eq,
-    /// Not equal, `<>`.
+    /// The operator "not equal", `<>`.
     NotEq,
-    /// Less than, `<`.
+    /// The operator "less than", `<`.
     Lt,
-    /// Less than or equal, `<=`.
+    /// The operator "less than or equal", `<=`.
     LtEq,
-    /// Greater than, `>`.
+    /// The operator "greater than", `>`.
     Gt,
-    /// Greater than or equal, `>=`.
+    /// The operator "greater than or equal", `>=`.
     GtEq,
     /// IS DISTINCT FROM: NULL is distinct from everything but NULL.
     IsDistinctFrom,

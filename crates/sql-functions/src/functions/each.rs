@@ -41,15 +41,15 @@ pub trait Values {
     fn read(array: &Self::Array, row: usize) -> Self::Item<'_>;
 }
 
-/// Texts of a column, as a type parameter of [`Input`].
+/// Marks an [`Input`], which is an argument of a kernel, as a column of texts.
 #[derive(Debug)]
 pub struct Text;
 
-/// Byte strings of a column, as a type parameter of [`Input`].
+/// Marks an [`Input`], which is an argument of a kernel, as a column of byte strings.
 #[derive(Debug)]
 pub struct Bytes;
 
-/// Booleans of a column, as a type parameter of [`Input`].
+/// Marks an [`Input`], which is an argument of a kernel, as a column of booleans.
 #[derive(Debug)]
 pub struct Flag;
 

@@ -29,7 +29,7 @@ struct Call {
 }
 
 impl Calls {
-    /// Creates the accumulators of aggregate calls; with `must_retract` they can take rows back.
+    /// Creates the accumulators of aggregate calls; with `must_retract` they can retract rows.
     ///
     /// # Errors
     /// [`EvaluationError`] if an aggregate must retract and cannot; planning refuses such calls.
@@ -80,7 +80,7 @@ impl Calls {
         self.calls.iter_mut().for_each(|call| call.accumulator.resize(slots));
     }
 
-    /// Adds rows to the accumulators of their keys if `comes`, and takes them back otherwise. `rows[i]` is
+    /// Adds rows to the accumulators of their keys if `comes`, and retracts them otherwise. `rows[i]` is
     /// the index of a row of the columns, and `slots[i]` is the slot of its key.
     pub(super) fn fold(
         &mut self,

@@ -43,7 +43,7 @@ pub struct GroupCalls {
     pub keys: Vec<usize>,
     /// Aggregate functions that are computed for each key.
     pub calls: Vec<AggregateCall>,
-    /// Whether the input may take rows back.
+    /// Whether the input may retract rows.
     pub is_retracting: bool,
     /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,

@@ -56,7 +56,7 @@ pub struct Wanted {
     pub to: u64,
     /// Whether the rank is put out as a column behind the columns of the input.
     pub has_rank: bool,
-    /// Whether the input may take rows back.
+    /// Whether the input may retract rows.
     pub is_retracting: bool,
     /// How long a key is kept after its last row, in milliseconds of processing time.
     pub ttl_ms: i64,
@@ -196,7 +196,7 @@ impl TopN {
         }
     }
 
-    /// Adds an input row to the ranking of its key, or takes it back.
+    /// Adds an input row to the ranking of its key, or retracts it.
     fn work(&mut self, taking: &Taking, row: usize) {
         let comes = matches!(taking.batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
         let slot = if comes {

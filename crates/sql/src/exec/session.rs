@@ -4,7 +4,7 @@
 //! Input      batches with a time column
 //! Output     the same rows with the start, end and time of their session behind their columns
 //! State      the rows of open sessions, by key
-//! Emits      when the watermark is behind the end of a session; sessions in the order of their ends
+//! Emits      when the watermark is above the end of a session; sessions in the order of their ends
 //! Late       the session to which the row would belong has ended: counted, and dropped
 //! Watermark  held back by a millisecond, forwarded after all sessions that it closes
 //! Cost       one look-up per row; a look at all open sessions when the first of them may end
@@ -21,7 +21,7 @@
 //! time that do not overlap within a key, and the operators behind this one know by the end alone when a
 //! session is over.
 //!
-//! A row that is late by the watermark `w` counts with the part of its window that lies behind `w`. So the
+//! A row that is late by the watermark `w` counts with the part of its window that lies after `w`. So the
 //! grouping of rows follows from the rows and their watermarks, in whatever order the rows of several readers
 //! arrive. If no part of the window is left, the row is late.
 //!
@@ -208,7 +208,7 @@ impl AssignSessions {
 struct Reach {
     start_ms: i64,
     end_ms: i64,
-    /// Lower end of the span in half milliseconds: the time of the row, or just behind the watermark if the
+    /// Lower end of the span in half milliseconds: the time of the row, or just after the watermark if the
     /// row is below it.
     low: i128,
 }
@@ -227,7 +227,7 @@ impl Reach {
         2 * i128::from(self.end_ms) < self.low
     }
 
-    /// Returns whether the span of the row touches an open session, so that the row belongs to it.
+    /// Returns whether the span of a row touches an open session, so that the row belongs to that session.
     fn meets(self, session: &Session) -> bool {
         session.low <= 2 * i128::from(self.end_ms) && self.low <= 2 * i128::from(session.end_ms)
     }

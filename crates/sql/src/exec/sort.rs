@@ -2,7 +2,7 @@
 //!
 //! Input      batches with a time column
 //! Output     the same rows in order
-//! State      the rows at or behind the watermark
+//! State      the rows whose event times are not below the watermark
 //! Emits      when the watermark has passed a row
 //! Late       the watermark had passed the row when it came: counted, and dropped
 //! Watermark  forwarded unchanged, after the output of all rows that it has passed

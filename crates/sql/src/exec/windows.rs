@@ -33,11 +33,11 @@ impl Clocks {
     }
 
     /// Returns the local time that a watermark has passed. Windows that end at this local time or before have
-    /// all their rows. Rows behind the watermark have this local time or a greater one. Every operator that
-    /// holds windows compares their ends with this local time, so that a window fires once and rows are late
-    /// for exactly the windows that have fired.
+    /// all their rows. Rows that are not late by the watermark have this local time or a greater one. Every
+    /// operator that holds windows compares their ends with this local time, so that a window fires once and
+    /// rows are late for exactly the windows that have fired.
     ///
-    /// When clocks are about to be put back, local times behind the watermark may be less than the local time
+    /// When clocks are about to be put back, local times after the watermark may be less than the local time
     /// at it. The result is then the least of them. So a window ends at `end` by this rule if and only if its
     /// [`end`](Self::end) is at or before the watermark.
     pub fn passed(&mut self, watermark: EventTime) -> i64 {

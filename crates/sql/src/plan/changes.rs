@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | a table | | all kinds, if its format holds changes |
 //! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
-//! | GROUP BY without a window | all kinds, if each aggregate can take rows back | updates; deletes if its input changes |
+//! | GROUP BY without a window | all kinds, if each aggregate can retract rows | updates; deletes if its input changes |
 //! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
 //! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
 //! | ROW_NUMBER() = 1 by time: the last row | as above | updates |

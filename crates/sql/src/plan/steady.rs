@@ -1,10 +1,10 @@
-//! Check that rows which an operator stores can be taken back: a retraction must carry the same values as the
+//! Check that rows which an operator stores can be retracted: a retraction must carry the same values as the
 //! row.
 //!
 //! A retraction removes an equal row. Metadata columns tell of the file in which a row stands, and its
 //! retraction may stand in another file. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every
 //! call, so a row that they compute from changes is never equal to its retraction. An operator that stores
-//! such rows would keep a row that was taken back and count it, so planning refuses the query. Without such
+//! such rows would keep a row that was retracted and count it, so planning refuses the query. Without such
 //! an operator the values go to the sink as they are.
 //!
 //! [`unsteady`] matches every operator without a wildcard. It is called for plans from which unread columns

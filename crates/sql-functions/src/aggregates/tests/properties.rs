@@ -193,8 +193,8 @@ fn check(call: &Call, create: &Create, parts: &[Vec<Event>], batch: usize) {
         check_results(call, &*merged, &expected, "merged");
     }
 
-    // Results of several groups are read at once, in any order; then groups are reset, so that others can use
-    // their numbers.
+    // Reading the results of several groups in any order, and resetting groups so that others use their
+    // numbers, gives right results.
     if !expected.contains(&"NOT_ONE_ROW".to_owned()) {
         let some: Vec<u32> = (0..GROUPS as u32).rev().chain([0, 0, 1]).collect();
         let of_some: Vec<String> = some.iter().map(|group| expected[*group as usize].clone()).collect();

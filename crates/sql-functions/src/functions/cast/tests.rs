@@ -284,10 +284,10 @@ fn clocks_of_the_session_are_put_forward_and_back() {
     check("STRING: 2021-03-28 02:30:00", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00");
     check("TIMESTAMP_LTZ(3): 2021-03-28 01:30:00", "STRING", "2021-03-28 03:30:00.000");
     check("TIMESTAMP_LTZ(6): 2021-03-28 01:30:00.123456", "TIMESTAMP_LTZ(3)", "2021-03-28 01:30:00.123");
-    // Samoa skipped 30 December 2011: its clocks went from 29 December to 31 December.
+    // A local time on 30 December 2011 in Samoa does not exist: clocks went from 29 December to 31 December.
     let apia = chrono_tz::Pacific::Apia;
     check_in(apia, "TIMESTAMP(3): 2011-12-30 12:00:00", "TIMESTAMP_LTZ(3)", "2011-12-30 22:00:00");
-    // Lord Howe Island shifts its clocks by half an hour.
+    // The clocks of Lord Howe Island shift by half an hour, so only half an hour of local time is skipped.
     let howe = chrono_tz::Australia::Lord_Howe;
     check_in(howe, "TIMESTAMP(3): 2021-10-03 02:15:00", "TIMESTAMP_LTZ(3)", "2021-10-02 15:45:00");
 }

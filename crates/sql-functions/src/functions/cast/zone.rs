@@ -33,8 +33,8 @@ pub fn instant_of_local(value: i64, digits: u8, zone: Tz) -> Option<i64> {
 }
 
 fn offset_of_reading(local: NaiveDateTime, zone: Tz) -> i64 {
-    // The longest gap in local time so far was a day: Samoa skipped 30 December 2011. The steps cover 32
-    // hours.
+    // If a local time is skipped, an earlier one is searched in steps of half an hour, which cover 32 hours.
+    // The longest gap in local time so far was a day: Samoa skipped 30 December 2011.
     const STEPS_MAX: i32 = 64;
     for step in 0..STEPS_MAX {
         let before = local - TimeDelta::minutes(30 * i64::from(step));

@@ -134,7 +134,8 @@ impl Pattern {
                 'E' => out.push_str(name_of(&DAYS, iso_weekday(day) - 1, if count < 3 { 3 } else { count })),
                 'z' => zone.name_at(instant, out),
                 'Z' => write_offset(zone.offset_at(instant), Colon::Without, out),
-                // The letter is `X` here, because `check_field` admits no other letter.
+                // The remaining pattern letter is `X`, the offset from UTC, because `check_field` admits no
+                // other letter.
                 _ => match (zone.offset_at(instant), count) {
                     (0, _) => out.push('Z'),
                     (offset, 1) => {

@@ -123,7 +123,7 @@ fn parts_have_names_of_their_own() {
 
 #[test]
 fn parts_are_taken_out_of_intervals() {
-    // This interval of milliseconds is 16979 days and 07:23:33.
+    // EXTRACT splits this interval of milliseconds into 16979 days and 07:23:33.
     check("EXTRACT('DAY', DAYS '1467012213000')", "16979");
     check("EXTRACT('HOUR', DAYS '1467012213000')", "7");
     check("EXTRACT('MINUTE', DAYS '1467012213000')", "23");

@@ -144,7 +144,8 @@ fn decimals_are_read_and_rounded_half_up() {
     check("0e99999999999999999999", 5, 1, Ok(Some(0)));
     check("000000000000000000000000000000000000000000000000001", 1, 0, Ok(Some(1)));
     check("99999999999999999999999999999999999999", 38, 0, Ok(Some(10_i128.pow(38) - 1)));
-    // These numbers have too many digits for the decimal type, the second one only after rounding.
+    // Numbers with more digits than the decimal type are not read; the second number has too many only after
+    // rounding.
     check("123", 2, 0, Ok(None));
     check("9.995", 3, 2, Ok(None));
     check("1e99999999999999999999", 38, 0, Ok(None));
