@@ -72,7 +72,8 @@ fn rescaled(number: i256, from: u32, to: u32) -> Option<i128> {
 /// Divides two integers and rounds the quotient half away from zero.
 fn rounded_quotient(dividend: i256, divisor: i256) -> Option<i256> {
     let (quotient, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?.checked_abs()?);
-    // The remainder is compared with the rest of the divisor, because twice the remainder may overflow.
+    // The remainder is compared with the divisor minus the remainder, because twice the remainder may
+    // overflow.
     if rest < divisor.checked_abs()?.wrapping_sub(rest) {
         return Some(quotient);
     }

@@ -429,8 +429,8 @@ struct Read<'p> {
 }
 
 impl<'p> Read<'p> {
-    /// Splits a plan that is only a table and at most one projection over it into these parts; returns `None`
-    /// for another plan.
+    /// Splits a plan that is only a table and at most one projection over it into the table, the conditions
+    /// and the outputs; returns `None` for another plan.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {
             Node::Scan { table, places } => Some(Read {

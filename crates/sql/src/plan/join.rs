@@ -5,7 +5,7 @@ use thalweg_sql_functions::expression::Typed;
 /// Join of two inputs: its kind, its condition, and how long rows wait for a match.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// Rows that the join puts out: pairs, and rows with or without a match.
+    /// Kind of the join, which says whether it puts out pairs, rows without a match, or rows with a match.
     pub kind: JoinKind,
     /// Method of the join, which bounds how long rows wait for a match.
     pub method: JoinMethod,

@@ -58,7 +58,7 @@ fn ranked(rows: &[In], wanted: &Wanted) -> Vec<String> {
                     V => row.v.map(i64::from),
                     _ => Some(row.ts),
                 };
-                // NULL counts as the least value, as `None` does in Rust.
+                // NULL counts as the least value, because `None` is less than `Some` in Rust.
                 let (left, right) =
                     if key.is_descending { (of(row), of(other)) } else { (of(other), of(row)) };
                 if left != right {
