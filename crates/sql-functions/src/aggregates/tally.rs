@@ -86,7 +86,7 @@ impl<D: Domain> Summary<D> for Multiset {
     }
 }
 
-/// Converts a count to the INT that the result of COLLECT holds, which is a MAP<T, INT>.
+/// Converts a count to the INT that the result of COLLECT holds, which is a `MAP<T, INT>`.
 fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
     i32::try_from(count).map_err(|_| EvaluationError {
         code: "RESULT_TOO_LARGE",

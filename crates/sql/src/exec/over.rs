@@ -233,7 +233,8 @@ impl Over {
         }
     }
 
-    /// Handles the cleanup timers that are due, and forgets keys without rows to come.
+    /// Handles the cleanup timers that are due. A key whose cleanup time has come is forgotten. Otherwise the
+    /// time of the timer counts as the time of a row of the key that came out, as in Flink.
     fn fire_timers(&mut self) {
         while let Some(&Reverse((time_ms, slot))) = self.timers.peek() {
             if time_ms > self.due_ms {
